@@ -1,0 +1,202 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// OutcomeKind is what a handler's return means.
+type OutcomeKind uint8
+
+// The outcomes of a run.
+const (
+	Succeeded OutcomeKind = iota // the handler returned nil
+	Failed                       // it returned an error, panicked or took too long: retry while attempts last
+	GaveUp                       // it returned Dead: final
+	PutOff                       // it returned Snooze: again later, no attempt burned
+	GivenBack                    // it did not get to finish (stop, lost lease, never started): again at once, no attempt burned
+	Undecoded                    // its arguments cannot be read by this build: parked, no attempt burned
+	Called                       // it returned because it was asked to cancel
+	OutOfTime                    // the job's deadline passed while it ran: final
+)
+
+// Outcome is what one run came to.
+type Outcome struct {
+	Kind    OutcomeKind
+	Message string        // of the error, where there is one
+	Stack   string        // of a panic
+	Delay   time.Duration // of a snooze
+	Result  []byte
+}
+
+// Policy is what a worker brings to the decision.
+type Policy struct {
+	// Backoff gives the wait before the next attempt, from the number of
+	// attempts burned so far (1 after the first failure).
+	Backoff func(used int) time.Duration
+	Keep    Keep
+}
+
+// Keep says how long the archive keeps a finished job, by its final state.
+// Negative means not at all (only a tombstone of its id for a day).
+type Keep struct {
+	Done, Dead, Cancelled time.Duration
+}
+
+// Retention when nothing is said.
+const (
+	KeepDone      = 7 * 24 * time.Hour
+	KeepDead      = 30 * 24 * time.Hour
+	KeepCancelled = 7 * 24 * time.Hour
+	// KeepTombstone is how long the id of a job that is not kept still stops a resend.
+	KeepTombstone = 24 * time.Hour
+)
+
+// WithDefaults fills the zero fields.
+func (k Keep) WithDefaults() Keep {
+	if k.Done == 0 {
+		k.Done = KeepDone
+	}
+	if k.Dead == 0 {
+		k.Dead = KeepDead
+	}
+	if k.Cancelled == 0 {
+		k.Cancelled = KeepCancelled
+	}
+	return k
+}
+
+// For is how long a job that ends in the state is kept.
+func (k Keep) For(s State) time.Duration {
+	switch s {
+	case Done:
+		return k.Done
+	case Dead:
+		return k.Dead
+	default:
+		return k.Cancelled
+	}
+}
+
+// End is how one run ends: a whole transition, fenced by ID and Run, that a
+// store applies in one commit. Decide makes it; stores do not judge again,
+// except that a job asked to cancel does not go back to waiting (see Settle).
+type End struct {
+	ID       ID
+	Run      int64
+	To       State         // Waiting, Suspended, Done, Dead or Cancelled
+	Delay    time.Duration // to Waiting: due this long after the store's now
+	Burn     bool          // an attempt was used up
+	Snooze   bool          // count it as put off
+	Failure  *Failure      // appended to the job's failures; the store sets its time
+	Reason   string        // to Suspended, Dead or Cancelled: why
+	Result   []byte
+	Keep     Keep
+	Progress *Progress // the newest, when it changed
+	Logs     []LogLine
+}
+
+// Run is what Decide needs to know of the run that ended.
+type Run struct {
+	ID          ID
+	Run         int64
+	Used        int
+	MaxAttempts int
+}
+
+// Decide says how a run with this outcome ends. It is the only place that
+// turns what handlers return into moves.
+func Decide(r Run, o Outcome, p Policy) End {
+	e := End{ID: r.ID, Run: r.Run, Keep: p.Keep, Result: o.Result}
+	fail := func() {
+		f := NewFailure(r.Used+1, r.Run, o.Message, o.Stack)
+		e.Failure = &f
+		e.Burn = true
+	}
+	switch o.Kind {
+	case Succeeded:
+		e.To = Done
+	case Failed:
+		fail()
+		if r.Used+1 >= r.MaxAttempts {
+			e.To = Dead
+			e.Reason = fmt.Sprintf("all %d attempts failed", r.MaxAttempts)
+			break
+		}
+		e.To = Waiting
+		e.Delay = p.Backoff(r.Used + 1)
+	case GaveUp:
+		fail()
+		e.To = Dead
+		e.Reason = "the handler gave up"
+	case PutOff:
+		e.To = Waiting
+		e.Delay = o.Delay
+		e.Snooze = true
+	case GivenBack:
+		e.To = Waiting
+	case Undecoded:
+		e.To = Suspended
+		e.Reason = "parked: " + clip(o.Message, maxMessage)
+	case Called:
+		e.To = Cancelled
+		e.Reason = "cancelled while running"
+	case OutOfTime:
+		fail()
+		e.To = Dead
+		e.Reason = "its deadline passed"
+	default:
+		panic(fmt.Sprintf("job: outcome %d", o.Kind))
+	}
+	return e
+}
+
+// Settle is the one judgement left to the store, under the row's lock: a job
+// that was asked to cancel does not go back to waiting, whatever its run said.
+// A run that was done before the request is still done: the truth wins.
+func Settle(e End, cancelAsked bool) End {
+	if cancelAsked && (e.To == Waiting || e.To == Suspended) {
+		e.To = Cancelled
+		e.Reason = "cancelled"
+	}
+	return e
+}
+
+// MaxLost is how many runs may end with their process before the job is
+// taken for the cause and dies.
+const MaxLost = 5
+
+// Rescue says how a run ends whose worker is lost. Only a run whose handler
+// had begun counts as lost, and no attempt is burned.
+func Rescue(j *Job, begun bool, maxLost int, keep Keep) End {
+	e := End{ID: j.ID, Run: j.Run, To: Waiting, Keep: keep}
+	if begun {
+		f := NewFailure(j.Attempt(), j.Run, "the worker was lost while it ran the job", "")
+		f.Worker = j.Worker
+		e.Failure = &f
+		if j.Lost+1 >= maxLost {
+			e.To = Dead
+			e.Reason = fmt.Sprintf("lost with its worker %d times", j.Lost+1)
+		}
+	}
+	return Settle(e, j.CancelAsked)
+}
+
+// Verdict is a store's answer to one End.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Applied Verdict = iota + 1 // the move is committed
+	Stale                      // another run owns the job, or it has ended: nothing changed
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Applied:
+		return "applied"
+	case Stale:
+		return "stale"
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}

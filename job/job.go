@@ -1,0 +1,60 @@
+package job
+
+import "time"
+
+// Job is a job as a store holds it, live or archived.
+type Job struct {
+	ID           ID
+	Queue        string
+	Kind         string
+	Version      int
+	State        State
+	Priority     int
+	Args         []byte
+	Headers      []byte
+	Key          string
+	Tags         []string
+	Capabilities []string
+	Budget       string
+
+	Created  time.Time
+	Due      time.Time     // when it may start; meaningful while waiting
+	Timeout  time.Duration // of one attempt; 0 means the handler's
+	Deadline time.Time     // zero means none
+
+	Run         int64 // number of the newest claim; never decreases
+	Used        int   // attempts burned
+	MaxAttempts int
+	Lost        int      // runs that ended with their process
+	Rescues     int      // runs taken back from a lost worker, whether or not they had begun
+	Snoozes     int      // runs that were put off
+	Worker      WorkerID // while running
+	Started     time.Time
+	CancelAsked bool // a running job was asked to cancel
+
+	Reason   string    // why it is suspended, dead or cancelled, where known
+	Failures []Failure // the newest last, at most MaxFailures
+	Progress Progress
+	Result   []byte
+
+	Unique   Unique
+	Finished time.Time // zero while live
+	Expires  time.Time // when the archive drops it; zero while live
+}
+
+// Attempt is the number of the attempt that is running or comes next, from 1.
+func (j *Job) Attempt() int { return j.Used + 1 }
+
+// Progress is how far a handler says it is.
+type Progress struct {
+	Done, Total int64
+	Note        string
+}
+
+// LogLine is one line that a handler logged.
+type LogLine struct {
+	Time  time.Time
+	Run   int64
+	Level int // as in log/slog
+	Text  string
+}

@@ -1,0 +1,52 @@
+package job
+
+import (
+	"path"
+	"strings"
+)
+
+// DefaultQueue takes what no route matches.
+const DefaultQueue = "default"
+
+// Route sends kinds to a queue. Kind is an exact kind ("mail.welcome"), a
+// prefix ("mail.*" also matches "mail.a.b") or a glob ("*.thumb-?").
+type Route struct {
+	Kind  string
+	Queue string
+}
+
+// Check reports a pattern that cannot be read or a bad queue name.
+func (r Route) Check() error {
+	if r.Kind == "" {
+		return Invalid("route kind", r.Kind, "must not be empty")
+	}
+	if _, err := path.Match(r.Kind, ""); err != nil {
+		return Invalid("route kind", r.Kind, "must be a kind, a prefix ending in * or a glob: "+err.Error())
+	}
+	return CheckName("route queue", r.Queue)
+}
+
+// RouteKind picks the queue of a kind: an exact route first, then the longest
+// prefix, then globs in their order, then DefaultQueue.
+func RouteKind(routes []Route, kind string) string {
+	best, bestLen := "", -1
+	for _, r := range routes {
+		if r.Kind == kind {
+			return r.Queue
+		}
+		if prefix, ok := strings.CutSuffix(r.Kind, "*"); ok && !strings.ContainsAny(prefix, "*?[\\") {
+			if strings.HasPrefix(kind, prefix) && len(prefix) > bestLen {
+				best, bestLen = r.Queue, len(prefix)
+			}
+		}
+	}
+	if bestLen >= 0 {
+		return best
+	}
+	for _, r := range routes {
+		if ok, err := path.Match(r.Kind, kind); err == nil && ok {
+			return r.Queue
+		}
+	}
+	return DefaultQueue
+}
