@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Listener is a store that can tell of commits made elsewhere.
+type Listener interface {
+	// Listen calls hear until ctx ends or the connection is lost. While it runs
+	// the engine polls rarely; hearing too much is harmless, hearing nothing
+	// costs at most one poll interval.
+	Listen(ctx context.Context, hear func(Hint)) error
+}
+
+// Hint says that there may be something to do. The zero Hint means: look at
+// everything.
+type Hint struct {
+	Queue    string
+	Priority int
+	Due      time.Time
+	Cancel   bool // some run was asked to cancel
+}
+
+// SQL is a store that hands out its own database for the user's tables. Only
+// transactions of that database can carry jobs.
+type SQL interface {
+	DB() *sql.DB
+}

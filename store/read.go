@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Reader answers questions and changes nothing.
+type Reader interface {
+	// Get returns the jobs that exist, live or archived, in the order asked.
+	Get(ctx context.Context, ids []job.ID) ([]job.Job, error)
+	// List pages through jobs, newest id first.
+	List(ctx context.Context, f Filter, p Page) (Listed, error)
+	// Count counts the jobs a filter matches, up to cap (0 means exactly).
+	Count(ctx context.Context, f Filter, cap int) (int, error)
+	// Situation gathers why a job is not running; job.Explain says it.
+	Situation(ctx context.Context, id job.ID) (job.Situation, error)
+	// Logs returns a job's lines, the oldest first, skipping the first n.
+	Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error)
+	// Registry lists the workers.
+	Registry(ctx context.Context) ([]WorkerInfo, error)
+	// Audit lists operator actions, the newest first.
+	Audit(ctx context.Context, limit int) ([]AuditEntry, error)
+	// Now is the store's clock.
+	Now(ctx context.Context) (time.Time, error)
+}
+
+// Filter chooses jobs; zero fields match everything.
+type Filter struct {
+	States []job.State
+	Queue  string
+	Kind   string
+	Key    string
+	Tag    string
+	// DueBefore and DueAfter tell ready from scheduled among waiting jobs.
+	DueBefore, DueAfter time.Time
+	// CreatedBefore and CreatedAfter bound the time of Enqueue.
+	CreatedBefore, CreatedAfter time.Time
+}
+
+// Page is a place in a list.
+type Page struct {
+	After job.ID // the last id of the page before; zero for the first page
+	Limit int    // 1..1000
+}
+
+// Listed is one page.
+type Listed struct {
+	Jobs []job.Job
+	More bool
+}
+
+// AuditEntry is one operator action.
+type AuditEntry struct {
+	Time   time.Time
+	By     string
+	Action string // such as "retry" or "pause"
+	Target string // job id or queue
+	Note   string
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Store is one namespace of one database.
+type Store interface {
+	Jobs
+	Workers
+	Upkeep
+	Reader
+	// Begin opens a transaction in which jobs and the user's own rows commit
+	// together. The store may end one that is held too long ([ErrTxTooLong]).
+	Begin(ctx context.Context) (Tx, error)
+	// Close waits for calls under way and releases everything. It is idempotent;
+	// calls after it are answered ErrClosed.
+	Close() error
+}
+
+// Opener makes a store ready for use: connects, checks or migrates the schema,
+// binds the namespace.
+type Opener interface {
+	Open(ctx context.Context, s Settings) (Store, error)
+}
+
+// Settings is what the engine tells a store when it opens.
+type Settings struct {
+	Namespace string // empty means "default"
+	Migrate   Migrate
+	Logger    *slog.Logger
+	// Keep is the retention of jobs that the store ends itself (cancelled,
+	// expired, lost too often), by queue. Nil means the defaults.
+	Keep func(queue string) job.Keep
+	// MaxLost is how many runs of a job may end with their process; 0 means job.MaxLost.
+	MaxLost int
+}
+
+// Migrate says what opening may do to the schema.
+type Migrate int
+
+// What opening does when the schema is older than the build.
+const (
+	MigrateAuto  Migrate = iota // bring it up to date, under a lock
+	MigrateCheck                // refuse with ErrSchemaOlder
+	MigrateOff                  // do not look
+)
+
+// Jobs are the transitions of jobs.
+type Jobs interface {
+	// Enqueue accepts drafts (already checked), all or none, in order. A draft
+	// whose unique key is held, or whose id was accepted before when Resend is
+	// set, adds nothing and is answered as a duplicate. Nil means on disk (P1).
+	Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error)
+	// Claim leases ready jobs to a worker. Repeating a Seq returns the jobs of
+	// that claim which the worker still holds, and claims nothing new.
+	// It is ErrWorkerLost for a worker that is not registered or was lost.
+	Claim(ctx context.Context, c Claim) (Claimed, error)
+	// Finish ends runs, each fenced by its worker and run number.
+	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
+	// Note keeps progress and log lines of runs that go on, fenced like Finish.
+	Note(ctx context.Context, w job.WorkerID, notes []Note) ([]job.Verdict, error)
+	// Cancel ends jobs that are not running and asks running ones to stop.
+	Cancel(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
+	// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
+	// budget, and scheduled ones due at once.
+	Retry(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
+	// Delete removes jobs that are not running, and asks running ones to cancel.
+	Delete(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
+	// SetPaused stops or allows claims from a queue. Running jobs go on.
+	SetPaused(ctx context.Context, queue string, paused bool, op Operator) error
+}
+
+// Claim asks for work.
+type Claim struct {
+	Worker job.WorkerID
+	// Seq numbers the worker's claims from 1 and ascends; the same number again
+	// asks for the answer of that claim.
+	Seq    int64
+	Queues []QueueClaim
+	Offer  job.Offer
+	// Begun names runs of earlier claims whose handlers have begun since.
+	Begun []RunRef
+}
+
+// QueueClaim is the part of a claim for one queue.
+type QueueClaim struct {
+	Queue string
+	Limit int // jobs at most
+	// Start is how many of them start at once; they count as begun. The rest is
+	// prefetched, and never holds a job that was rescued before: such a job is
+	// only claimed to start at once.
+	Start int
+	// Aging shifts the order: a job of priority p counts as due p × Aging later,
+	// so that low priority waits its turn but is not starved. 0 means strict.
+	Aging time.Duration
+}
+
+// Claimed is the answer to a claim.
+type Claimed struct {
+	Jobs []Leased // by queue as asked, each in claim order
+	// Next is how long until another waiting job of these queues falls due; 0
+	// when none is known. Only meaningful for queues that were not filled.
+	Next time.Duration
+	// More says that a look ended at its bound on skipped rows (unknown kinds,
+	// missing capabilities): look again at once, the store goes on from there.
+	More bool
+	Now  time.Time // the store's clock at the claim
+}
+
+// Leased is a job with what the claim decided about it.
+type Leased struct {
+	job.Job
+	Begun bool // counted as begun: it must start now
+}
+
+// RunRef names one run of one job.
+type RunRef struct {
+	ID  job.ID
+	Run int64
+}
+
+// Note is what a run says while it goes on.
+type Note struct {
+	RunRef
+	Progress *job.Progress
+	Logs     []job.LogLine
+}
+
+// Operator says on whose behalf a change is made. It goes into the audit log
+// in the transaction of the change; an empty name writes no entry.
+type Operator struct {
+	Name string
+	Note string
+}
+
+// Change is the answer to one id of an operator's call.
+type Change uint8
+
+// The answers.
+const (
+	NotFound  Change = iota + 1 // no such job
+	Changed                     // done
+	Asked                       // it is running: its handler was asked to stop
+	Ended                       // it has ended already; nothing changed
+	Duplicate                   // retry: another job holds its unique key
+	Active                      // retry: it is running or ready already; nothing changed
+)
+
+// Tx is one open transaction of the store's database. It is used by one
+// goroutine at a time.
+type Tx interface {
+	Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error)
+	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
+	// Exec and Query run the user's own SQL.
+	Exec(ctx context.Context, query string, args ...any) (int64, error)
+	Query(ctx context.Context, query string, args ...any) (Rows, error)
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context) error
+}
+
+// Rows are the answer to a query.
+type Rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close() error
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Upkeep is what keeps a namespace in order. Every call is bounded, safe to
+// repeat, and safe in every process at once.
+type Upkeep interface {
+	// Lose declares workers lost whose last beat is older than their own
+	// LostAfter. Only a process whose own beats have succeeded throughout that
+	// time may call it: a store outage must not lose the fleet.
+	Lose(ctx context.Context, by job.WorkerID) (int, error)
+	// Rescue ends up to limit runs whose worker is absent or lost, by job.Rescue.
+	Rescue(ctx context.Context, limit int) (Rescued, error)
+	// Expire ends up to limit jobs that are not running and past their deadline.
+	Expire(ctx context.Context, limit int) (int, error)
+	// Purge removes up to limit rows of each kind whose time is over: archived
+	// jobs with their logs, tombstones, unique keys, audit entries, and lost
+	// workers that hold nothing.
+	Purge(ctx context.Context, limit int) (int, error)
+	// Check looks for broken rules (P6) in short snapshots and changes nothing.
+	Check(ctx context.Context, c Check) (CheckReport, error)
+}
+
+// Rescued counts what a rescue did.
+type Rescued struct {
+	Waiting, Dead, Cancelled int
+}
+
+// Total is the number of runs that were ended.
+func (r Rescued) Total() int { return r.Waiting + r.Dead + r.Cancelled }
+
+// Check says how to look.
+type Check struct {
+	// Grace is how long a run may stay with a lost or absent worker; 0 means one minute.
+	Grace time.Duration
+	// Step is how many jobs one snapshot covers; 0 means 10,000.
+	Step int
+}
+
+// CheckReport is what a check found.
+type CheckReport struct {
+	Live, Archived int64 // jobs looked at
+	Faults         []Fault
+}
+
+// Fault is one broken rule.
+type Fault struct {
+	Rule   string // short stable name, such as "job in two places"
+	ID     job.ID
+	Detail string
+}
