@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -21,10 +20,4 @@ type Hint struct {
 	Priority int
 	Due      time.Time
 	Cancel   bool // some run was asked to cancel
-}
-
-// SQL is a store that hands out its own database for the user's tables. Only
-// transactions of that database can carry jobs.
-type SQL interface {
-	DB() *sql.DB
 }
