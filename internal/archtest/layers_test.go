@@ -1,0 +1,180 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// modulePath is what every package of the root module starts with.
+const modulePath = "github.com/pawlwork/pawl"
+
+// A layer is one line of the table: a place in the root module and what may be below it.
+//
+// Names are folders of this repository ("." is the facade, "x/..." is x and all below it) or import paths.
+// The rules are about code that ships: test files may import what they like.
+type layer struct {
+	at string
+	is string
+	// may names everything of this project, and every other module, that the layer imports directly.
+	// The standard library is open to all, save what never names.
+	may []string
+	// never names what must not be linked in at all, not even through another package.
+	never []string
+}
+
+// The groups that the table speaks of.
+var (
+	stores  = []string{"store/sqlite/...", "store/postgres/...", "stream/redis/...", "stream/nats/..."}
+	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
+	sqlHTTP = []string{"database/sql", "net/http"}
+	domain  = []string{"job/...", "stream", "flow", "store"}
+	loops   = []string{"internal/runner/...", "internal/keeper/...", "internal/wake/..."}
+
+	uuid   = "github.com/google/uuid"
+	sqlite = "github.com/ncruces/go-sqlite3/..."
+	pgx    = "github.com/jackc/pgx/v5/..."
+)
+
+// layers is the design's picture, top to bottom. Where two lines fit a package, the longer one holds.
+// A package that no line fits fails the test: say here where it belongs before it grows.
+var layers = []layer{
+	{
+		at: "examples/...", is: "whole programs, written as a user writes them",
+		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", sqlite, pgx, uuid),
+	},
+	{
+		at: "pawltest/...", is: "for users' tests: an engine in memory, in virtual time",
+		may:   list(".", domain, loops, "store/sqlite", "batch", "supervise", "pawltest/...", uuid),
+		never: list("store/postgres/...", pgx),
+	},
+	{
+		at: ".", is: "the facade; it is handed a store and links no driver",
+		may:   list(domain, loops, "batch", "supervise", uuid),
+		never: list(stores, drivers),
+	},
+	{
+		at: "internal/runner/...", is: "claims, runs handlers, finishes",
+		may:   list(domain, "batch", "supervise", "internal/wake/...", "internal/runner/...", uuid),
+		never: list(".", stores, drivers),
+	},
+	{
+		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
+		may:   list(domain, "batch", "supervise", "internal/wake/...", "internal/keeper/...", uuid),
+		never: list(".", stores, drivers),
+	},
+	{
+		at: "internal/wake/...", is: "hints that work may exist",
+		may:   list(domain, "supervise", "internal/wake/..."),
+		never: list(".", stores, drivers),
+	},
+
+	// The seam speaks the vocabulary (a claim returns jobs), so store stands on job, stream and flow, never the
+	// other way round: the pure rules know of no store.
+	{
+		at: "store", is: "the seam: whole transitions over slices",
+		may:   list("job/...", "stream", "flow", uuid),
+		never: list(".", loops, stores, drivers, sqlHTTP),
+	},
+	{
+		at: "flow", is: "graphs of jobs: vocabulary and pure rules",
+		may:   list("job/...", uuid),
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
+	},
+	{
+		at: "stream", is: "the event log: vocabulary and pure rules",
+		may:   list(uuid),
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
+	},
+	{
+		at: "job/...", is: "jobs: vocabulary and pure rules",
+		may:   list("job/...", uuid),
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
+	},
+
+	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
+	{
+		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
+		may:   list(".", domain, "batch", "supervise", "store/sqlite/...", sqlite, uuid),
+		never: list("store/postgres/...", pgx),
+	},
+	{
+		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
+		may:   list(".", domain, "batch", "supervise", "store/postgres/...", pgx, uuid),
+		never: list("store/sqlite/...", sqlite),
+	},
+	{
+		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
+		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
+			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),
+		never: list(stores, "github.com/ncruces/go-sqlite3/..."),
+	},
+
+	// Free-standing: a team may import only these, and gets the standard library with them and nothing else.
+	{
+		at: "batch/...", is: "keyed micro-batching",
+		may:   list("batch/..."),
+		never: list(sqlHTTP),
+	},
+	{
+		at: "supervise/...", is: "a tree of named services",
+		may:   list("supervise/..."),
+		never: list(sqlHTTP),
+	},
+
+	{at: "internal/archtest", is: "these rules"},
+	{at: "internal/breaks/...", is: "proof that the tests can fail", may: list("internal/breaks")},
+	{at: "internal/need/...", is: "what tests ask for, and the only place that skips", may: list("internal/need/...", pgx)},
+}
+
+// list flattens names and groups of names.
+func list(parts ...any) []string {
+	var names []string
+	for _, part := range parts {
+		switch part := part.(type) {
+		case string:
+			names = append(names, part)
+		case []string:
+			names = append(names, part...)
+		}
+	}
+	return names
+}
+
+// layerOf finds the line that holds for a place in the repository.
+func layerOf(table []layer, place string) (layer, bool) {
+	var found layer
+	var ok bool
+	for _, line := range table {
+		if fits(line.at, place) && (!ok || len(line.at) > len(found.at)) {
+			found, ok = line, true
+		}
+	}
+	return found, ok
+}
+
+// fits reports whether a name of the table means the place or import path.
+func fits(name, place string) bool {
+	stem, below := strings.CutSuffix(name, "/...")
+	return place == stem || below && strings.HasPrefix(place, stem+"/")
+}
+
+func fitsAny(names []string, place string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return fits(name, place) })
+}
+
+// place turns an import path of the root module into its folder. Other import paths stay as they are.
+func place(importPath string) string {
+	if importPath == modulePath {
+		return "."
+	}
+	if below, ok := strings.CutPrefix(importPath, modulePath+"/"); ok {
+		return below
+	}
+	return importPath
+}
+
+// standard reports whether an import path is the standard library's: its first element is no host name.
+func standard(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
+}
