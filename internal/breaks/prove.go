@@ -101,6 +101,7 @@ type answer struct {
 // goTest runs the go command in the copy. Its exit status is an answer, not an error.
 func (p *Prover) goTest(ctx context.Context, args []string) (answer, error) {
 	command := newCommand(ctx, p.Tree.dir, append([]string{"go"}, args...)...)
+	command.Env = append(command.Env, "TMPDIR="+p.Tree.temporary)
 	out, err := command.CombinedOutput()
 	if cause := context.Cause(ctx); cause != nil {
 		return answer{}, cause

@@ -13,11 +13,18 @@ import (
 
 // A Tree is a copy of the source that may be broken. It is a git repository of its own with one commit, so that
 // git apply knows no other, and going back to that commit undoes whatever a patch and its test have left.
-type Tree struct{ dir string }
+type Tree struct {
+	dir       string
+	temporary string // for the go command and the tests: what they leave when they are killed goes with the copy
+}
 
-// CopyTree copies the work tree at source into the empty folder dir: every file that git tracks or would track, as it
-// is now on disk. What is not committed yet is tested too.
-func CopyTree(ctx context.Context, source, dir string) (*Tree, error) {
+// CopyTree copies the work tree at source into the empty folder scratch: every file that git tracks or would track, as
+// it is now on disk. What is not committed yet is tested too. Removing scratch removes all that was ever written.
+func CopyTree(ctx context.Context, source, scratch string) (*Tree, error) {
+	t := &Tree{dir: filepath.Join(scratch, "tree"), temporary: filepath.Join(scratch, "tmp")}
+	if err := errors.Join(os.Mkdir(t.dir, 0o755), os.Mkdir(t.temporary, 0o755)); err != nil {
+		return nil, err
+	}
 	out, err := run(ctx, source, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, fmt.Errorf("list the files of %s: %w", source, err)
@@ -26,11 +33,10 @@ func CopyTree(ctx context.Context, source, dir string) (*Tree, error) {
 		if name == "" {
 			continue
 		}
-		if err := copyFile(filepath.Join(source, name), filepath.Join(dir, name)); err != nil {
+		if err := copyFile(filepath.Join(source, name), filepath.Join(t.dir, name)); err != nil {
 			return nil, fmt.Errorf("copy the tree: %w", err)
 		}
 	}
-	t := &Tree{dir: dir}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--template="},
 		{"add", "--all", "--force"},

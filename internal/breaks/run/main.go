@@ -58,6 +58,10 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	// A test run by root may start a server as another user, who has to be able to reach its files here.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
 	tree, err := breaks.CopyTree(ctx, *root, dir)
 	if err != nil {
 		return err
