@@ -1,0 +1,154 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+var policy = job.Policy{
+	Backoff: func(used int) time.Duration { return time.Duration(used) * time.Minute },
+	Keep:    job.Keep{}.WithDefaults(),
+}
+
+func decide(kind job.OutcomeKind, used, attempts int) job.End {
+	r := job.Run{ID: job.NewID(), Run: 7, Used: used, MaxAttempts: attempts}
+	return job.Decide(r, job.Outcome{Kind: kind, Message: "no luck", Delay: time.Hour, Result: []byte("r")}, policy)
+}
+
+func TestJ7_OutcomesBecomeMoves(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		kind           job.OutcomeKind
+		used, attempts int
+		to             job.State
+		delay          time.Duration
+		burn, fails    bool
+	}{
+		{"success", job.Succeeded, 0, 5, job.Done, 0, false, false},
+		{"first failure", job.Failed, 0, 5, job.Waiting, time.Minute, true, true},
+		{"third failure", job.Failed, 2, 5, job.Waiting, 3 * time.Minute, true, true},
+		{"last failure", job.Failed, 4, 5, job.Dead, 0, true, true},
+		{"only attempt", job.Failed, 0, 1, job.Dead, 0, true, true},
+		{"gave up with attempts left", job.GaveUp, 0, 5, job.Dead, 0, true, true},
+		{"given back", job.GivenBack, 4, 5, job.Waiting, 0, false, false},
+		{"asked to cancel", job.Called, 0, 5, job.Cancelled, 0, false, false},
+		{"out of time", job.OutOfTime, 0, 5, job.Dead, 0, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := decide(c.kind, c.used, c.attempts)
+			if e.To != c.to || e.Delay != c.delay || e.Burn != c.burn || (e.Failure != nil) != c.fails || e.Run != 7 {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+func TestJ9_SnoozeBurnsNoAttempt(t *testing.T) {
+	e := decide(job.PutOff, 4, 5) // even with no attempt to spare
+	if e.To != job.Waiting || e.Delay != time.Hour || e.Burn || !e.Snooze || e.Failure != nil {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestJ31_UnreadableArgumentsAreParkedAndBurnNothing(t *testing.T) {
+	e := decide(job.Undecoded, 4, 5)
+	if e.To != job.Suspended || e.Burn || e.Failure != nil || e.Reason != "parked: no luck" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestP9_CancelRequestDoesNotUndoWhatWasDone(t *testing.T) {
+	for _, to := range []job.State{job.Done, job.Dead} {
+		if e := job.Settle(job.End{To: to}, true); e.To != to {
+			t.Errorf("%s became %s", to, e.To)
+		}
+	}
+	for _, to := range []job.State{job.Waiting, job.Suspended} {
+		if e := job.Settle(job.End{To: to}, true); e.To != job.Cancelled {
+			t.Errorf("%s became %s, want cancelled", to, e.To)
+		}
+		if e := job.Settle(job.End{To: to}, false); e.To != to {
+			t.Errorf("%s became %s without a request", to, e.To)
+		}
+	}
+}
+
+func TestJ12_OnlyBegunRunsCountAsLost(t *testing.T) {
+	j := &job.Job{ID: job.NewID(), Run: 3, Lost: 4}
+	if e := job.Rescue(j, false, 5, job.Keep{}); e.To != job.Waiting || e.Failure != nil || e.Burn {
+		t.Errorf("not begun: %+v", e)
+	}
+	if e := job.Rescue(j, true, 5, job.Keep{}); e.To != job.Dead || e.Failure == nil || e.Burn {
+		t.Errorf("fifth loss: %+v", e)
+	}
+	j.Lost = 3
+	if e := job.Rescue(j, true, 5, job.Keep{}); e.To != job.Waiting || e.Failure == nil || e.Burn {
+		t.Errorf("fourth loss: %+v", e)
+	}
+	j.CancelAsked = true
+	if e := job.Rescue(j, true, 5, job.Keep{}); e.To != job.Cancelled {
+		t.Errorf("asked to cancel: %+v", e)
+	}
+}
+
+func TestJ7_KeepsTheLast32Failures(t *testing.T) {
+	var list []job.Failure
+	for i := 1; i <= 40; i++ {
+		list = job.AppendFailure(list, job.NewFailure(i, int64(i), "x", ""))
+	}
+	if len(list) != job.MaxFailures || list[0].Attempt != 9 || list[31].Attempt != 40 {
+		t.Errorf("%d kept, from %d to %d", len(list), list[0].Attempt, list[len(list)-1].Attempt)
+	}
+	back, err := job.DecodeFailures(job.EncodeFailures(list))
+	if err != nil || len(back) != 32 || back[31].Run != 40 {
+		t.Errorf("came back as %d, %v", len(back), err)
+	}
+}
+
+func TestJ7_FingerprintIgnoresNumbersAndQuotedParts(t *testing.T) {
+	same := job.Fingerprint(`order 17 of "ann": no such row`)
+	if job.Fingerprint(`order 2,4 of "bob": no such row`) == same {
+		t.Error("a comma was ignored")
+	}
+	if job.Fingerprint(`order 204 of "bob": no such row`) != same {
+		t.Error("two messages of one fault differ")
+	}
+	if job.Fingerprint(`order 17 of "ann": connection refused`) == same {
+		t.Error("two faults look the same")
+	}
+}
+
+func TestP10_FailureTextIsBounded(t *testing.T) {
+	f := job.NewFailure(1, 1, strings.Repeat("é", 10_000), strings.Repeat("s", 100_000))
+	if len(f.Message) > 5<<10 || len(f.Stack) > 9<<10 || !strings.HasSuffix(f.Message, "…") {
+		t.Errorf("message %d bytes, stack %d bytes", len(f.Message), len(f.Stack))
+	}
+	if f := job.NewFailure(1, 1, "bad \xff byte", ""); f.Message != "bad \uFFFD byte" {
+		t.Errorf("message %q", f.Message)
+	}
+}
+
+func TestJ7_BackoffDoublesWithinItsBounds(t *testing.T) {
+	wait := job.Exponential(time.Second, 30*time.Minute)
+	for used := 1; used <= 100; used++ {
+		ceiling := 30 * time.Minute
+		if used < 12 {
+			ceiling = min(ceiling, time.Second<<(used-1))
+		}
+		for range 50 {
+			if d := wait(used); d < ceiling/2 || d > ceiling {
+				t.Fatalf("after %d: %v is not within %v..%v", used, d, ceiling/2, ceiling)
+			}
+		}
+	}
+	spread := map[time.Duration]bool{}
+	for range 100 {
+		spread[wait(5)] = true
+	}
+	if len(spread) < 50 {
+		t.Errorf("only %d different waits of 100: no jitter", len(spread))
+	}
+}

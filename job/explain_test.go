@@ -1,0 +1,64 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+func TestP5_ExplainNamesTheBlocker(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	able := []job.Offer{{Kinds: map[string]int{"encode": 1}, Capabilities: []string{"gpu"}}}
+	base := func() job.Situation {
+		return job.Situation{Now: now, Workers: able, Job: job.Job{
+			State: job.Waiting, Queue: "video", Kind: "encode", Due: now, Capabilities: []string{"gpu"},
+		}}
+	}
+	for _, c := range []struct {
+		name string
+		set  func(*job.Situation)
+		want string
+	}{
+		{"due", func(s *job.Situation) { s.Job.Due = now.Add(time.Minute) }, "not due until 2026-11-15 12:01:00"},
+		{"retry", func(s *job.Situation) {
+			s.Job.Due, s.Job.Used = now.Add(time.Minute), 2
+			s.Job.Failures = []job.Failure{{Message: "connection refused"}}
+		}, "attempt 2 failed (connection refused)"},
+		{"paused", func(s *job.Situation) { s.QueuePaused = true }, "queue video is paused"},
+		{"J14_nobody serves", func(s *job.Situation) { s.Workers = nil }, "no live worker serves queue video"},
+		{"J14_nobody knows", func(s *job.Situation) { s.Job.Kind = "crop" }, "knows kind crop"},
+		{"J31_too new", func(s *job.Situation) { s.Job.Version = 2 }, "knows version 2 of kind encode"},
+		{"incapable", func(s *job.Situation) { s.Job.Capabilities = []string{"gpu", "tpu"} }, "has [gpu tpu]"},
+		{"behind", func(s *job.Situation) { s.Ahead, s.AheadCapped = 1000, true }, "behind 1000+ jobs"},
+		{"parked", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Suspended, "parked: bad json" }, "suspended: parked: bad json"},
+		{"running", func(s *job.Situation) { s.Job.State, s.Label = job.Running, "a-worker-1" }, "running on a-worker-1"},
+		{"dead", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Dead, "all 5 attempts failed" }, "all 5 attempts failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := base()
+			c.set(&s)
+			if got := job.Explain(s); !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q in it", got, c.want)
+			}
+		})
+	}
+}
+
+func TestJ31_OfferTakesOnlyVersionsItKnows(t *testing.T) {
+	o := job.Offer{Kinds: map[string]int{"a": 2}, Capabilities: []string{"x", "y"}}
+	for _, c := range []struct {
+		kind    string
+		version int
+		needs   []string
+		want    bool
+	}{
+		{"a", 0, nil, true}, {"a", 2, []string{"y"}, true}, {"a", 3, nil, false},
+		{"b", 0, nil, false}, {"a", 1, []string{"z"}, false}, {"a", 1, []string{"x", "z"}, false},
+	} {
+		if got := o.Takes(c.kind, c.version, c.needs); got != c.want {
+			t.Errorf("%s v%d needing %v: %v", c.kind, c.version, c.needs, got)
+		}
+	}
+}
