@@ -1,0 +1,61 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// check: what a store of its own cannot break through the seam is broken by the
+// store's own tests, with SQL. Here is what the seam can reach.
+func check() []testCase {
+	look := func(d *database, c store.Check) store.CheckReport {
+		d.Helper()
+		return must[store.CheckReport](d, "check")(d.Store.Check(d.ctx, c))
+	}
+	return []testCase{
+		{name: "P6_EmptyIsClean", run: func(d *database) {
+			equal(d, "report", look(d, store.Check{}), store.CheckReport{})
+		}},
+		{name: "P6_CountsWhatItSaw", run: func(d *database) {
+			d.enqueue(drafts(25)...)
+			w := d.hire()
+			for _, j := range w.claim(10) {
+				w.end(j, job.Done)
+			}
+			for _, step := range []int{0, 1, 7, 1000} {
+				equal(d, "report", look(d, store.Check{Step: step}), store.CheckReport{Live: 15, Archived: 10})
+			}
+		}},
+		{name: "P6_ARunWithALostWorkerPastTheGrace", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.take()
+			d.lose(w)
+			equal(d, "faults within the grace", look(d, store.Check{Grace: 100 * time.Hour}).Faults, nil)
+			d.advance(2 * time.Hour)
+			faults := look(d, store.Check{Grace: time.Hour}).Faults
+			if len(faults) != 1 || faults[0].ID != id || faults[0].Rule == "" {
+				d.Errorf("faults %+v, want one that names job %s", faults, id)
+			}
+			equal(d, "looking changes nothing", d.get(id).State, job.Running)
+			d.rescue()
+			equal(d, "faults after the rescue", look(d, store.Check{}).Faults, nil)
+		}},
+		{name: "P6_ARunWithAnAbsentWorkerPastTheGrace", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.take()
+			if err := d.Store.Deregister(d.ctx, w.id); err != nil {
+				d.Fatal(err)
+			}
+			d.advance(2 * time.Hour)
+			faults := look(d, store.Check{Grace: time.Hour}).Faults
+			if len(faults) != 1 || faults[0].ID != id {
+				d.Errorf("faults %+v, want one that names job %s", faults, id)
+			}
+			d.rescue()
+		}},
+	}
+}

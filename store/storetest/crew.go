@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// hand is one registered worker of a case.
+type hand struct {
+	d     *database
+	store store.Store
+	id    job.WorkerID
+	seq   int64
+	offer job.Offer
+}
+
+// everything is the offer of a worker that takes what the cases enqueue.
+var everything = job.Offer{Kinds: map[string]int{kind: 0, "other": 0}}
+
+// hire registers a worker that serves the queues; none means the usual one.
+func (d *database) hire(queues ...string) *hand {
+	d.Helper()
+	if len(queues) == 0 {
+		queues = []string{queue}
+	}
+	w := &hand{d: d, store: d.Store, offer: everything}
+	w.id = must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{
+		Label: "test-worker-1-a", Host: "host", Process: 7, Queues: queues, Offer: everything, LostAfter: lostAfter,
+	}))
+	return w
+}
+
+// ask makes the worker's next claim.
+func (w *hand) ask(queues ...store.QueueClaim) store.Claimed {
+	w.d.Helper()
+	w.seq++
+	return w.repeat(w.seq, queues...)
+}
+
+// repeat makes a claim under a number of the caller's choice.
+func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.Claimed {
+	w.d.Helper()
+	return must[store.Claimed](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{
+		Worker: w.id, Seq: seq, Queues: queues, Offer: w.offer,
+	}))
+}
+
+// claim takes up to limit jobs of the usual queue and starts all of them.
+func (w *hand) claim(limit int) []store.Leased {
+	w.d.Helper()
+	return w.ask(store.QueueClaim{Queue: queue, Limit: limit, Start: limit}).Jobs
+}
+
+// take claims exactly one job.
+func (w *hand) take() store.Leased {
+	w.d.Helper()
+	jobs := w.claim(1)
+	if len(jobs) != 1 {
+		w.d.Fatalf("claimed %d jobs, want 1", len(jobs))
+	}
+	return jobs[0]
+}
+
+// finish ends runs and gives the verdicts.
+func (w *hand) finish(ends ...job.End) []job.Verdict {
+	w.d.Helper()
+	verdicts := must[[]job.Verdict](w.d, "finish")(w.store.Finish(w.d.ctx, w.id, ends))
+	if len(verdicts) != len(ends) {
+		w.d.Fatalf("finish: %d verdicts for %d ends", len(verdicts), len(ends))
+	}
+	return verdicts
+}
+
+// end finishes one run that the worker must own.
+func (w *hand) end(j store.Leased, to job.State, edit ...func(*job.End)) {
+	w.d.Helper()
+	equal(w.d, "verdict", w.finish(ending(j, to, edit...)), []job.Verdict{job.Applied})
+}
+
+// ending describes the end of a run.
+func ending(j store.Leased, to job.State, edit ...func(*job.End)) job.End {
+	e := job.End{ID: j.ID, Run: j.Run, To: to, Keep: keep}
+	for _, f := range edit {
+		f(&e)
+	}
+	return e
+}
+
+// beat renews the worker's lease.
+func (w *hand) beat(begun ...store.RunRef) store.Beaten {
+	w.d.Helper()
+	return must[store.Beaten](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Begun: begun}))
+}
+
+// ids lists the claimed jobs in order.
+func ids(jobs []store.Leased) []job.ID {
+	list := make([]job.ID, len(jobs))
+	for i := range jobs {
+		list[i] = jobs[i].ID
+	}
+	return list
+}
+
+// ref names a claimed run.
+func ref(j store.Leased) store.RunRef { return store.RunRef{ID: j.ID, Run: j.Run} }
+
+// lose lets the worker miss its beats until a colleague declares it lost. The
+// others keep beating.
+func (d *database) lose(w *hand, others ...*hand) {
+	d.Helper()
+	colleague := d.hire("colleagues")
+	d.advance(lostAfter + lostAfter/2)
+	for _, o := range append(others, colleague) {
+		o.beat()
+	}
+	if n := must[int](d, "lose")(d.Store.Lose(d.ctx, colleague.id)); n == 0 {
+		d.Fatalf("worker %d missed its beats and was not declared lost", w.id)
+	}
+}
+
+// rescue takes back what lost workers hold.
+func (d *database) rescue() store.Rescued {
+	d.Helper()
+	return must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 1000))
+}

@@ -1,0 +1,64 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+func expire() []testCase {
+	sweep := func(d *database, limit int) int {
+		d.Helper()
+		return must[int](d, "expire")(d.Store.Expire(d.ctx, limit))
+	}
+	ownKeep := store.Settings{Keep: func(string) job.Keep { return keep }}
+	return []testCase{
+		{name: "J13_PastItsDeadlineIsDead", settings: ownKeep, run: func(d *database) {
+			deadline := d.now().Add(time.Hour)
+			w := d.hire()
+			parked := d.one(until(deadline))
+			w.end(w.take(), job.Suspended, func(e *job.End) { e.Reason = "parked: x" })
+			ready, scheduled := d.one(until(deadline)), d.one(until(deadline), in(5*time.Hour))
+			later, never := d.one(until(deadline.Add(9*time.Hour))), d.one()
+			equal(d, "expired early", sweep(d, 10), 0)
+			d.advance(2 * time.Hour)
+			from := d.now()
+			equal(d, "expired", sweep(d, 10), 3)
+			equal(d, "states", d.states(ready, scheduled, parked, later, never),
+				[]job.State{job.Dead, job.Dead, job.Dead, job.Waiting, job.Waiting})
+			got := d.get(ready)
+			within(d, "finished", got.Finished, from, d.now())
+			equal(d, "kept for", got.Expires.Sub(got.Finished), keep.Dead)
+			equal(d, "used", got.Used, 0)
+			if got.Reason == "" {
+				d.Error("a dead job has no reason")
+			}
+			equal(d, "expired again", sweep(d, 10), 0)
+			equal(d, "claimed", ids(w.claim(10)), []job.ID{later, never})
+		}},
+		{name: "J13_RunningIsLeftToItsWorker", run: func(d *database) {
+			id := d.one(until(d.now().Add(time.Hour)))
+			w := d.hire()
+			held := w.take()
+			d.advance(2 * time.Hour)
+			equal(d, "expired", sweep(d, 10), 0)
+			equal(d, "state", d.get(id).State, job.Running)
+			w.end(held, job.Waiting)
+			equal(d, "expired", sweep(d, 10), 1)
+			equal(d, "state", d.get(id).State, job.Dead)
+		}},
+		{name: "P10_BoundedAndRepeatable", run: func(d *database) {
+			d.enqueue(drafts(10, until(d.now().Add(time.Hour)))...)
+			d.advance(2 * time.Hour)
+			equal(d, "expired", []int{sweep(d, 4), sweep(d, 4), sweep(d, 4), sweep(d, 4)}, []int{4, 4, 2, 0})
+			equal(d, "dead", d.count(job.Dead), 10)
+		}},
+		{name: "J15_NotKeptWhereNothingIsKept", settings: store.Settings{Keep: func(string) job.Keep { return keepNone }}, run: func(d *database) {
+			id := d.one(until(d.now().Add(time.Hour)))
+			d.advance(2 * time.Hour)
+			equal(d, "expired", sweep(d, 10), 1)
+			d.gone("not kept", id)
+		}},
+	}
+}

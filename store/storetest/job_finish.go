@@ -1,0 +1,196 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+func jobFinish() []testCase {
+	final := func(to job.State) testCase {
+		return testCase{name: "FinalIs_" + to.String(), run: func(d *database) {
+			id := d.one(once("x", 0))
+			w := d.hire()
+			leased := w.take()
+			from := d.now()
+			w.end(leased, to, func(e *job.End) { e.Result, e.Reason = []byte("result"), "because" })
+			got := d.get(id)
+			within(d, "finished", got.Finished, from, d.now())
+			equal(d, "kept for", got.Expires.Sub(got.Finished), keep.For(to))
+			want := leased.Job
+			want.State, want.Worker, want.Result, want.Reason = to, 0, []byte("result"), "because"
+			want.Finished, want.Expires = got.Finished, got.Expires
+			got.Worker = 0 // an archive may remember who ran it
+			equal(d, "job", got, want)
+			equal(d, "claimed", len(w.claim(1)), 0)
+			equal(d, "jobs", d.count(), 1)
+		}}
+	}
+	return []testCase{
+		final(job.Done), final(job.Dead), final(job.Cancelled),
+		{name: "J7_RetryWaitsAndBurnsAnAttempt", run: func(d *database) {
+			d.one()
+			w := d.hire()
+			leased := w.take()
+			from := d.now()
+			w.end(leased, job.Waiting, func(e *job.End) { e.Delay = time.Hour }, failed("boom 7"))
+			to := d.now()
+			got := d.get(leased.ID)
+			equal(d, "state", got.State, job.Waiting)
+			equal(d, "used", got.Used, 1)
+			within(d, "due", got.Due, from.Add(time.Hour), to.Add(time.Hour))
+			equal(d, "worker", got.Worker, 0)
+			if len(got.Failures) != 1 {
+				d.Fatalf("%d failures, want 1", len(got.Failures))
+			}
+			f := got.Failures[0]
+			within(d, "time of the failure", f.Time, from, to)
+			equal(d, "failure", [3]any{f.Message, f.Fingerprint, f.Run}, [3]any{"boom 7", job.Fingerprint("boom 8"), int64(1)})
+			equal(d, "claimed early", len(w.claim(1)), 0)
+			d.advance(2 * time.Hour)
+			again := w.take()
+			equal(d, "run", again.Run, 2)
+			equal(d, "attempt", again.Attempt(), 2)
+		}},
+		{name: "J9_SnoozeBurnsNothing", run: func(d *database) {
+			d.one()
+			w := d.hire()
+			for range 7 {
+				w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay, e.Snooze = time.Hour, true })
+				d.advance(2 * time.Hour)
+			}
+			got := w.take()
+			equal(d, "used, snoozes, run", [3]int64{int64(got.Used), int64(got.Snoozes), got.Run}, [3]int64{0, 7, 8})
+		}},
+		{name: "P7_GivenBackIsReadyAtOnce", run: func(d *database) {
+			d.one()
+			w := d.hire()
+			leased := w.take()
+			from := d.now()
+			w.end(leased, job.Waiting)
+			got := d.get(leased.ID)
+			within(d, "due", got.Due, from, d.now())
+			equal(d, "used, snoozes, lost, rescues", [4]int{got.Used, got.Snoozes, got.Lost, got.Rescues}, [4]int{})
+			equal(d, "run", w.take().Run, 2)
+		}},
+		{name: "J31_ParkedIsSuspendedWithItsReason", run: func(d *database) {
+			d.one()
+			w := d.hire()
+			leased := w.take()
+			w.end(leased, job.Suspended, func(e *job.End) { e.Reason = "parked: bad args" })
+			got := d.get(leased.ID)
+			equal(d, "state", got.State, job.Suspended)
+			equal(d, "reason", got.Reason, "parked: bad args")
+			equal(d, "used", got.Used, 0)
+			equal(d, "claimed", len(w.claim(1)), 0)
+		}},
+		{name: "P9_CancelAskedDoesNotGoBackToWaiting", run: func(d *database) {
+			for _, to := range []job.State{job.Waiting, job.Suspended} {
+				id := d.one()
+				w := d.hire()
+				leased := w.take()
+				equal(d, "cancel", d.cancel(id), []store.Change{store.Asked})
+				w.end(leased, to)
+				got := d.get(id)
+				equal(d, "state after "+to.String(), got.State, job.Cancelled)
+				equal(d, "kept for", got.Expires.Sub(got.Finished), keep.Cancelled)
+			}
+		}},
+		{name: "P9_DoneBeatsCancelAsked", run: func(d *database) {
+			for _, to := range []job.State{job.Done, job.Dead} {
+				id := d.one()
+				w := d.hire()
+				leased := w.take()
+				equal(d, "cancel", d.cancel(id), []store.Change{store.Asked})
+				w.end(leased, to)
+				equal(d, "state", d.get(id).State, to)
+			}
+		}},
+		{name: "J15_KeepNoneLeavesNoJob", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			leased := w.take()
+			line := job.LogLine{Time: d.now(), Run: leased.Run, Text: "x"}
+			w.end(leased, job.Done, func(e *job.End) { e.Keep, e.Logs = keepNone, []job.LogLine{line} })
+			d.gone("not kept", id)
+			equal(d, "jobs", d.count(), 0)
+			equal(d, "logs", len(must[[]job.LogLine](d, "logs")(d.Store.Logs(d.ctx, id, 0, 10))), 0)
+		}},
+		{name: "J15_KeepIsPerState", run: func(d *database) {
+			onlyDead := job.Keep{Done: -1, Dead: time.Hour, Cancelled: -1}
+			id := d.one()
+			w := d.hire()
+			w.end(w.take(), job.Dead, func(e *job.End) { e.Keep = onlyDead })
+			equal(d, "state", d.get(id).State, job.Dead)
+		}},
+		{name: "J7_Last32FailuresAreKept", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			for i := range 40 {
+				w.end(w.take(), job.Waiting, failed(fmt.Sprintf("failure %d", i)))
+			}
+			got := d.get(id)
+			equal(d, "used", got.Used, 40)
+			var messages, want []string
+			for i, f := range got.Failures {
+				messages = append(messages, f.Message)
+				want = append(want, fmt.Sprintf("failure %d", 8+i))
+			}
+			equal(d, "failures", len(got.Failures), job.MaxFailures)
+			equal(d, "messages", messages, want)
+		}},
+		{name: "J28_ResultsAreExactBytes", run: func(d *database) {
+			w := d.hire()
+			for _, result := range [][]byte{nil, {}, []byte("null"), {0, 1, 0xff}, bytes.Repeat([]byte{7}, 1<<20)} {
+				id := d.one()
+				w.end(w.take(), job.Done, func(e *job.End) { e.Result = result })
+				if got := d.get(id).Result; !bytes.Equal(got, result) {
+					d.Errorf("a result of %d bytes came back as %d bytes", len(result), len(got))
+				}
+			}
+		}},
+		{name: "J28_ProgressAndLogsRideInTheSameCommit", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			leased := w.take()
+			lines := []job.LogLine{{Time: d.now(), Run: 1, Level: 4, Text: "one"}, {Time: d.now(), Run: 1, Level: -4, Text: "two\x00"}}
+			w.end(leased, job.Done, func(e *job.End) {
+				e.Progress, e.Logs = &job.Progress{Done: 3, Total: 4, Note: "nearly"}, lines
+			})
+			equal(d, "progress", d.get(id).Progress, job.Progress{Done: 3, Total: 4, Note: "nearly"})
+			equal(d, "logs", must[[]job.LogLine](d, "logs")(d.Store.Logs(d.ctx, id, 0, 10)), lines)
+		}},
+		{name: "VerdictsInOrder", run: func(d *database) {
+			d.enqueue(drafts(3)...)
+			w := d.hire()
+			got := w.claim(3)
+			stale := ending(got[1], job.Done)
+			stale.Run++
+			equal(d, "verdicts", w.finish(ending(got[2], job.Done), stale, ending(got[0], job.Dead)),
+				[]job.Verdict{job.Applied, job.Stale, job.Applied})
+			equal(d, "states", d.states(got[0].ID, got[1].ID, got[2].ID), []job.State{job.Dead, job.Running, job.Done})
+		}},
+		{name: "EmptySlice", run: func(d *database) {
+			equal(d, "verdicts", d.hire().finish(), nil)
+		}},
+		{name: "TenThousandEnds", run: func(d *database) {
+			d.enqueue(drafts(10_000)...)
+			w := d.hire()
+			var ends []job.End
+			for i, j := range w.claim(10_000) {
+				ends = append(ends, ending(j, []job.State{job.Done, job.Waiting, job.Dead, job.Suspended}[i%4]))
+			}
+			for i, v := range w.finish(ends...) {
+				if v != job.Applied {
+					d.Fatalf("end %d is %s", i, v)
+				}
+			}
+			for _, s := range []job.State{job.Done, job.Waiting, job.Dead, job.Suspended} {
+				equal(d, s.String(), d.count(s), 2_500)
+			}
+		}},
+	}
+}

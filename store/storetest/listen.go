@@ -1,0 +1,59 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// listen: hearing too much is harmless, so the cases only ask that what matters
+// is heard. They repeat the change until it is, because a listener says nothing
+// about when it has begun to hear; the test's own deadline is the bound.
+func listen() []testCase {
+	heard := func(d *database, change func(s store.Store), fits func(store.Hint) bool) {
+		d.Helper()
+		ctx, stop := context.WithCancel(d.ctx)
+		hints := make(chan store.Hint)
+		ended := make(chan error, 1)
+		listener, ok := d.Store.(store.Listener)
+		if !ok {
+			d.Fatalf("%T declares listen and is no store.Listener", d.Store)
+		}
+		go func() {
+			ended <- listener.Listen(ctx, func(h store.Hint) {
+				select {
+				case hints <- h:
+				case <-ctx.Done():
+				}
+			})
+		}()
+		elsewhere := d.open(store.Settings{})
+		for found := false; !found; {
+			change(elsewhere)
+			select {
+			case h := <-hints:
+				found = h == (store.Hint{}) || fits(h)
+			case err := <-ended:
+				d.Fatalf("listen ended by itself: %v", err)
+			default:
+			}
+		}
+		stop()
+		<-ended
+	}
+	return []testCase{
+		{name: "P5_EnqueueElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
+			heard(d, func(s store.Store) {
+				must[[]job.Receipt](d, "enqueue")(s.Enqueue(d.ctx, drafts(1)))
+			}, func(h store.Hint) bool { return h.Queue == queue })
+		}},
+		{name: "J10_CancelElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
+			id := d.one()
+			d.hire().take()
+			heard(d, func(s store.Store) {
+				must[[]store.Change](d, "cancel")(s.Cancel(d.ctx, []job.ID{id}, store.Operator{}))
+			}, func(h store.Hint) bool { return h.Cancel })
+		}},
+	}
+}

@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+func read() []testCase {
+	why := func(d *database, id job.ID) job.Situation {
+		d.Helper()
+		return must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+	}
+	// says checks the answer people read, which comes from the store's facts.
+	says := func(d *database, id job.ID, want string) {
+		d.Helper()
+		if got := job.Explain(why(d, id)); !strings.Contains(got, want) {
+			d.Errorf("why: %q, want %q in it", got, want)
+		}
+	}
+	return []testCase{
+		{name: "GetInTheOrderAsked", run: func(d *database) {
+			list := d.enqueue(drafts(4)...)
+			w := d.hire()
+			w.end(w.take(), job.Done) // list[0] is archived
+			asked := []job.ID{list[2], job.NewID(), list[0], list[3], list[1]}
+			var got []job.ID
+			for _, j := range must[[]job.Job](d, "get")(d.Store.Get(d.ctx, asked)) {
+				got = append(got, j.ID)
+			}
+			equal(d, "got", got, []job.ID{list[2], list[0], list[3], list[1]})
+		}},
+		{name: "GetNothing", run: func(d *database) {
+			equal(d, "got", len(must[[]job.Job](d, "get")(d.Store.Get(d.ctx, nil))), 0)
+			equal(d, "got", len(must[[]job.Job](d, "get")(d.Store.Get(d.ctx, []job.ID{job.NewID()}))), 0)
+		}},
+		{name: "GetTenThousand", run: func(d *database) {
+			list := d.enqueue(drafts(10_000)...)
+			d.cancel(list[:3_000]...)
+			got := must[[]job.Job](d, "get")(d.Store.Get(d.ctx, list))
+			if len(got) != len(list) {
+				d.Fatalf("%d jobs, want %d", len(got), len(list))
+			}
+			for i := range got {
+				if got[i].ID != list[i] {
+					d.Fatalf("job %d is %s, want %s", i, got[i].ID, list[i])
+				}
+			}
+		}},
+		{name: "NowMovesWithTheOffset", run: func(d *database) {
+			before := d.now()
+			d.advance(1000 * time.Hour)
+			if after := d.now(); after.Sub(before) < 1000*time.Hour {
+				d.Errorf("the clock was moved by 1000 h and went from %v to %v", before, after)
+			}
+		}},
+		{name: "P5_UnknownJob", run: func(d *database) {
+			_, err := d.Store.Situation(d.ctx, job.NewID())
+			means(d, "situation", err, job.ErrNotFound)
+		}},
+		{name: "P5_NotDue", run: func(d *database) {
+			says(d, d.one(in(time.Hour)), "not due until")
+		}},
+		{name: "P5_NobodyServesTheQueue", run: func(d *database) {
+			d.hire("elsewhere")
+			says(d, d.one(), "no live worker serves queue q")
+		}},
+		{name: "P5_ALostWorkerServesNothing", run: func(d *database) {
+			w := d.hire()
+			id := d.one()
+			d.lose(w)
+			says(d, id, "no live worker serves queue q")
+		}},
+		{name: "J14_NobodyKnowsTheKind", run: func(d *database) {
+			d.hire()
+			says(d, d.one(ofKind("unheard.of")), "knows kind unheard.of")
+			says(d, d.one(func(d *job.Draft) { d.Version = 7 }), "knows version 7")
+			says(d, d.one(func(d *job.Draft) { d.Capabilities = []string{"gpu"} }), "[gpu]")
+		}},
+		{name: "J26_JobsAhead", run: func(d *database) {
+			d.hire()
+			d.one(in(time.Hour))
+			d.one(onQueue("elsewhere"))
+			d.enqueue(drafts(3)...)
+			d.one(priority(9))
+			id := d.one()
+			d.one(priority(1))
+			d.one()
+			equal(d, "ahead", why(d, id).Ahead, 4)
+			says(d, id, "behind 4 jobs")
+		}},
+		{name: "J26_Running", run: func(d *database) {
+			id := d.one()
+			d.hire().take()
+			says(d, id, "running on test-worker-1-a")
+		}},
+		{name: "J26_Parked", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.end(w.take(), job.Suspended, func(e *job.End) { e.Reason = "parked: cannot read" })
+			says(d, id, "suspended: parked: cannot read")
+		}},
+		{name: "J26_Archived", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.end(w.take(), job.Dead, func(e *job.End) { e.Reason = "all 5 attempts failed" })
+			says(d, id, "all 5 attempts failed")
+		}},
+		{name: "P5_SameTimeAsTheClaim", run: func(d *database) {
+			from := d.now()
+			s := why(d, d.one())
+			within(d, "now", s.Now, from, d.now())
+		}},
+		{name: "LogsOfNobody", run: func(d *database) {
+			equal(d, "logs", len(must[[]job.LogLine](d, "logs")(d.Store.Logs(d.ctx, job.NewID(), 0, 10))), 0)
+		}},
+		{name: "AuditIsBoundedAndNewestFirst", run: func(d *database) {
+			for i := range 5 {
+				d.advance(time.Minute)
+				if err := d.Store.SetPaused(d.ctx, queue, i%2 == 0, store.Operator{Name: "ann", Note: string(rune('a' + i))}); err != nil {
+					d.Fatal(err)
+				}
+			}
+			var notes string
+			for _, e := range must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 3)) {
+				notes += e.Note
+			}
+			equal(d, "notes", notes, "edc")
+		}},
+	}
+}

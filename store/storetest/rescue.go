@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+func rescue() []testCase {
+	limited := store.Settings{MaxLost: 2, Keep: func(string) job.Keep { return keep }}
+	return []testCase{
+		{name: "J12_LostWorkersJobsGoBack", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.take()
+			equal(d, "rescued from a live worker", d.rescue(), store.Rescued{})
+			d.lose(w)
+			from := d.now()
+			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			got := d.get(id)
+			within(d, "due", got.Due, from, d.now())
+			equal(d, "state", got.State, job.Waiting)
+			equal(d, "used, lost, rescues", [3]int{got.Used, got.Lost, got.Rescues}, [3]int{0, 1, 1})
+			if len(got.Failures) != 1 || got.Failures[0].Worker != w.id || got.Failures[0].Run != 1 {
+				d.Errorf("failures %+v, want one of worker %d and run 1", got.Failures, w.id)
+			}
+			equal(d, "rescued twice", d.rescue(), store.Rescued{})
+			equal(d, "run", d.hire().take().Run, 2)
+		}},
+		{name: "J12_OnlyBegunRunsCountAsLost", run: func(d *database) {
+			d.enqueue(drafts(4)...)
+			w := d.hire()
+			got := w.ask(store.QueueClaim{Queue: queue, Limit: 4, Start: 1}).Jobs
+			w.beat(ref(got[1]))
+			must[store.Claimed](d, "claim")(d.Store.Claim(d.ctx, store.Claim{Worker: w.id, Seq: 2, Offer: everything, Begun: []store.RunRef{ref(got[2])}}))
+			d.lose(w)
+			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 4})
+			var lost, rescues []int
+			for _, j := range got {
+				now := d.get(j.ID)
+				lost, rescues = append(lost, now.Lost), append(rescues, now.Rescues)
+			}
+			equal(d, "lost", lost, []int{1, 1, 1, 0})
+			equal(d, "rescues", rescues, []int{1, 1, 1, 1})
+		}},
+		{name: "P2_BegunIsFenced", run: func(d *database) {
+			d.one()
+			w, v := d.hire(), d.hire()
+			got := w.ask(store.QueueClaim{Queue: queue, Limit: 1}).Jobs[0]
+			v.beat(ref(got)) // not its own
+			w.beat(store.RunRef{ID: got.ID, Run: got.Run + 1}, store.RunRef{ID: job.NewID(), Run: 1})
+			d.lose(w, v)
+			d.rescue()
+			equal(d, "lost", d.get(got.ID).Lost, 0)
+		}},
+		{name: "J12_LostTooOftenIsDead", settings: limited, run: func(d *database) {
+			id := d.one(once("x", 0))
+			for i := range 2 {
+				w := d.hire()
+				w.take()
+				d.lose(w)
+				equal(d, "rescued", d.rescue(), []store.Rescued{{Waiting: 1}, {Dead: 1}}[i])
+			}
+			got := d.get(id)
+			equal(d, "state", got.State, job.Dead)
+			equal(d, "used, lost", [2]int{got.Used, got.Lost}, [2]int{0, 2})
+			equal(d, "kept for", got.Expires.Sub(got.Finished), keep.Dead)
+			if got.Reason == "" {
+				d.Error("a dead job has no reason")
+			}
+			d.one(once("x", 0))
+		}},
+		{name: "J12_FiveLossesByDefault", run: func(d *database) {
+			id := d.one()
+			for i := range job.MaxLost {
+				equal(d, "state before", d.get(id).State, job.Waiting)
+				w := d.hire()
+				w.take()
+				d.lose(w)
+				d.rescue()
+				equal(d, "lost", d.get(id).Lost, i+1)
+			}
+			equal(d, "state", d.get(id).State, job.Dead)
+			equal(d, "kept for", d.get(id).Expires.Sub(d.get(id).Finished), job.KeepDead)
+		}},
+		{name: "J12_AskedToCancelIsCancelled", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.take()
+			d.cancel(id)
+			d.lose(w)
+			equal(d, "rescued", d.rescue(), store.Rescued{Cancelled: 1})
+			equal(d, "state", d.get(id).State, job.Cancelled)
+		}},
+		{name: "P10_BoundedAndRepeatable", run: func(d *database) {
+			d.enqueue(drafts(10)...)
+			w := d.hire()
+			w.claim(10)
+			d.lose(w)
+			var counts []int
+			for {
+				r := must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 4))
+				if r.Total() == 0 {
+					break
+				}
+				counts = append(counts, r.Total())
+			}
+			equal(d, "rescued", counts, []int{4, 4, 2})
+			equal(d, "waiting", d.count(job.Waiting), 10)
+		}},
+		{name: "J12_LiveColleaguesKeepTheirs", run: func(d *database) {
+			d.enqueue(drafts(2)...)
+			w, v := d.hire(), d.hire()
+			lost, kept := w.take(), v.take()
+			d.lose(w, v)
+			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "states", d.states(lost.ID, kept.ID), []job.State{job.Waiting, job.Running})
+			v.end(kept, job.Done)
+		}},
+		{name: "J12_LosingCountsOnce", run: func(d *database) {
+			d.hire()
+			d.hire()
+			w := d.hire()
+			d.advance(lostAfter / 2)
+			equal(d, "lost early", must[int](d, "lose")(d.Store.Lose(d.ctx, w.id)), 0)
+			d.advance(lostAfter)
+			w.beat()
+			equal(d, "lost", must[int](d, "lose")(d.Store.Lose(d.ctx, w.id)), 2)
+			equal(d, "lost again", must[int](d, "lose")(d.Store.Lose(d.ctx, w.id)), 0)
+			w.beat()
+		}},
+		{name: "J12_EachByItsOwnLimit", run: func(d *database) {
+			patient := must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{Queues: []string{queue}, LostAfter: 10 * lostAfter}))
+			w := d.hire()
+			d.lose(w)
+			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
+		}},
+		{name: "J32_ClockStepsBackLoseNobody", run: func(d *database) {
+			id := d.one()
+			w, v := d.hire(), d.hire()
+			w.take()
+			d.advance(-10 * time.Minute)
+			v.beat()
+			equal(d, "lost", must[int](d, "lose")(d.Store.Lose(d.ctx, v.id)), 0)
+			equal(d, "rescued", d.rescue(), store.Rescued{})
+			equal(d, "state", d.get(id).State, job.Running)
+			w.beat()
+		}},
+	}
+}

@@ -1,0 +1,73 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// Fresh makes an empty database and gives what opens it. Whatever the database
+// needs to disappear again belongs into t.Cleanup.
+type Fresh func(t *testing.T) store.Opener
+
+// Run holds a store against the suite. Each case gets a database of its own,
+// which Check must find clean when the case ends.
+func Run(t *testing.T, f Features, fresh Fresh) {
+	for _, v := range suite() {
+		t.Run(v.name, func(t *testing.T) {
+			for _, c := range v.cases {
+				if f.missing(c.needs) != "" {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) { c.run(newDatabase(t, fresh, c.settings)) })
+			}
+		})
+	}
+}
+
+// verb is one file of the suite.
+type verb struct {
+	name  string
+	cases []testCase
+}
+
+// testCase is one promise about a verb.
+type testCase struct {
+	name  string
+	needs Features
+	// settings the store is opened with.
+	settings store.Settings
+	run      func(d *database)
+}
+
+// suite is everything a store must pass, in the order of docs/conformance.md.
+func suite() []verb {
+	return []verb{
+		{"job_enqueue", jobEnqueue()},
+		{"resend", resend()},
+		{"unique", unique()},
+		{"job_claim", jobClaim()},
+		{"claim_filter", claimFilter()},
+		{"claim_repeat", claimRepeat()},
+		{"job_finish", jobFinish()},
+		{"job_fence", jobFence()},
+		{"job_note", jobNote()},
+		{"job_cancel", jobCancel()},
+		{"job_retry", jobRetry()},
+		{"job_delete", jobDelete()},
+		{"pause", pause()},
+		{"worker", workers()},
+		{"worker_hold", workerHold()},
+		{"rescue", rescue()},
+		{"expire", expire()},
+		{"purge", purge()},
+		{"check", check()},
+		{"read", read()},
+		{"list", list()},
+		{"tx", transactions()},
+		{"listen", listen()},
+		{"concurrency", concurrency()},
+		{"namespace", namespaces()},
+		{"close", closing()},
+	}
+}
