@@ -1,0 +1,105 @@
+// Package keeper keeps a namespace in order: it declares workers lost that no
+// longer beat, takes their jobs back, ends jobs past their deadline and removes
+// what is past its retention.
+//
+// Every tick is one bounded round, safe to run in every process at once: two
+// keepers that race do the work once, and the loser finds nothing.
+package keeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/wake"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+// Config says what to keep and how often. Zero fields take the default in brackets.
+type Config struct {
+	Store  store.Upkeep
+	Hub    *wake.Hub    // told of jobs that wait again [nobody is told]
+	Logger *slog.Logger // [slog.Default()]
+
+	// Worker is who declares others lost; 0 while not registered.
+	Worker func() job.WorkerID
+	// SteadyFor is how long that worker's own beats have succeeded without a gap.
+	SteadyFor func() time.Duration
+	LostAfter time.Duration // [30 s]
+
+	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
+	Expire time.Duration // between rounds of deadlines [5 s]
+	Purge  time.Duration // between rounds of removals [60 s]
+	Limit  int           // rows of one round, at most [500]
+}
+
+// Keeper does one round at a time. Its Services do the ticking.
+type Keeper struct {
+	config Config
+	store  store.Upkeep
+	log    *slog.Logger
+}
+
+// breath is the pause between rounds while there is more to remove, so
+// that claims and finishes come between.
+const breath = 10 * time.Millisecond
+
+// New checks the configuration and reports all its faults at once.
+func New(c Config) (*Keeper, error) {
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.LostAfter = cmp.Or(c.LostAfter, 30*time.Second)
+	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
+	c.Expire = cmp.Or(c.Expire, 5*time.Second)
+	c.Purge = cmp.Or(c.Purge, time.Minute)
+	c.Limit = cmp.Or(c.Limit, 500)
+	var faults []error
+	if c.Store == nil {
+		faults = append(faults, job.Invalid("store", nil, "must be given"))
+	}
+	if c.Worker == nil || c.SteadyFor == nil {
+		faults = append(faults, job.Invalid("worker", nil, "Worker and SteadyFor must be given"))
+	}
+	if c.Limit < 1 || c.Limit > 100_000 {
+		faults = append(faults, job.Invalid("limit", c.Limit, "must be 1..100000"))
+	}
+	for name, d := range map[string]time.Duration{"lost after": c.LostAfter, "rescue": c.Rescue, "expire": c.Expire, "purge": c.Purge} {
+		if d < 100*time.Millisecond {
+			faults = append(faults, job.Invalid(name, d, "must be 100ms or more"))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return &Keeper{config: c, store: c.Store, log: c.Logger}, nil
+}
+
+// Service is the keeper as a group of ticks.
+func (k *Keeper) Service() supervise.Service {
+	limit := supervise.Timeout(30 * time.Second)
+	return supervise.Group("keeper",
+		supervise.Every("rescue", k.config.Rescue, func(ctx context.Context) error {
+			report, err := k.RescueOnce(ctx)
+			return next(err, report.Full, 0)
+		}, limit, supervise.StartJitter(k.config.Rescue)),
+		supervise.Every("expire", k.config.Expire, func(ctx context.Context) error {
+			n, err := k.ExpireOnce(ctx)
+			return next(err, n >= k.config.Limit, breath)
+		}, limit, supervise.StartJitter(k.config.Expire)),
+		supervise.Every("purge", k.config.Purge, func(ctx context.Context) error {
+			n, err := k.PurgeOnce(ctx)
+			return next(err, n >= k.config.Limit, breath)
+		}, limit, supervise.StartJitter(k.config.Purge)),
+	)
+}
+
+// next asks for another round soon when the last one was full.
+func next(err error, full bool, pause time.Duration) error {
+	if err == nil && full {
+		return supervise.NextIn(pause)
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// beatOnce registers the worker if it is not, and renews its lease. The lease
+// is counted from when the beat was sent: the store may have written it then.
+func (r *Runner) beatOnce(ctx context.Context) error {
+	r.mu.Lock()
+	worker, done := r.worker, r.stopping && r.worker == 0
+	begun := r.begunSince(time.Now())
+	r.mu.Unlock()
+	if done {
+		return nil
+	}
+	if worker == 0 {
+		id, err := r.store.Register(ctx, store.Worker{
+			Label: r.config.Label, Host: r.config.Host, Process: r.config.Process,
+			Queues: r.queueNames(), Offer: r.offer, LostAfter: r.config.LostAfter,
+		})
+		if err != nil {
+			r.beatFailed(err)
+			return fmt.Errorf("register the worker: %w", err)
+		}
+		r.mu.Lock()
+		r.worker = id
+		r.stats.Registered++
+		r.mu.Unlock()
+		worker, begun = id, nil
+	}
+	sent := time.Now()
+	answer, err := r.store.Beat(ctx, store.Beat{Worker: worker, Begun: begun})
+	switch {
+	case errors.Is(err, job.ErrWorkerLost):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.workerLost(worker)
+		return nil
+	case err != nil:
+		r.beatFailed(err)
+		return fmt.Errorf("beat: %w", err)
+	}
+	r.beat(worker, sent, begun, answer)
+	return nil
+}
+
+// beat takes note of a beat that succeeded.
+func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef, answer store.Beaten) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.worker != worker {
+		return
+	}
+	if r.steady.IsZero() || sent.Sub(r.beaten) > 2*r.config.Beat {
+		r.steady = sent
+	}
+	r.beaten = sent
+	r.offset = answer.Now.Sub(time.Now())
+	r.marked(begun)
+	r.cancelRuns(answer.Cancels, job.ErrCancelled)
+	for _, q := range r.queues {
+		if place, ok := answer.Places[q.name]; ok {
+			q.split(place)
+		}
+	}
+	left := r.config.LostAfter - r.config.leaseMargin() - time.Since(sent)
+	if left <= 0 {
+		return // the answer took as long as a lease lasts
+	}
+	if r.leaseTimer == nil {
+		r.leaseTimer = time.AfterFunc(left, r.leaseExpired)
+	} else {
+		r.leaseTimer.Reset(left)
+	}
+	r.healthy = true
+	r.startReady()
+	r.signal(r.claimWanted)
+}
+
+// beatFailed ends the steady time, and Run if no beat can ever succeed.
+func (r *Runner) beatFailed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steady = time.Time{}
+	if errors.Is(err, store.ErrClosed) {
+		select {
+		case r.fatal <- err:
+		default:
+		}
+	}
+}
+
+// leaseExpired cancels the handlers when no beat has succeeded for so long that
+// the fleet is about to declare this worker lost. The store may be down for all;
+// then the worker is still registered when it comes back, and their
+// ends are accepted.
+func (r *Runner) leaseExpired() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if age := time.Since(r.beaten); age < r.config.LostAfter-r.config.leaseMargin() || !r.healthy {
+		return // renewed while the timer was firing
+	}
+	r.healthy = false
+	r.claims.unclear = true
+	r.log.Warn("no heartbeat succeeded in time, handlers are cancelled", "since", r.beaten, "running", len(r.running))
+	for _, t := range r.running {
+		r.loseLease(t)
+	}
+}
+
+// workerLost forgets everything the lost worker held, and asks to register
+// anew. What its handlers come to is dropped, except a success, which the store
+// refuses by itself unless the job has not been rescued yet. The caller holds mu.
+func (r *Runner) workerLost(worker job.WorkerID) {
+	if r.worker != worker {
+		return // known already
+	}
+	r.log.Warn("this worker was declared lost, its handlers are cancelled", "worker", worker, "running", len(r.running))
+	r.worker, r.healthy, r.steady = 0, false, time.Time{}
+	for _, t := range r.running {
+		t.orphaned = true
+		r.loseLease(t)
+	}
+	for _, q := range r.queues {
+		for _, t := range q.ready.take(func(*Task) bool { return true }) {
+			r.loseLease(t)
+		}
+	}
+	if t := r.suspect; t != nil && !r.alone {
+		r.suspect = nil
+		r.loseLease(t)
+	}
+	if r.tree != nil && !r.stopping {
+		if err := r.tree.Wake("beat"); err != nil {
+			r.log.Error("cannot register anew", "error", err)
+		}
+	}
+}
+
+// loseLease tells one handler. The caller holds mu.
+func (r *Runner) loseLease(t *Task) {
+	if t.cause() == nil {
+		r.stats.LeasesLost++
+		t.cancel(job.ErrLeaseLost)
+	}
+}
+
+// Worker is the registered worker, 0 when there is none.
+func (r *Runner) Worker() job.WorkerID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.worker
+}
+
+// SteadyFor is how long this worker's own beats have succeeded without a gap,
+// 0 when the last one is overdue. Only who has been steady for longer than the
+// lost-after period may declare others lost.
+func (r *Runner) SteadyFor() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.steady.IsZero() || r.worker == 0 || time.Since(r.beaten) > 2*r.config.Beat {
+		return 0
+	}
+	return time.Since(r.steady)
+}

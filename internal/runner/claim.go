@@ -1,0 +1,371 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+const (
+	// maxEnding is how many ends may wait for the store before claims stop.
+	maxEnding = 5_000
+	// markAfter is how long a prefetched run must have lasted before a claim
+	// tells the store that it began: most are over by then. A run that takes
+	// the process with it earlier is rescued unmarked, once; the store
+	// never lets it be prefetched again.
+	markAfter = 50 * time.Millisecond
+	// soonest bounds how often a due time that the store calls near is looked at.
+	soonest = time.Millisecond
+)
+
+// followUps are the looks after a hint from outside: a throttle there may have
+// swallowed the hints of the commits right after it.
+var followUps = [...]time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
+
+// claims is the state of the claim loop. It belongs to that loop, except for
+// what Runner.mu guards.
+type claims struct {
+	underWay bool // guarded by mu
+	unclear  bool // what is leased to us is not sure: report what is held before the next claim; guarded by mu
+	seq      int64
+	repeat   *store.Claim // its answer was lost: ask again
+	held     time.Time    // of the last report
+	heardAt  time.Time    // of the last hint from outside
+	followed int          // looks after it
+	cancels  bool         // look for cancels
+	timer    *time.Timer
+}
+
+// claimLoop fills free slots whenever work may exist. It never waits for a
+// cooldown: what it waits for is a free slot, a hint, a due time or the poll.
+// An error ends it and supervise starts it again after a pause; its state stays.
+func (r *Runner) claimLoop(ctx context.Context) error {
+	c := &r.claims
+	if c.timer == nil {
+		c.timer = time.NewTimer(time.Hour)
+	}
+	for ctx.Err() == nil {
+		now := time.Now()
+		r.takeHints(now)
+		if err := r.claimOnce(ctx, now); err != nil {
+			return err
+		}
+		wait := r.nextLook(time.Now())
+		if wait <= 0 {
+			continue
+		}
+		c.timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-r.claimWanted:
+		case <-r.hints.C():
+		case <-c.timer.C:
+		}
+	}
+	return nil
+}
+
+// takeHints moves looks forward to when the hints say.
+func (r *Runner) takeHints(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	heard := r.hints.Take(func(i int, due time.Time) {
+		at := now
+		if !due.IsZero() {
+			at = due.Add(-r.offset)
+		}
+		r.queues[i].lookBy(at)
+	})
+	c := &r.claims
+	c.cancels = c.cancels || heard.Cancel
+	if heard.Outside {
+		c.heardAt, c.followed = now, 0
+	}
+	if !c.heardAt.IsZero() {
+		for c.followed < len(followUps) && now.Sub(c.heardAt) >= followUps[c.followed] {
+			c.followed++
+			for _, q := range r.queues {
+				q.lookBy(now)
+			}
+		}
+	}
+}
+
+func (q *queue) lookBy(at time.Time) {
+	if at.Before(q.look) {
+		q.look = at
+	}
+}
+
+// claimOnce does what is due: cancels, the report of what is held, the suspect,
+// one claim for all queues that want one.
+func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
+	c := &r.claims
+	r.mu.Lock()
+	worker, healthy, stopping, busy := r.worker, r.healthy, r.stopping, !r.empty()
+	report := c.unclear || now.Sub(c.held) >= r.config.HoldEvery
+	r.mu.Unlock()
+	if !healthy || stopping {
+		return nil
+	}
+	if c.cancels {
+		c.cancels = false
+		if busy {
+			if err := r.lookForCancels(ctx, worker); err != nil {
+				c.cancels = true
+				return err
+			}
+		}
+	}
+	if report {
+		if err := r.reportHeld(ctx, worker); err != nil {
+			return err
+		}
+		c.repeat, c.held = nil, now
+	}
+	if err := r.runSuspect(ctx); err != nil {
+		return err
+	}
+	claim := c.repeat
+	if claim == nil || claim.Worker != worker {
+		next, ok := r.wantedClaim(worker, now)
+		if !ok {
+			return nil
+		}
+		c.seq++
+		next.Seq = c.seq
+		claim = &next
+	}
+	return r.claim(ctx, claim, now)
+}
+
+// claim sends one claim and places what it returns. One whose answer was lost
+// is repeated under its number; when that is lost too, Hold clears up.
+func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) error {
+	c := &r.claims
+	r.mu.Lock()
+	r.claims.underWay = true
+	r.stats.Looks++
+	r.mu.Unlock()
+	limited, cancel := r.limited(ctx)
+	answer, err := r.store.Claim(limited, *claim)
+	cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claims.underWay = false
+	switch {
+	case err == nil:
+		c.repeat = nil
+		took := time.Since(now)
+		r.horizon += (2*took - r.horizon) / 8
+		r.place(claim, answer, now.Add(took))
+		return nil
+	case errors.Is(err, job.ErrWorkerLost):
+		c.repeat = nil
+		r.workerLost(claim.Worker)
+		return nil
+	case unclear(err):
+		c.unclear, c.repeat = c.unclear || c.repeat != nil, claim
+	default:
+		c.repeat = nil
+	}
+	return fmt.Errorf("claim: %w", err)
+}
+
+// unclear reports whether a call may have happened although it failed. A call
+// that we gave up waiting for may have, too.
+func unclear(err error) bool {
+	return errors.Is(err, job.ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// wantedClaim asks for what fits into the slots, plus a little ahead.
+func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if worker != r.worker || !r.mayStart() || len(r.ending)+len(r.inflight) >= maxEnding {
+		return store.Claim{}, false
+	}
+	var queues []store.QueueClaim
+	poll := r.poll()
+	for _, q := range r.queues {
+		if !q.lookDue(now, poll) {
+			continue
+		}
+		if start, ahead := q.wants(r.horizon); start+ahead > 0 {
+			queues = append(queues, store.QueueClaim{Queue: q.name, Start: start, Limit: start + ahead, Aging: q.setting.Aging})
+			q.looked = now
+		}
+	}
+	if len(queues) == 0 {
+		return store.Claim{}, false
+	}
+	return store.Claim{Worker: worker, Queues: queues, Offer: r.offer, Begun: r.begunSince(now.Add(-markAfter))}, true
+}
+
+// wants is how many jobs to start at once and how many to hold ready for
+// when slots free up. When jobs are held ready at all, one more counts as
+// started and goes first: a job that was rescued before may only be
+// claimed to start, and must not starve behind a full line.
+func (q *queue) wants(horizon time.Duration) (start, ahead int) {
+	target := q.prefetch(horizon)
+	start = max(q.slots-q.running-q.ready.len(), 0)
+	if start == 0 && (target == 0 || q.slots == 0 || q.ready.len() > target/2) {
+		return 0, 0
+	}
+	return max(start, 1), max(target-q.ready.len(), 0)
+}
+
+func (q *queue) lookDue(now time.Time, poll time.Duration) bool {
+	return !now.Before(q.look) || now.Sub(q.looked) >= poll
+}
+
+// poll is how long to sleep at most. The caller holds mu.
+func (r *Runner) poll() time.Duration {
+	if r.config.Hub.Healthy() {
+		return r.config.Poll
+	}
+	return r.config.PollOnly
+}
+
+// nextLook is how long to sleep when nothing happens; 0 when the next round is due.
+func (r *Runner) nextLook(now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.claims
+	poll := r.poll()
+	wait := poll
+	if !c.heardAt.IsZero() && c.followed < len(followUps) {
+		wait = min(wait, c.heardAt.Add(followUps[c.followed]).Sub(now))
+	}
+	if !r.config.Hub.Healthy() && len(r.running) > 0 {
+		c.cancels = true // nobody will tell
+	}
+	if !r.mayStart() || len(r.ending)+len(r.inflight) >= maxEnding {
+		return max(wait, soonest) // a token comes when that changes
+	}
+	for _, q := range r.queues {
+		start, ahead := q.wants(r.horizon)
+		if start+ahead == 0 {
+			continue // a token comes when a slot frees
+		}
+		next := q.look
+		if at := q.looked.Add(poll); at.Before(next) {
+			next = at
+		}
+		wait = min(wait, next.Sub(now))
+	}
+	return wait
+}
+
+// wantClaim wakes the claim loop if the queue wants jobs and may have some, or
+// if the suspect can run. The caller holds mu.
+func (r *Runner) wantClaim(q *queue, now time.Time) {
+	if r.suspect != nil {
+		if len(r.running) == 0 {
+			r.signal(r.claimWanted)
+		}
+		return
+	}
+	if r.claims.underWay || len(r.claimWanted) > 0 || !q.lookDue(now, r.config.Poll) {
+		return
+	}
+	if start, ahead := q.wants(r.horizon); start+ahead > 0 && r.mayStart() {
+		r.signal(r.claimWanted)
+	}
+}
+
+// place takes over the jobs of a claim. The caller holds mu.
+func (r *Runner) place(claim *store.Claim, answer store.Claimed, now time.Time) {
+	r.offset = answer.Now.Sub(now)
+	r.marked(claim.Begun)
+	r.stats.Claimed += uint64(len(answer.Jobs))
+	got := make(map[string]int, len(claim.Queues))
+	var suspects []*Task
+	for i := range answer.Jobs {
+		t := r.newTask(&answer.Jobs[i], claim.Worker, now)
+		if t == nil {
+			continue
+		}
+		got[t.Job.Queue]++
+		switch {
+		case claim.Worker != r.worker || r.stopping:
+			r.giveBack(t, 0)
+		case t.Job.Lost > 0:
+			suspects = append(suspects, t)
+		case t.marked && t.queue.ready.len() > 0:
+			t.queue.ready.pushFirst(t)
+		default:
+			t.queue.ready.push(t)
+		}
+	}
+	for _, asked := range claim.Queues {
+		q := r.queueNamed(asked.Queue)
+		n := got[asked.Queue]
+		switch {
+		case n >= asked.Limit || answer.More:
+			q.look = now
+		case n >= asked.Start && asked.Limit > asked.Start:
+			q.look = now // what was left behind may be a rescued job, which only starts first
+		case answer.Next > 0:
+			q.look = now.Add(max(answer.Next, soonest))
+		default:
+			q.look = now.Add(r.config.Poll)
+		}
+	}
+	r.startReady()
+	r.suspects(suspects, now)
+}
+
+// newTask makes a task of a leased job. The caller holds mu.
+func (r *Runner) newTask(l *store.Leased, w job.WorkerID, now time.Time) *Task {
+	q, kind := r.queueNamed(l.Queue), r.kinds[l.Kind]
+	if q == nil || kind == nil {
+		// Never asked for. What is not held is given back by the next report.
+		r.log.Error("the store leased a job that was not asked for", "job", l.ID, "queue", l.Queue, "kind", l.Kind)
+		r.claims.unclear = true
+		return nil
+	}
+	t := &Task{Job: l.Job, kind: kind, queue: q, worker: w, offset: r.offset, claimed: now, marked: l.Begun}
+	t.ctx, t.cancel = context.WithCancelCause(r.base)
+	q.weighed(len(l.Args) + len(l.Headers))
+	return t
+}
+
+func (r *Runner) queueNamed(name string) *queue {
+	for _, q := range r.queues {
+		if q.name == name {
+			return q
+		}
+	}
+	return nil
+}
+
+// begunSince lists the running tasks that began by then and that the store
+// does not know to have begun. The caller holds mu.
+func (r *Runner) begunSince(by time.Time) []store.RunRef {
+	var refs []store.RunRef
+	for _, t := range r.running {
+		if !t.marked && !t.orphaned && !t.began.After(by) {
+			refs = append(refs, t.Ref())
+		}
+	}
+	return refs
+}
+
+// marked notes that the store knows these runs to have begun. The caller holds mu.
+func (r *Runner) marked(refs []store.RunRef) {
+	if len(refs) == 0 {
+		return
+	}
+	for _, t := range r.running {
+		for _, ref := range refs {
+			if t.Job.ID == ref.ID && t.Job.Run == ref.Run {
+				t.marked = true
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/wake"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Handler runs one job.
+type Handler interface {
+	// Work runs one job and says what it came to. It may panic. The context is
+	// cancelled with a cause (job.ErrTimeout, ErrDeadline, ErrCancelled,
+	// ErrStopping, ErrLeaseLost), and does not inherit the end of Run's.
+	Work(ctx context.Context, t *Task) job.Outcome
+}
+
+// Kind is one kind of job that this build knows.
+type Kind struct {
+	Name    string
+	Version int                             // newest version of the arguments that Handler reads
+	Timeout time.Duration                   // of one attempt, when the job says nothing; 0 means Config.Timeout
+	Backoff func(attempt int) time.Duration // nil means the queue's
+	Handler Handler
+}
+
+// Queue is one queue that this process serves.
+type Queue struct {
+	Name     string
+	Workers  int                             // slots in the whole cluster, split over its live workers
+	MaxLocal int                             // at most so many of them here; 0 means no limit
+	Keep     job.Keep                        // zero fields mean the defaults
+	Backoff  func(attempt int) time.Duration // nil means job.Exponential(1 s, 30 min)
+	Aging    time.Duration                   // see store.QueueClaim
+	Prefetch int                             // claimed ahead at most; 0 means 4 × slots within 32..1000, negative means none
+}
+
+// Config says what to run and how. Zero fields take the default in brackets.
+type Config struct {
+	Store  store.Store
+	Hub    *wake.Hub    // [a new one]
+	Logger *slog.Logger // [slog.Default()]
+
+	Label        string // of the process in the registry
+	Host         string
+	Process      int
+	Queues       []Queue // at least one
+	Kinds        []Kind
+	Capabilities []string
+
+	Timeout    time.Duration // of one attempt when neither job nor kind says one [none]
+	Beat       time.Duration // between heartbeats [5 s]
+	LostAfter  time.Duration // without a beat [30 s]
+	Grace      time.Duration // for handlers at a stop [25 s]
+	LastWait   time.Duration // for handlers to return once they are cancelled at a stop [5 s]
+	Flush      time.Duration // for the last writes at a stop [5 s]
+	Poll       time.Duration // between looks with a healthy listener [5 s]
+	PollOnly   time.Duration // between looks without [500 ms]
+	StuckAfter time.Duration // a handler that ignores its cancelled context is reported [10 s]
+	AloneWait  time.Duration // for others to finish before a suspect job runs alone [30 s]
+	AloneDelay time.Duration // before a suspect is offered again when they did not [30 s]
+	HoldEvery  time.Duration // between reports of the runs held [30 s]
+	NoteEvery  time.Duration // between writes of progress and log lines [2 s]
+	Hooks      Hooks
+}
+
+// Hooks are told what happens. They are called one at a time and must be quick:
+// the runs behind them wait. A panic in a hook is logged and costs nothing else.
+type Hooks struct {
+	// Finish is called once the store has answered for the end of a run.
+	Finish func(Finished)
+}
+
+// Finished is one run that has ended.
+type Finished struct {
+	Task    *Task
+	Outcome job.Outcome
+	End     job.End
+	Verdict job.Verdict // Stale: another run owns the job, nothing was changed
+	Took    time.Duration
+	InTx    bool // the handler finished it in its own transaction; Outcome and End are what it returned
+}
+
+func (c Config) withDefaults() Config {
+	if c.Hub == nil {
+		c.Hub = wake.NewHub()
+	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	for field, value := range map[*time.Duration]time.Duration{
+		&c.Beat:       5 * time.Second,
+		&c.LostAfter:  30 * time.Second,
+		&c.Grace:      25 * time.Second,
+		&c.LastWait:   5 * time.Second,
+		&c.Flush:      5 * time.Second,
+		&c.Poll:       5 * time.Second,
+		&c.PollOnly:   500 * time.Millisecond,
+		&c.StuckAfter: 10 * time.Second,
+		&c.AloneWait:  30 * time.Second,
+		&c.AloneDelay: 30 * time.Second,
+		&c.HoldEvery:  30 * time.Second,
+		&c.NoteEvery:  2 * time.Second,
+	} {
+		*field = cmp.Or(*field, value)
+	}
+	return c
+}
+
+// check reports every fault at once.
+func (c Config) check() error {
+	var faults []error
+	add := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if c.Store == nil {
+		add(job.Invalid("store", nil, "must be given"))
+	}
+	if len(c.Queues) == 0 {
+		add(job.Invalid("queues", "none", "a worker must serve at least one queue"))
+	}
+	var names []string
+	for _, q := range c.Queues {
+		add(job.CheckName("queue", q.Name))
+		if slices.Contains(names, q.Name) {
+			add(job.Invalid("queue", q.Name, "is given twice"))
+		}
+		names = append(names, q.Name)
+		if q.Workers < 1 {
+			add(job.Invalid(fmt.Sprintf("workers of queue %s", q.Name), q.Workers, "must be 1 or more"))
+		}
+		if q.MaxLocal < 0 {
+			add(job.Invalid(fmt.Sprintf("local workers of queue %s", q.Name), q.MaxLocal, "must be 0 (no limit) or more"))
+		}
+		if q.Aging < 0 {
+			add(job.Invalid(fmt.Sprintf("aging of queue %s", q.Name), q.Aging, "must be 0 (strict priority) or more"))
+		}
+	}
+	names = names[:0]
+	for _, k := range c.Kinds {
+		add(job.CheckName("kind", k.Name))
+		if slices.Contains(names, k.Name) {
+			add(job.Invalid("kind", k.Name, "has two handlers"))
+		}
+		names = append(names, k.Name)
+		if k.Handler == nil {
+			add(job.Invalid("handler of kind", k.Name, "must not be nil"))
+		}
+		if k.Version < 0 {
+			add(job.Invalid(fmt.Sprintf("version of kind %s", k.Name), k.Version, "must be 0 or more"))
+		}
+		if k.Timeout < 0 {
+			add(job.Invalid(fmt.Sprintf("timeout of kind %s", k.Name), k.Timeout, "must be 0 (none) or more"))
+		}
+	}
+	for _, name := range c.Capabilities {
+		add(job.CheckName("capability", name))
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{
+		{"timeout", c.Timeout, 0},
+		{"beat", c.Beat, 100 * time.Millisecond},
+		{"lost after", c.LostAfter, 3 * c.Beat}, // or one late beat would lose the lease
+		{"grace", c.Grace, 0},
+		{"last wait", c.LastWait, 0},
+		{"flush", c.Flush, 0},
+		{"poll", c.Poll, time.Millisecond},
+		{"poll only", c.PollOnly, time.Millisecond},
+		{"stuck after", c.StuckAfter, 0},
+		{"alone wait", c.AloneWait, 0},
+		{"alone delay", c.AloneDelay, 0},
+		{"hold every", c.HoldEvery, 0},
+		{"note every", c.NoteEvery, 100 * time.Millisecond},
+	} {
+		if d.value < d.least {
+			add(job.Invalid(d.name, d.value, fmt.Sprintf("must be %v or more", d.least)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// leaseMargin is how long before the fleet may declare this worker lost it
+// cancels its own handlers, so that they can return before a new run begins.
+func (c Config) leaseMargin() time.Duration { return min(5*time.Second, c.LostAfter/3) }
+
+// callLimit bounds one call of the store: one that takes longer is as good as lost.
+func (c Config) callLimit() time.Duration { return 2 * c.Beat }

@@ -1,0 +1,41 @@
+// Package runner claims jobs, runs their handlers and finishes them.
+//
+// # Life of a run
+//
+//	          claim.go                slot.go               finish.go
+//	store --- Claim ---> ready ----> running ----> ended --- Finish ---> store
+//	             |      (prefetched)    |                       ^
+//	             +--> alone.go ---------+                       |
+//	              (suspects)       given back: never started, stop, lost lease
+//
+// A task is in exactly one of these places, under one lock, from the claim's
+// answer to the verdict of its finish; together they are what a worker reports
+// to hold (hold.go).
+//
+// # Loops
+//
+// All loops run under supervise and each does one round at a time:
+//
+//	beat    registers the worker, renews its lease, learns of cancels and shares  (beat.go)
+//	claim   fills free slots, sleeps until a hint, a due time or the poll          (claim.go)
+//	finish  coalesces ends into one call: at once when idle, large under load      (finish.go)
+//	note    keeps progress and log lines of long runs                             (note.go)
+//	watch   finds stuck handlers and prefetched jobs that wait too long            (watch.go)
+//
+// # Who may run
+//
+// The lease belongs to the worker (one boot of one process) and is renewed by
+// its beats. When the last successful beat was sent too long ago, the runner
+// cancels its handlers itself and starts nothing until a beat succeeds; when the
+// store says that the worker was declared lost, it also forgets its runs and
+// registers anew. The run number in each finish, not this timing, is what
+// protects the new owner.
+//
+// # Stop
+//
+// Run works until its context ends. Then: no new claims; what has not started
+// goes back; handlers get the grace period; their contexts are cancelled with
+// job.ErrStopping; after a last wait what is left goes back on its behalf
+// without burning an attempt; ends are flushed; the worker deregisters. Each
+// phase has a bound, also when the store is down (stop.go).
+package runner

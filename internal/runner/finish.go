@@ -1,0 +1,241 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// maxFinish is how many ends one call carries.
+const maxFinish = 1_000
+
+// maxRefusals is how often an end may be refused alone, while others are
+// applied, before it is taken for the cause.
+const maxRefusals = 3
+
+// hand gives an ended run to the finish loop. The caller holds mu.
+func (r *Runner) hand(t *Task) {
+	r.ending = append(r.ending, t)
+	r.signal(r.finishWanted)
+}
+
+// finishLoop stores ends: at once when idle, many in one call under load,
+// since those that come in while a call is under way go into the next. There is
+// no timer. An error ends it and supervise starts it again after a pause.
+func (r *Runner) finishLoop(ctx context.Context) error {
+	size := maxFinish
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.finishWanted:
+		}
+		for {
+			n, err := r.finishOnce(ctx, &size)
+			if err != nil {
+				r.signal(r.finishWanted) // for after the pause
+				return err
+			}
+			if n == 0 {
+				break
+			}
+		}
+	}
+}
+
+// finishOnce stores one batch of at most size ends and says how many. After
+// an error that the rows may have caused, the next batch is half as large, down
+// to one, so that a bad end is found and the others go on (P8).
+func (r *Runner) finishOnce(ctx context.Context, size *int) (int, error) {
+	r.toldOver()
+	batch := r.nextBatch(*size)
+	if len(batch) == 0 {
+		return 0, nil
+	}
+	ends := make([]job.End, len(batch))
+	for i, t := range batch {
+		ends[i] = t.end
+	}
+	limited, cancel := r.limited(ctx)
+	verdicts, err := r.store.Finish(limited, batch[0].worker, ends)
+	cancel()
+	switch {
+	case err == nil && len(verdicts) == len(batch):
+		*size = min(2**size, maxFinish)
+		r.settle(batch, verdicts)
+		return len(batch), nil
+	case errors.Is(err, job.ErrWorkerLost):
+		r.mu.Lock()
+		r.workerLost(batch[0].worker)
+		r.mu.Unlock()
+		r.settle(batch, refuseAll(batch))
+		return len(batch), nil
+	case err == nil:
+		err = fmt.Errorf("%d verdicts for %d ends", len(verdicts), len(batch))
+	}
+	err = fmt.Errorf("finish %d runs: %w", len(batch), err)
+	if !unclear(err) && !unavailable(err) {
+		*size = max(len(batch)/2, 1)
+		if len(batch) == 1 && r.refused(batch[0], err) {
+			return 1, nil
+		}
+	}
+	r.keepForLater(batch, unclear(err))
+	return 0, err
+}
+
+// unavailable reports an error that says nothing about the rows.
+func unavailable(err error) bool {
+	for _, cause := range []error{store.ErrUnavailable, store.ErrBusy, store.ErrFull, store.ErrReadOnly, store.ErrClosed} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// nextBatch moves ends of one worker to those in flight.
+func (r *Runner) nextBatch(size int) []*Task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for n < len(r.ending) && n < size && r.ending[n].worker == r.ending[0].worker {
+		n++
+	}
+	r.inflight = append(r.inflight[:0], r.ending[:n]...)
+	if n == len(r.ending) {
+		r.ending = r.ending[:0]
+	} else {
+		r.ending = append(r.ending[:0], r.ending[n:]...)
+	}
+	return r.inflight
+}
+
+// keepForLater puts a batch that failed back in front; one that failed alone
+// goes to the end, lest it hold up the others.
+func (r *Runner) keepForLater(batch []*Task, unclear bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range batch {
+		t.unclear = t.unclear || unclear
+	}
+	if len(batch) == 1 && batch[0].refusals > 0 {
+		r.ending = append(r.ending, batch[0])
+	} else {
+		r.ending = append(append(make([]*Task, 0, len(batch)+len(r.ending)), batch...), r.ending...)
+	}
+	r.inflight = r.inflight[:0]
+}
+
+// refused counts an end that the store did not take although it was alone. It is
+// the end's own fault only if others were applied meanwhile; then a plain
+// failure takes its place, and when that is refused too the run is no longer
+// held, so that the next report gives the job back. It reports whether the run
+// was let go.
+func (r *Runner) refused(t *Task, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t.refusals == 0 {
+		t.applied = r.applied
+	}
+	t.refusals++
+	if t.refusals < maxRefusals || (t.applied == r.applied && len(r.ending) > 0) {
+		return false
+	}
+	if !t.stripped {
+		t.stripped, t.refusals = true, 0
+		t.outcome = job.Outcome{Kind: job.Failed, Message: "its outcome could not be stored: " + err.Error()}
+		t.end = r.decide(t, t.outcome)
+		return false
+	}
+	r.log.Error("the end of a run cannot be stored, its job goes back", "job", t.Job.ID, "run", t.Job.Run, "error", err)
+	r.stats.Unkept++
+	r.inflight = r.inflight[:0]
+	return true
+}
+
+// settle takes note of the store's verdicts.
+func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
+	now := time.Now()
+	r.mu.Lock()
+	r.applied++
+	for i, t := range batch {
+		switch {
+		case verdicts[i] == job.Applied:
+			r.finished[t.outcome.Kind]++
+			if t.end.To == job.Waiting {
+				t.queue.lookBy(now.Add(t.end.Delay))
+			}
+		case t.unclear:
+			r.stats.Unclear++ // most likely its own first try
+		default:
+			r.stats.Refused++
+			r.log.Warn("a run that no longer owns its job was refused", "job", t.Job.ID, "run", t.Job.Run, "outcome", t.end.To)
+		}
+	}
+	r.afterEnds(now)
+	told := r.config.Hooks.Finish
+	var finished []Finished
+	if told != nil {
+		finished = make([]Finished, len(batch))
+		for i, t := range batch {
+			finished[i] = Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took}
+		}
+	}
+	clear(r.inflight)
+	r.inflight = r.inflight[:0]
+	r.mu.Unlock()
+	for _, f := range finished {
+		r.tell(f)
+	}
+}
+
+// afterEnds wakes whoever waits for ends to be stored. The caller holds mu.
+func (r *Runner) afterEnds(now time.Time) {
+	if r.stopping {
+		r.signal(r.calm)
+	}
+	if r.suspect != nil && !r.alone {
+		r.signal(r.claimWanted)
+		return
+	}
+	for _, q := range r.queues {
+		r.wantClaim(q, now)
+	}
+}
+
+// toldOver calls the hook for runs that ended in their handler's transaction.
+func (r *Runner) toldOver() {
+	r.mu.Lock()
+	over := r.over
+	r.over = nil
+	r.mu.Unlock()
+	for _, t := range over {
+		r.tell(Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: job.Applied, Took: t.took, InTx: true})
+	}
+}
+
+// tell calls the hook and survives it.
+func (r *Runner) tell(f Finished) {
+	if r.config.Hooks.Finish == nil {
+		return
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			r.log.Error("finish hook panicked", "job", f.Task.Job.ID, "panic", value)
+		}
+	}()
+	r.config.Hooks.Finish(f)
+}
+
+func refuseAll(batch []*Task) []job.Verdict {
+	verdicts := make([]job.Verdict, len(batch))
+	for i := range verdicts {
+		verdicts[i] = job.Stale
+	}
+	return verdicts
+}

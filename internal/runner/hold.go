@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// reportHeld tells the store which runs this worker holds. Jobs leased to it
+// that it does not hold (the answer of their claim was lost) go back; runs
+// that are not its own are cancelled. It is called by the claim loop, so that
+// no claim is under way.
+func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
+	r.mu.Lock()
+	held := r.held(worker)
+	r.claims.unclear = false
+	r.mu.Unlock()
+	limited, cancel := r.limited(ctx)
+	defer cancel()
+	answer, err := r.store.Hold(limited, worker, held)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case errors.Is(err, job.ErrWorkerLost):
+		r.workerLost(worker)
+		return nil
+	case err != nil:
+		r.claims.unclear = true
+		return fmt.Errorf("report the runs held: %w", err)
+	}
+	r.stats.Returned += uint64(answer.Returned)
+	for _, t := range r.running {
+		// One that ends in a transaction, or whose end is on its way, is over, not lost.
+		if slices.Contains(answer.Stale, t.Ref()) && t.tx() == txNone {
+			t.orphaned = true
+			r.loseLease(t)
+		}
+	}
+	for _, q := range r.queues {
+		q.ready.take(func(t *Task) bool { return slices.Contains(answer.Stale, t.Ref()) })
+	}
+	if answer.Returned > 0 {
+		for _, q := range r.queues {
+			q.look = q.looked
+		}
+	}
+	return nil
+}
+
+// held lists every run of the worker, wherever it is. The caller holds mu.
+func (r *Runner) held(worker job.WorkerID) []store.RunRef {
+	var refs []store.RunRef
+	add := func(tasks ...*Task) {
+		for _, t := range tasks {
+			if t.worker == worker && !t.abandoned {
+				refs = append(refs, t.Ref())
+			}
+		}
+	}
+	add(r.running...)
+	add(r.ending...)
+	add(r.inflight...)
+	for _, q := range r.queues {
+		add(q.ready.all()...)
+	}
+	if r.suspect != nil && !r.alone {
+		add(r.suspect)
+	}
+	return refs
+}

@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// noteOnce stores what running handlers have said since the last time.
+func (r *Runner) noteOnce(ctx context.Context) error {
+	r.mu.Lock()
+	worker := r.worker
+	tasks := make([]*Task, 0, len(r.running))
+	for _, t := range r.running {
+		if t.worker == worker && !t.orphaned && !t.abandoned {
+			tasks = append(tasks, t)
+		}
+	}
+	r.mu.Unlock()
+
+	var notes []store.Note
+	said := tasks[:0]
+	for _, t := range tasks {
+		t.mu.Lock()
+		if note, ok := t.journal.note(t.Ref()); ok {
+			notes, said = append(notes, note), append(said, t)
+		}
+		t.mu.Unlock()
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	verdicts, err := r.store.Note(ctx, worker, notes)
+	ok := err == nil && len(verdicts) == len(notes)
+	for i, t := range said {
+		t.mu.Lock()
+		t.journal.noted(notes[i], ok || unclear(err)) // rather a line less than one twice
+		t.mu.Unlock()
+		if ok && verdicts[i] == job.Stale && t.tx() == txNone {
+			r.mu.Lock()
+			if t.slot != nil { // still running: an end may have overtaken the note
+				t.orphaned = true
+				r.loseLease(t)
+			}
+			r.mu.Unlock()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store the notes of %d runs: %w", len(notes), err)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// queue is what the runner knows of one queue. Guarded by Runner.mu, except
+// for what New sets.
+type queue struct {
+	name    string
+	keep    job.Keep
+	backoff func(attempt int) time.Duration
+	setting Queue
+
+	slots   int // here, by the last split
+	running int
+	ready   line // claimed, in the order to start
+
+	looked time.Time // last look
+	look   time.Time // next look, when nothing else asks for one sooner
+	mean   float64   // of the time a handler takes, in ns; 0 before the first
+	bytes  float64   // of the payload of a job, mean
+}
+
+// Bounds of what is claimed ahead.
+const (
+	minPrefetch   = 32
+	maxPrefetch   = 1_000
+	prefetchBytes = 16 << 20 // payload of prefetched jobs, by the mean
+	minHorizon    = 2 * time.Millisecond
+	maxHorizon    = 100 * time.Millisecond
+)
+
+// prefetch is how many jobs to hold beyond those that run: as many as the slots
+// will use up while a claim is on its way, judged by how long handlers
+// take. Long handlers get none: a job is never kept from an idle process
+// for longer than a claim takes.
+func (q *queue) prefetch(horizon time.Duration) int {
+	limit := q.setting.Prefetch
+	switch {
+	case limit < 0 || q.mean == 0:
+		return 0
+	case limit == 0:
+		limit = min(max(4*q.slots, minPrefetch), maxPrefetch)
+	}
+	if q.bytes > 0 {
+		limit = min(limit, int(prefetchBytes/q.bytes))
+	}
+	horizon = min(max(horizon, minHorizon), maxHorizon)
+	used := float64(q.slots) * float64(horizon) / q.mean
+	return int(min(used, float64(limit)))
+}
+
+// took counts one handler's time towards the mean.
+func (q *queue) took(d time.Duration) {
+	if q.mean == 0 {
+		q.mean = max(float64(d), 1)
+		return
+	}
+	q.mean = max(q.mean+(float64(d)-q.mean)/8, 1)
+}
+
+// weighed counts one payload's size towards the mean.
+func (q *queue) weighed(bytes int) {
+	if q.bytes == 0 {
+		q.bytes = float64(bytes)
+		return
+	}
+	q.bytes += (float64(bytes) - q.bytes) / 8
+}
+
+// split sets the slots of this process from its place among the workers.
+func (q *queue) split(p store.Place) {
+	q.slots = job.Share(q.setting.Workers, p.Count, p.Index, q.name)
+	if q.setting.MaxLocal > 0 {
+		q.slots = min(q.slots, q.setting.MaxLocal)
+	}
+}
+
+// line is a first-in first-out list of tasks that reuses its memory.
+type line struct {
+	tasks []*Task
+	head  int
+}
+
+func (l *line) len() int { return len(l.tasks) - l.head }
+
+func (l *line) all() []*Task { return l.tasks[l.head:] }
+
+func (l *line) push(t *Task) {
+	if l.head > 0 && len(l.tasks) == cap(l.tasks) { // or a line that is never empty would grow for ever
+		kept := copy(l.tasks, l.all())
+		clear(l.tasks[kept:])
+		l.tasks, l.head = l.tasks[:kept], 0
+	}
+	l.tasks = append(l.tasks, t)
+}
+
+// pushFirst puts a task before all others.
+func (l *line) pushFirst(t *Task) {
+	if l.head == 0 {
+		l.tasks = append([]*Task{nil}, l.tasks...)
+		l.head = 1
+	}
+	l.head--
+	l.tasks[l.head] = t
+}
+
+func (l *line) pop() *Task {
+	t := l.tasks[l.head]
+	l.tasks[l.head] = nil
+	l.head++
+	if l.head == len(l.tasks) {
+		l.tasks, l.head = l.tasks[:0], 0
+	}
+	return t
+}
+
+// take removes and returns the tasks that go.
+func (l *line) take(goes func(*Task) bool) []*Task {
+	var taken []*Task
+	kept := l.tasks[:0]
+	for _, t := range l.all() {
+		if goes(t) {
+			taken = append(taken, t)
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	clear(l.tasks[len(kept):])
+	l.tasks, l.head = kept, 0
+	return taken
+}

@@ -1,0 +1,185 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/wake"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+// ErrRunning is the answer to a second Run: a Runner lives once.
+var ErrRunning = errors.New("pawl: Run was called twice")
+
+// Runner works the queues of one process. Make it with New, then call Run once.
+type Runner struct {
+	config Config
+	store  store.Store
+	log    *slog.Logger
+	offer  job.Offer
+	kinds  map[string]*Kind
+	queues []*queue
+	hints  *wake.Subscription
+
+	claimWanted  chan struct{} // each of these three holds one token
+	finishWanted chan struct{}
+	calm         chan struct{}
+
+	mu   sync.Mutex
+	base context.Context // of handlers: Run's values, not its end
+
+	// The worker.
+	worker     job.WorkerID // 0 while not registered
+	healthy    bool         // registered and beaten recently: handlers may run
+	beaten     time.Time    // when the last successful beat was sent
+	steady     time.Time    // since when beats have succeeded without a gap
+	leaseTimer *time.Timer
+	offset     time.Duration // the store's clock minus ours
+
+	// Claims.
+	claims   claims
+	horizon  time.Duration // how far ahead to claim
+	stopping bool
+	fatal    chan error // holds one: why Run has to end by itself
+
+	// The places of a task.
+	running  []*Task
+	parked   []*slot
+	suspect  *Task // waits to run alone, or does
+	alone    bool  // the suspect is running
+	ending   []*Task
+	inflight []*Task
+	over     []*Task // finished in their own transaction: only the hook is left
+
+	applied  uint64 // calls of Finish that were applied
+	stats    Stats
+	finished [job.OutOfTime + 1]uint64
+	ran      bool
+	tree     *supervise.Supervisor
+}
+
+var defaultBackoff = job.Exponential(job.BackoffBase, job.BackoffMax)
+
+// New checks the configuration and reports all its faults at once.
+func New(c Config) (*Runner, error) {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	r := &Runner{
+		config: c, store: c.Store, log: c.Logger,
+		offer:        job.Offer{Kinds: make(map[string]int, len(c.Kinds)), Capabilities: c.Capabilities},
+		kinds:        make(map[string]*Kind, len(c.Kinds)),
+		claimWanted:  make(chan struct{}, 1),
+		finishWanted: make(chan struct{}, 1),
+		calm:         make(chan struct{}, 1),
+		fatal:        make(chan error, 1),
+		base:         context.Background(),
+	}
+	for _, k := range c.Kinds {
+		r.kinds[k.Name] = &k
+		r.offer.Kinds[k.Name] = k.Version
+	}
+	for _, q := range c.Queues {
+		backoff := q.Backoff
+		if backoff == nil {
+			backoff = defaultBackoff
+		}
+		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q})
+	}
+	return r, nil
+}
+
+// Run works until ctx ends, then stops gracefully. It returns nil when every
+// handler returned and every outcome was stored, else what was not, joined. The
+// services beside are started last and stopped first.
+func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
+	r.mu.Lock()
+	if r.ran {
+		r.mu.Unlock()
+		return ErrRunning
+	}
+	r.ran = true
+	r.base = context.WithoutCancel(ctx)
+	r.hints = r.config.Hub.Subscribe(r.queueNames()...)
+	r.mu.Unlock()
+	defer r.hints.Close()
+
+	again := supervise.Restart(supervise.Always{First: 50 * time.Millisecond, Limit: 2 * time.Second})
+	tree, err := supervise.New(supervise.Config{
+		Logger: r.log,
+		Grace:  r.config.Flush,
+		Services: append([]supervise.Service{
+			supervise.Every("beat", r.config.Beat, r.beatOnce, supervise.Timeout(r.config.callLimit())),
+			supervise.Loop("finish", r.finishLoop, again),
+			supervise.Loop("claim", r.claimLoop, again),
+			supervise.Every("note", r.config.NoteEvery, r.noteOnce, supervise.Timeout(r.config.callLimit())),
+			supervise.Every("watch", time.Second, r.watchOnce),
+		}, beside...),
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.tree = tree
+	r.mu.Unlock()
+	if err := tree.Start(r.base); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return r.stop(tree)
+	case cause := <-r.fatal:
+		return errors.Join(cause, r.stop(tree))
+	}
+}
+
+// Services is the status of the loops; nil before Run.
+func (r *Runner) Services() []supervise.Status {
+	r.mu.Lock()
+	tree := r.tree
+	r.mu.Unlock()
+	if tree == nil {
+		return nil
+	}
+	return tree.Snapshot()
+}
+
+func (r *Runner) queueNames() []string {
+	names := make([]string, len(r.queues))
+	for i, q := range r.queues {
+		names[i] = q.name
+	}
+	return names
+}
+
+// empty reports whether nothing is held. The caller holds mu.
+func (r *Runner) empty() bool {
+	if len(r.running)+len(r.ending)+len(r.inflight)+len(r.over) > 0 || r.suspect != nil || r.claims.underWay {
+		return false
+	}
+	for _, q := range r.queues {
+		if q.ready.len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// signal puts a token into a channel that holds one.
+func (r *Runner) signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// call bounds for one call of the store.
+func (r *Runner) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, r.config.callLimit())
+}

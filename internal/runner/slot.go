@@ -1,0 +1,224 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// slot is one goroutine that runs handlers, one after the other. It is parked
+// in Runner.parked while there is nothing to run, so that a busy runner starts
+// no goroutine per job.
+type slot struct {
+	runner    *Runner
+	next      chan *Task // holds one; closed to end a parked slot
+	goroutine uint64     // its number in a dump; guarded by Runner.mu
+	current   *Task      // its handler is being called; only of this goroutine
+}
+
+// loop runs tasks until its channel is closed.
+func (s *slot) loop() {
+	defer s.exited()
+	number := goroutineNumber()
+	s.runner.mu.Lock()
+	s.goroutine = number
+	s.runner.mu.Unlock()
+	for t := range s.next {
+		for t != nil {
+			s.current = t
+			o, crashed := s.runner.call(t)
+			s.current = nil
+			t = s.runner.ended(s, t, o, crashed)
+		}
+	}
+}
+
+// exited carries the slot over to a new goroutine when a handler has ended this
+// one (runtime.Goexit), so that neither the run nor the slot is lost.
+func (s *slot) exited() {
+	t := s.current
+	if t == nil {
+		return
+	}
+	s.current = nil
+	next := s.runner.ended(s, t, exited, true)
+	go s.loop()
+	if next != nil {
+		s.next <- next
+	}
+}
+
+// call runs one handler and always has an outcome, unless the handler ends the
+// goroutine. Crashed says that it panicked.
+func (r *Runner) call(t *Task) (o job.Outcome, crashed bool) {
+	if !t.Job.Deadline.IsZero() && !t.Now().Before(t.Job.Deadline) {
+		t.cancel(job.ErrDeadline)
+		return job.Outcome{Kind: job.OutOfTime, Message: job.ErrDeadline.Error() + " before it started"}, false
+	}
+	ctx := t.ctx
+	if timeout := t.timeout(r.config.Timeout); timeout > 0 {
+		limited, stop := context.WithDeadlineCause(ctx, t.began.Add(timeout), job.ErrTimeout)
+		defer stop()
+		ctx = limited
+	}
+	if !t.Job.Deadline.IsZero() {
+		limited, stop := context.WithDeadlineCause(ctx, t.Job.Deadline.Add(-t.offset), job.ErrDeadline)
+		defer stop()
+		ctx = limited
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			o, crashed = panicked(value, debug.Stack()), true
+		}
+		if ctx != t.ctx && ctx.Err() != nil {
+			t.cancel(context.Cause(ctx))
+		}
+	}()
+	return t.kind.Handler.Work(ctx, t), false
+}
+
+// start gives a task to a slot goroutine. The caller holds mu.
+func (r *Runner) start(t *Task) {
+	r.begin(t)
+	var s *slot
+	if n := len(r.parked); n > 0 {
+		s, r.parked = r.parked[n-1], r.parked[:n-1]
+	} else {
+		s = &slot{runner: r, next: make(chan *Task, 1)}
+		go s.loop()
+	}
+	t.slot = s
+	s.next <- t
+}
+
+// begin moves a task to those that run. The caller holds mu.
+func (r *Runner) begin(t *Task) {
+	t.began = time.Now()
+	t.place = len(r.running)
+	r.running = append(r.running, t)
+	t.queue.running++
+	r.stats.Began++
+}
+
+// ended hands over what a run came to and returns the slot's next task, nil
+// when it was parked.
+func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
+	took := time.Since(t.began)
+	cause := t.cause()
+	t.cancel(context.Canceled) // releases what the handler derived from it
+	if !crashed {
+		o = judge(o, cause, t.timeout(r.config.Timeout))
+	}
+	end := r.decide(t, o)
+	t.mu.Lock()
+	t.journal.close(&end)
+	inTx := t.inTx
+	t.mu.Unlock()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if crashed {
+		r.stats.Panics++
+	}
+	r.leave(t)
+	t.queue.took(took)
+	if !t.abandoned { // else its end is on its way already
+		t.outcome, t.end, t.took = o, end, took
+		t.unclear = inTx == txUnclear
+	}
+	switch {
+	case t.abandoned:
+	case inTx == txDone:
+		r.stats.InTx++
+		r.over = append(r.over, t)
+		r.signal(r.finishWanted)
+	case t.orphaned && o.Kind != job.Succeeded:
+		// Its job belongs to the rescue: whatever else it says would be refused.
+		r.stats.Refused++
+	default:
+		r.hand(t)
+	}
+	if t == r.suspect {
+		r.suspect, r.alone = nil, false
+		r.startReady()
+	}
+	if next := r.nextFor(t.queue); next != nil {
+		r.begin(next)
+		next.slot = s
+		r.wantClaim(t.queue, t.began.Add(took))
+		return next
+	}
+	r.parked = append(r.parked, s)
+	if r.stopping {
+		r.signal(r.calm)
+	}
+	r.wantClaim(t.queue, t.began.Add(took))
+	return nil
+}
+
+// leave removes a task from those that run. The caller holds mu.
+func (r *Runner) leave(t *Task) {
+	last := r.running[len(r.running)-1]
+	last.place = t.place
+	r.running[t.place] = last
+	r.running[len(r.running)-1] = nil
+	r.running = r.running[:len(r.running)-1]
+	t.queue.running--
+	t.slot = nil
+}
+
+// nextFor takes the next ready task, of the queue that has just freed a slot if
+// it has one. The caller holds mu.
+func (r *Runner) nextFor(q *queue) *Task {
+	if !r.mayStart() {
+		return nil
+	}
+	if q.running < q.slots && q.ready.len() > 0 {
+		return q.ready.pop()
+	}
+	return nil
+}
+
+// startReady starts what fits. The caller holds mu.
+func (r *Runner) startReady() {
+	if !r.mayStart() {
+		return
+	}
+	for _, q := range r.queues {
+		for q.running < q.slots && q.ready.len() > 0 {
+			r.start(q.ready.pop())
+		}
+	}
+}
+
+// mayStart reports whether handlers may begin: not while a suspect runs alone
+// or waits to, nor without a fresh lease. The caller holds mu.
+func (r *Runner) mayStart() bool { return r.healthy && !r.stopping && r.suspect == nil }
+
+// decide is the pure rule with a net under the user's backoff function.
+func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {
+	defer func() {
+		if value := recover(); value != nil {
+			r.log.Error("backoff function panicked, the default is used", "kind", t.Job.Kind, "panic", value)
+			run := job.Run{ID: t.Job.ID, Run: t.Job.Run, Used: t.Job.Used, MaxAttempts: t.Job.MaxAttempts}
+			end = job.Decide(run, o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
+		}
+	}()
+	end = t.decide(o)
+	end.Delay = max(end.Delay, 0)
+	return end
+}
+
+// goroutineNumber reads this goroutine's number as dumps show it.
+func goroutineNumber() uint64 {
+	var buf [64]byte
+	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
+	digits, _, _ := bytes.Cut(text, []byte(" "))
+	n, _ := strconv.ParseUint(string(digits), 10, 64)
+	return n
+}

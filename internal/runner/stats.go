@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Stats is what a runner has done since New and holds now.
+type Stats struct {
+	Looks   uint64 // claims sent
+	Claimed uint64 // jobs they returned
+	Began   uint64 // handlers started
+
+	Finished map[job.OutcomeKind]uint64 // ends the store applied, by outcome
+	InTx     uint64                     // runs finished in their handler's transaction
+	Panics   uint64                     // also handlers that ended their goroutine
+	Refused  uint64                     // ends of runs that no longer owned their job: changed nothing (P2)
+	Unclear  uint64                     // ends whose first answer was lost and whose repeat found the run over
+	Unkept   uint64                     // ends the store would not take in any form; Hold gave the jobs back
+
+	LeasesLost uint64 // runs whose lease was lost while they were held
+	Registered uint64 // times the worker registered
+	Released   uint64 // jobs that went back without having started
+	Returned   uint64 // jobs leased to this worker that it did not hold, given back by Hold
+	Alone      uint64 // suspects that ran alone
+
+	Running int // handlers under way
+	Ready   int // claimed and not started
+	Ending  int // ended and not yet answered for by the store
+	Stuck   []Stuck
+
+	Worker   job.WorkerID // 0 while not registered
+	Healthy  bool         // registered, and the lease is fresh
+	LastBeat time.Time    // when the last successful beat was sent
+}
+
+// Stuck is a handler that ignores its cancelled context. Its slot stays taken.
+type Stuck struct {
+	ID    job.ID
+	Run   int64
+	Kind  string
+	Queue string
+	Since time.Time // when its context was found cancelled
+	Cause error
+}
+
+// Stats returns a consistent copy.
+func (r *Runner) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	s.Finished = make(map[job.OutcomeKind]uint64)
+	for kind, n := range r.finished {
+		if n > 0 {
+			s.Finished[job.OutcomeKind(kind)] = n
+		}
+	}
+	s.Running, s.Ending = len(r.running), len(r.ending)+len(r.inflight)
+	for _, q := range r.queues {
+		s.Ready += q.ready.len()
+	}
+	if r.suspect != nil && !r.alone {
+		s.Ready++
+	}
+	for _, t := range r.running {
+		if t.stuck {
+			s.Stuck = append(s.Stuck, Stuck{
+				ID: t.Job.ID, Run: t.Job.Run, Kind: t.Job.Kind, Queue: t.Job.Queue,
+				Since: t.cancelled, Cause: t.cause(),
+			})
+		}
+	}
+	s.Worker, s.Healthy, s.LastBeat = r.worker, r.healthy, r.beaten
+	return s
+}
+
+// Idle reports whether this process holds nothing: no handler runs, nothing
+// claimed waits to start, every end is answered for.
+func (r *Runner) Idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.empty()
+}

@@ -1,0 +1,160 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+// What a stop could not do. Run's error wraps them.
+var (
+	ErrNotStopped  = errors.New("pawl: handlers did not stop")
+	ErrNotFinished = errors.New("pawl: outcomes were not stored")
+)
+
+// stop ends the run gracefully (P7). Every phase is bounded, also when the
+// store is down; nil means that nothing was left behind.
+func (r *Runner) stop(tree *supervise.Supervisor) error {
+	r.beginStop()
+	var faults []error
+
+	if !r.wait(r.config.Grace, r.noneRunning) {
+		r.mu.Lock()
+		for _, t := range r.running {
+			t.cancel(job.ErrStopping)
+		}
+		r.mu.Unlock()
+		if !r.wait(r.config.LastWait, r.noneRunning) {
+			faults = append(faults, r.abandon())
+		}
+	}
+	stored := r.wait(r.config.Flush, r.noneEnding)
+	worker := r.Worker()
+	if names := tree.Stop(context.Background()); len(names) > 0 {
+		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
+	} else if stored && worker != 0 {
+		faults = append(faults, r.leaveStore(worker))
+	}
+	if !stored {
+		faults = append(faults, r.unstored())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leaseTimer != nil {
+		r.leaseTimer.Stop()
+	}
+	for _, s := range r.parked {
+		close(s.next)
+	}
+	r.parked = nil
+	return errors.Join(faults...)
+}
+
+// beginStop ends claims and gives back what has not started.
+func (r *Runner) beginStop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopping = true
+	for _, q := range r.queues {
+		for _, t := range q.ready.take(func(*Task) bool { return true }) {
+			r.giveBack(t, 0)
+		}
+	}
+	if t := r.suspect; t != nil && !r.alone {
+		r.suspect = nil
+		r.giveBack(t, 0)
+	}
+}
+
+// wait waits until done, for at most the time given, and says whether it was.
+func (r *Runner) wait(atMost time.Duration, done func() bool) bool {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	for {
+		if done() {
+			return true
+		}
+		select {
+		case <-r.calm:
+		case <-timer.C:
+			return done()
+		}
+	}
+}
+
+func (r *Runner) noneRunning() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.running) == 0 && !r.claims.underWay
+}
+
+func (r *Runner) noneEnding() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.ending)+len(r.inflight)+len(r.over) == 0
+}
+
+// abandon gives back, on their behalf, the runs that did not stop: another
+// process may run them; what they come to here is dropped.
+func (r *Runner) abandon() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, t := range r.running {
+		names = append(names, fmt.Sprintf("%s %s (run %d)", t.Job.Kind, t.Job.ID, t.Job.Run))
+		t.abandoned = true
+		if t.orphaned || t.tx() == txDone {
+			continue
+		}
+		t.outcome = job.Outcome{Kind: job.GivenBack}
+		t.end = t.decide(t.outcome)
+		t.mu.Lock()
+		t.journal.close(&t.end)
+		t.mu.Unlock()
+		r.hand(t)
+	}
+	if len(names) == 0 {
+		return nil // only a claim was still under way
+	}
+	return fmt.Errorf("%w within %v: %s", ErrNotStopped, r.config.Grace+r.config.LastWait, strings.Join(names, ", "))
+}
+
+// leaveStore gives back whatever is still leased to the worker, free of
+// charge, and removes it from the registry.
+func (r *Runner) leaveStore(worker job.WorkerID) error {
+	ctx, cancel := context.WithTimeout(context.Background(), r.config.Flush)
+	defer cancel()
+	_, err := r.store.Hold(ctx, worker, nil)
+	if err == nil {
+		err = r.store.Deregister(ctx, worker)
+	}
+	if errors.Is(err, job.ErrWorkerLost) {
+		return nil // nothing is leased to it any more
+	}
+	if err != nil {
+		return fmt.Errorf("deregister worker %d: %w", worker, err)
+	}
+	return nil
+}
+
+// unstored names the runs whose end did not reach the store. They are
+// rescued when the worker is declared lost.
+func (r *Runner) unstored() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := append(append([]*Task(nil), r.inflight...), r.ending...)
+	var names []string
+	for i, t := range left {
+		if i == 10 {
+			names = append(names, fmt.Sprintf("and %d more", len(left)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s %s (run %d, %s)", t.Job.Kind, t.Job.ID, t.Job.Run, t.end.To))
+	}
+	return fmt.Errorf("%w within %v: %s", ErrNotFinished, r.config.Flush, strings.Join(names, ", "))
+}

@@ -1,0 +1,138 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Task is one run in progress: a leased job and what its handler says about it.
+// A handler may keep it after it returned; what it then says is dropped.
+type Task struct {
+	// Job is the job as it was claimed. The runner does not change it.
+	Job job.Job
+
+	kind    *Kind
+	queue   *queue
+	worker  job.WorkerID
+	offset  time.Duration // the store's clock minus the process's, at the claim
+	claimed time.Time
+	began   time.Time
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// Guarded by Runner.mu.
+	place     int       // in Runner.running, while it is there
+	slot      *slot     // while running
+	marked    bool      // the store counts the run as begun
+	orphaned  bool      // its worker was declared lost: an end would be refused
+	abandoned bool      // it was given back on its behalf: what it comes to is dropped
+	cancelled time.Time // when its context was found cancelled
+	stuck     bool
+
+	// Of the end, once there is one.
+	outcome  job.Outcome
+	end      job.End
+	took     time.Duration
+	unclear  bool   // an answer to its end was lost
+	refusals int    // times the store refused its end alone
+	applied  uint64 // Runner.applied at the first of them
+	stripped bool   // its end was replaced by a plain failure
+
+	mu      sync.Mutex
+	journal journal
+	inTx    txState
+}
+
+// txState is how far a handler got with finishing its job in a transaction.
+type txState uint8
+
+const (
+	txNone    txState = iota
+	txOpen            // in a transaction that has not ended
+	txDone            // committed: the run is over
+	txUnclear         // the answer of the commit was lost
+)
+
+// Ref names the run.
+func (t *Task) Ref() store.RunRef { return store.RunRef{ID: t.Job.ID, Run: t.Job.Run} }
+
+// Worker is the owner of the lease.
+func (t *Task) Worker() job.WorkerID { return t.worker }
+
+// Began is when the handler started, by the process's clock.
+func (t *Task) Began() time.Time { return t.began }
+
+// Now is the time by the store's clock, as estimated at the claim.
+func (t *Task) Now() time.Time { return time.Now().Add(t.offset) }
+
+// Lost reports whether the run no longer owns its job, as far as is known:
+// whatever it writes changes nothing.
+func (t *Task) Lost() bool { return t.cause() == job.ErrLeaseLost }
+
+// End is how the run would end with this outcome, with the log lines and the
+// progress that are not stored yet: for finishing in a transaction. It
+// changes nothing, so that it can be asked for again after a rollback.
+func (t *Task) End(o job.Outcome) job.End {
+	end := t.decide(o)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.journal.peek(&end)
+	return end
+}
+
+// FinishingInTx says that the end of the run is part of an open transaction.
+func (t *Task) FinishingInTx() { t.setTx(txOpen) }
+
+// FinishedInTx says that the transaction is committed. The run is over: what
+// the handler returns changes nothing any more.
+func (t *Task) FinishedInTx() { t.setTx(txDone) }
+
+// NotFinishedInTx says that the transaction was rolled back.
+func (t *Task) NotFinishedInTx() { t.setTx(txNone) }
+
+// UnclearInTx says that the answer of the commit was lost. The runner then ends
+// the run as the handler says, which changes nothing if the commit happened.
+func (t *Task) UnclearInTx() { t.setTx(txUnclear) }
+
+func (t *Task) setTx(s txState) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inTx != txDone {
+		t.inTx = s
+	}
+}
+
+func (t *Task) tx() txState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inTx
+}
+
+// cause is why the context was cancelled; nil while it is not.
+func (t *Task) cause() error { return context.Cause(t.ctx) }
+
+// timeout is the time one attempt may take; 0 means any.
+func (t *Task) timeout(fallback time.Duration) time.Duration {
+	switch {
+	case t.Job.Timeout > 0:
+		return t.Job.Timeout
+	case t.kind.Timeout > 0:
+		return t.kind.Timeout
+	}
+	return fallback
+}
+
+// decide applies the pure rule with the policy of kind and queue.
+func (t *Task) decide(o job.Outcome) job.End {
+	backoff := t.kind.Backoff
+	if backoff == nil {
+		backoff = t.queue.backoff
+	}
+	run := job.Run{ID: t.Job.ID, Run: t.Job.Run, Used: t.Job.Used, MaxAttempts: t.Job.MaxAttempts}
+	return job.Decide(run, o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
+}

@@ -1,0 +1,154 @@
+package wake
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// Hub hands hints to its subscriptions. All methods may be called from any
+// goroutine.
+type Hub struct {
+	mu      sync.Mutex
+	subs    []*Subscription
+	healthy bool
+}
+
+// NewHub makes a hub without listener: not healthy until Service says so.
+func NewHub() *Hub { return &Hub{} }
+
+// Ready gives hints that come from this process.
+func (h *Hub) Ready(hints ...store.Hint) { h.give(false, hints...) }
+
+// give merges hints into every subscription. Outside marks hints from other
+// processes, where a throttle may have swallowed those that follow.
+func (h *Hub) give(outside bool, hints ...store.Hint) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.subs {
+		for i := range hints {
+			s.add(outside, &hints[i])
+		}
+	}
+}
+
+// Healthy reports whether a listener is running that hears of commits elsewhere.
+func (h *Hub) Healthy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.healthy
+}
+
+// setHealthy tells every subscription of a change. Both ways ask for a look at
+// everything: what was committed while nobody listened was not heard.
+func (h *Hub) setHealthy(healthy bool) {
+	h.mu.Lock()
+	changed := h.healthy != healthy
+	h.healthy = healthy
+	h.mu.Unlock()
+	if changed {
+		h.Ready(store.Hint{})
+	}
+}
+
+// Subscription collects the hints for some queues.
+type Subscription struct {
+	hub    *Hub
+	queues map[string]int // to its place in due; fixed
+	token  chan struct{}
+
+	// Guarded by hub.mu.
+	hinted  []bool
+	due     []time.Time // the lowest of the hints; zero means now
+	cancel  bool
+	outside bool
+}
+
+// Subscribe collects hints for these queues from now on. Others are ignored.
+func (h *Hub) Subscribe(queues ...string) *Subscription {
+	s := &Subscription{
+		hub:    h,
+		queues: make(map[string]int, len(queues)),
+		token:  make(chan struct{}, 1),
+		hinted: make([]bool, len(queues)),
+		due:    make([]time.Time, len(queues)),
+	}
+	for i, q := range queues {
+		s.queues[q] = i
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subs = append(h.subs, s)
+	return s
+}
+
+// Close ends the subscription. It is idempotent.
+func (s *Subscription) Close() {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.hub.subs = slices.DeleteFunc(s.hub.subs, func(other *Subscription) bool { return other == s })
+}
+
+// C holds a token when there is something to Take.
+func (s *Subscription) C() <-chan struct{} { return s.token }
+
+// Heard is what Take found besides the queues.
+type Heard struct {
+	Cancel  bool // a run may have been asked to cancel
+	Outside bool // a hint came from another process
+}
+
+// Take removes what was hinted. It calls ready for each hinted queue, by its
+// place in Subscribe, with the lowest due time by the store's clock (zero: now).
+// ready must not call the hub.
+func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	for i, hinted := range s.hinted {
+		if hinted {
+			ready(i, s.due[i])
+			s.hinted[i] = false
+		}
+	}
+	heard := Heard{Cancel: s.cancel, Outside: s.outside}
+	s.cancel, s.outside = false, false
+	select {
+	case <-s.token:
+	default:
+	}
+	return heard
+}
+
+// add merges one hint. The caller holds hub.mu.
+func (s *Subscription) add(outside bool, hint *store.Hint) {
+	switch {
+	case hint.Queue != "":
+		i, mine := s.queues[hint.Queue]
+		if !mine {
+			return
+		}
+		s.merge(i, hint.Due)
+		s.cancel = s.cancel || hint.Cancel
+	case hint.Cancel:
+		s.cancel = true
+	default:
+		for i := range s.hinted {
+			s.merge(i, hint.Due)
+		}
+		s.cancel = true
+	}
+	s.outside = s.outside || outside
+	select {
+	case s.token <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Subscription) merge(i int, due time.Time) {
+	if !s.hinted[i] || due.Before(s.due[i]) {
+		s.due[i] = due
+	}
+	s.hinted[i] = true
+}
