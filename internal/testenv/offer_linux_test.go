@@ -31,7 +31,7 @@ func TestOffer_AddressesAnswer(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", line, said)
 		}
 	}
-	if n := strings.Count(said.String(), "1 tests, in testenv"); n != 4 {
+	if n := strings.Count(said.String(), "1 test, in testenv"); n != 4 {
 		t.Errorf("want one test that asked for each of 4 suites:\n%s", said)
 	}
 }

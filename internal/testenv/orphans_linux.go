@@ -92,12 +92,15 @@ func reap(pid int) {
 	_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 }
 
-// watchLauncher tells when the `go` of `go run` has died. It passes no signals on, so that killing it would leave its
-// program running. Another parent, a shell say, may go without us.
+// launchers are the programs that start testenv for somebody: `go run`, which passes no signals on, and make, which can be
+// killed like anyone. Without them nobody waits for the result. Another parent, a shell say, may go without us.
+var launchers = []string{"go", "make"}
+
+// watchLauncher tells when the launcher has died.
 func watchLauncher() <-chan struct{} {
 	parent := os.Getppid()
 	name, err := os.ReadFile("/proc/" + strconv.Itoa(parent) + "/comm")
-	if err != nil || string(bytes.TrimSpace(name)) != "go" {
+	if err != nil || !slices.Contains(launchers, string(bytes.TrimSpace(name))) {
 		return nil
 	}
 	handle, err := unix.PidfdOpen(parent, 0)

@@ -21,7 +21,7 @@ import (
 const (
 	partVariable  = "PAWL_TESTENV_TEST_PART"
 	partTestenv   = "testenv"  // this program as testenv itself
-	partLauncher  = "launcher" // the `go` of `go run`: starts testenv and waits
+	partLauncher  = "launcher" // `go run` or make: starts testenv and waits
 	commandPart   = "command"  // what testenv runs: says what it got, leaves an escaped child, waits for its end
 	stubbornPart  = "stubborn" // the same, deaf to polite signals
 	escapedPart   = "escaped"  // a grandchild in a session of its own

@@ -113,5 +113,9 @@ func asked(ledger, suite string, rows []tool) string {
 	for i, pkg := range pkgs {
 		short[i] = path.Base(pkg)
 	}
-	return fmt.Sprintf("%d tests, in %s", len(tests), strings.Join(short, ", "))
+	word := "tests"
+	if len(tests) == 1 {
+		word = "test"
+	}
+	return fmt.Sprintf("%d %s, in %s", len(tests), word, strings.Join(short, ", "))
 }

@@ -64,28 +64,32 @@ func TestTakedown_LeavesNoProcessAndNoFile(t *testing.T) {
 	}
 }
 
-// `go run` passes no signals on. Killing it must not leave its program running.
-func TestTakedown_FollowsADeadGoRun(t *testing.T) {
-	t.Parallel()
+// `go run` and make do not take their program with them when they are killed. It must notice.
+func TestTakedown_FollowsADeadLauncher(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	launcher := filepath.Join(t.TempDir(), "go")
-	if err := os.Symlink(self, launcher); err != nil {
-		t.Fatal(err)
+	for _, name := range launchers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			launcher := filepath.Join(t.TempDir(), name)
+			if err := os.Symlink(self, launcher); err != nil {
+				t.Fatal(err)
+			}
+			r := start(t, commandPart, func(cmd *exec.Cmd) {
+				cmd.Path = launcher
+				cmd.Env = append(cmd.Env, partVariable+"="+partLauncher)
+			})
+			if err := r.guard.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if code := r.wait(t); code != -1 {
+				t.Errorf("exit code %d, want that of a killed process", code)
+			}
+			r.family.waitEnded(t)
+		})
 	}
-	r := start(t, commandPart, func(cmd *exec.Cmd) {
-		cmd.Path = launcher
-		cmd.Env = append(cmd.Env, partVariable+"="+partLauncher)
-	})
-	if err := r.guard.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if code := r.wait(t); code != -1 {
-		t.Errorf("exit code %d, want that of a killed process", code)
-	}
-	r.family.waitEnded(t)
 }
 
 func TestTakedown_AfterTheCommandsOwnEnd(t *testing.T) {

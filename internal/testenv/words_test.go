@@ -132,8 +132,8 @@ func TestSummary_TellsSuitesThatNoTestAskedFor(t *testing.T) {
 		"pgbouncer\tx/store/postgres\tTestB\nchromium\tx/webui\tTestC\nspoiled line\n"
 	for _, c := range []struct{ suite, want string }{
 		{"postgres", "2 tests, in postgres, bench"},
-		{"pgbouncer", "1 tests, in postgres"},
-		{"browser", "1 tests, in webui"},
+		{"pgbouncer", "1 test, in postgres"},
+		{"browser", "1 test, in webui"},
 		{"redis", "no test asked for it"},
 	} {
 		if got := asked(ledger, c.suite, tools); got != c.want {
