@@ -66,9 +66,12 @@ func New(c Config) (*Keeper, error) {
 	if c.Limit < 1 || c.Limit > 100_000 {
 		faults = append(faults, job.Invalid("limit", c.Limit, "must be 1..100000"))
 	}
-	for name, d := range map[string]time.Duration{"lost after": c.LostAfter, "rescue": c.Rescue, "expire": c.Expire, "purge": c.Purge} {
-		if d < 100*time.Millisecond {
-			faults = append(faults, job.Invalid(name, d, "must be 100ms or more"))
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"lost after", c.LostAfter}, {"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"purge interval", c.Purge}} {
+		if d.value < 100*time.Millisecond {
+			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
 	}
 	if len(faults) > 0 {

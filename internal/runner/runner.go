@@ -110,18 +110,7 @@ func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
 	r.mu.Unlock()
 	defer r.hints.Close()
 
-	again := supervise.Restart(supervise.Always{First: 50 * time.Millisecond, Limit: 2 * time.Second})
-	tree, err := supervise.New(supervise.Config{
-		Logger: r.log,
-		Grace:  r.config.Flush,
-		Services: append([]supervise.Service{
-			supervise.Every("beat", r.config.Beat, r.beatOnce, supervise.Timeout(r.config.callLimit())),
-			supervise.Loop("finish", r.finishLoop, again),
-			supervise.Loop("claim", r.claimLoop, again),
-			supervise.Every("note", r.config.NoteEvery, r.noteOnce, supervise.Timeout(r.config.callLimit())),
-			supervise.Every("watch", time.Second, r.watchOnce),
-		}, beside...),
-	})
+	tree, err := supervise.New(supervise.Config{Logger: r.log, Grace: r.config.Flush, Services: append(r.loops(), beside...)})
 	if err != nil {
 		return err
 	}
@@ -136,6 +125,19 @@ func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
 		return r.stop(tree)
 	case cause := <-r.fatal:
 		return errors.Join(cause, r.stop(tree))
+	}
+}
+
+// loops are the runner's own services, in the order in which they start.
+func (r *Runner) loops() []supervise.Service {
+	again := supervise.Restart(supervise.Always{First: 50 * time.Millisecond, Limit: 2 * time.Second})
+	limit := supervise.Timeout(r.config.callLimit())
+	return []supervise.Service{
+		supervise.Every("beat", r.config.Beat, r.beatOnce, limit),
+		supervise.Loop("finish", r.finishLoop, again),
+		supervise.Loop("claim", r.claimLoop, again),
+		supervise.Every("note", r.config.NoteEvery, r.noteOnce, limit),
+		supervise.Every("watch", time.Second, r.watchOnce),
 	}
 }
 
