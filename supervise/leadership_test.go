@@ -119,7 +119,7 @@ func (panickingLease) Mine(context.Context, string) (bool, error) { panic(errBoo
 func TestS8_LeadershipThatPanicsIsHandledByThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := start(t, supervise.Every("tick", time.Second, nothing, supervise.OnlyIfMine(panickingLease{newLease(true)}), supervise.Restart(supervise.OnceMore{})))
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrGaveUp) || !errors.Is(err, errBoom) {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrGaveUp) || !errors.Is(err, errBoom) {
 			t.Errorf("Wait = %v, want ErrGaveUp and the panic", err)
 		}
 		if s := status(t, tree, "tick"); s.Panics != 2 || s.Cycles != 0 {

@@ -52,6 +52,7 @@ func (l *logbook) records(t *testing.T, message string) []map[string]any {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+// build makes a tree and, when the test ends, stops it and expects that everything stopped.
 func build(t *testing.T, config supervise.Config) *supervise.Supervisor {
 	t.Helper()
 	if config.Logger == nil {
@@ -61,10 +62,10 @@ func build(t *testing.T, config supervise.Config) *supervise.Supervisor {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { mustStop(t, tree) })
 	return tree
 }
 
-// start starts a tree and, when the test ends, stops it and expects that everything stopped.
 func start(t *testing.T, services ...supervise.Service) *supervise.Supervisor {
 	t.Helper()
 	return startConfig(t, supervise.Config{Services: services})
@@ -76,7 +77,6 @@ func startConfig(t *testing.T, config supervise.Config) *supervise.Supervisor {
 	if err := tree.Start(t.Context()); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	t.Cleanup(func() { mustStop(t, tree) })
 	return tree
 }
 
@@ -84,6 +84,20 @@ func mustStop(t *testing.T, tree *supervise.Supervisor) {
 	t.Helper()
 	if stuck := tree.Stop(context.Background()); len(stuck) > 0 {
 		t.Errorf("did not stop: %v", stuck)
+	}
+}
+
+// wait is Wait with a limit in virtual time: a tick that should have failed would otherwise tick for ever.
+func wait(t *testing.T, tree *supervise.Supervisor) error {
+	t.Helper()
+	result := make(chan error, 1)
+	go func() { result <- tree.Wait() }()
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(3 * time.Hour):
+		t.Fatal("Wait has not returned after three hours")
+		return nil
 	}
 }
 

@@ -33,7 +33,7 @@ func TestS4_PanicIsCaughtWithItsStackCountedAndHandledByThePolicy(t *testing.T) 
 				var log logbook
 				tree := build(t, supervise.Config{Logger: log.logger(), Services: []supervise.Service{service}})
 				started := tree.Start(t.Context()) // an error if it is a Once
-				err := tree.Wait()
+				err := wait(t, tree)
 				var panicked *supervise.PanicError
 				if !errors.As(err, &panicked) || !errors.Is(err, errBoom) || !errors.Is(err, supervise.ErrGaveUp) {
 					t.Fatalf("Wait = %v, want a PanicError, its value and ErrGaveUp", err)
@@ -64,7 +64,7 @@ func TestS4_PanickedIsNotFinished(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tree := build(t, supervise.Config{Services: []supervise.Service{service}})
 				_ = tree.Start(t.Context()) // its error is looked at in the test above
-				if err := tree.Wait(); err == nil {
+				if err := wait(t, tree); err == nil {
 					t.Error("Wait = nil after a panic")
 				}
 				s := status(t, tree, "s")
@@ -87,7 +87,7 @@ func TestS4_PanicWhileStoppingIsNotACleanStop(t *testing.T) {
 		mustStop(t, tree)
 		wantState(t, tree, "loop", supervise.StateFailed)
 		wantState(t, tree, "tick", supervise.StateFailed)
-		if err := tree.Wait(); !errors.Is(err, errBoom) || !strings.Contains(err.Error(), `"loop"`) || !strings.Contains(err.Error(), `"tick"`) {
+		if err := wait(t, tree); !errors.Is(err, errBoom) || !strings.Contains(err.Error(), `"loop"`) || !strings.Contains(err.Error(), `"tick"`) {
 			t.Errorf("Wait = %v, want both panics", err)
 		}
 	})
@@ -100,7 +100,7 @@ func TestS4_GoexitIsAFailureToo(t *testing.T) {
 			supervise.Loop("loop", leave, supervise.Restart(supervise.OnceMore{})),
 			supervise.Every("tick", time.Second, leave),
 		)
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrGaveUp) || !strings.Contains(err.Error(), "Goexit") {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrGaveUp) || !strings.Contains(err.Error(), "Goexit") {
 			t.Errorf("Wait = %v, want ErrGaveUp and the reason", err)
 		}
 		time.Sleep(2500 * time.Millisecond)

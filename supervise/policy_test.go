@@ -33,7 +33,7 @@ func TestS3_NeverRestartsNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run, starts := failAfter(time.Second)
 		tree := start(t, supervise.Loop("loop", run, supervise.Restart(supervise.Never{})))
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrGaveUp) || !errors.Is(err, errBoom) {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrGaveUp) || !errors.Is(err, errBoom) {
 			t.Errorf("Wait = %v, want ErrGaveUp and boom", err)
 		}
 		if _, at := starts.all(); len(at) != 1 {
@@ -46,7 +46,7 @@ func TestS3_OnceMoreRestartsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run, starts := failAfter(time.Second, time.Hour)
 		tree := start(t, supervise.Loop("loop", run, supervise.Restart(supervise.OnceMore{})))
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrGaveUp) {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrGaveUp) {
 			t.Errorf("Wait = %v, want ErrGaveUp", err)
 		}
 		if _, at := starts.all(); !slices.Equal(at, seconds(0, 1)) {
@@ -61,7 +61,7 @@ func TestS3_BoundedWindowSlides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run, starts := failAfter(seconds(0, 9, 1.5, 0.5, 0, 0)...)
 		tree := start(t, supervise.Loop("loop", run, supervise.Restart(supervise.Bounded{Max: 2, Window: 10 * time.Second})))
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrGaveUp) {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrGaveUp) {
 			t.Errorf("Wait = %v, want ErrGaveUp", err)
 		}
 		if _, at := starts.all(); !slices.Equal(at, seconds(0, 0, 9, 10.5)) {
@@ -141,14 +141,14 @@ func TestS3_UsedUpBudgetIsAnError(t *testing.T) {
 					supervise.Loop("innocent", untilStopped),
 					supervise.Group("keeper", supervise.Loop("guilty", func(context.Context) error { return errBoom }, supervise.Restart(policy))),
 				)
-				err := tree.Wait() // while the innocent runs on
+				err := wait(t, tree) // while the innocent runs on
 				if !errors.Is(err, supervise.ErrGaveUp) || !errors.Is(err, errBoom) || !strings.Contains(err.Error(), `"keeper/guilty"`) {
 					t.Errorf("Wait = %v, want ErrGaveUp, the last error and the name", err)
 				}
 				wantState(t, tree, "keeper/guilty", supervise.StateFailed)
 				wantState(t, tree, "innocent", supervise.StateRunning)
 				mustStop(t, tree)
-				if err := tree.Wait(); !errors.Is(err, supervise.ErrGaveUp) {
+				if err := wait(t, tree); !errors.Is(err, supervise.ErrGaveUp) {
 					t.Errorf("Wait after Stop = %v, want ErrGaveUp still", err)
 				}
 				wantState(t, tree, "keeper/guilty", supervise.StateFailed)
@@ -164,11 +164,11 @@ func TestS3_EveryFailedServiceIsInTheErrorOfWait(t *testing.T) {
 			supervise.Loop("second", func(context.Context) error { time.Sleep(time.Second); return late }, supervise.Restart(supervise.Never{})),
 			supervise.Loop("first", func(context.Context) error { return errBoom }, supervise.Restart(supervise.Never{})),
 		)
-		if err := tree.Wait(); !errors.Is(err, errBoom) || errors.Is(err, late) {
+		if err := wait(t, tree); !errors.Is(err, errBoom) || errors.Is(err, late) {
 			t.Errorf("Wait = %v, want boom only", err)
 		}
 		time.Sleep(2 * time.Second)
-		if err := tree.Wait(); !errors.Is(err, errBoom) || !errors.Is(err, late) {
+		if err := wait(t, tree); !errors.Is(err, errBoom) || !errors.Is(err, late) {
 			t.Errorf("Wait = %v, want both", err)
 		}
 	})
@@ -181,7 +181,7 @@ func TestS3_NilIsACleanEndUnderEveryPolicy(t *testing.T) {
 			supervise.Loop("bounded", nothing, supervise.Restart(supervise.Bounded{})),
 			supervise.Loop("always", nothing, supervise.Restart(supervise.Always{})),
 		)
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait = %v, want nil", err)
 		}
 		for _, s := range tree.Snapshot() {

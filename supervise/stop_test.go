@@ -28,7 +28,7 @@ func TestS5_StopIsIdempotent(t *testing.T) {
 		if ends.Load() != 1 {
 			t.Errorf("the loop ended %d times", ends.Load())
 		}
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait = %v", err)
 		}
 	})
@@ -45,7 +45,7 @@ func TestS5_StopBeforeStart(t *testing.T) {
 		if err := tree.Start(t.Context()); !errors.Is(err, supervise.ErrStopped) {
 			t.Errorf("Start after Stop = %v, want ErrStopped", err)
 		}
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait = %v, want nil", err)
 		}
 		time.Sleep(time.Minute)
@@ -80,7 +80,7 @@ func TestS5_StopDuringStart(t *testing.T) {
 		if after.Load() {
 			t.Error("a service was started after the stop")
 		}
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait = %v", err)
 		}
 	})
@@ -141,12 +141,12 @@ func TestS5_StopIsBoundedByTheGracePeriodAndNamesWhatDidNotStop(t *testing.T) {
 		}
 		wantState(t, tree, "bad/loop", supervise.StateStopping)
 		wantState(t, tree, "good", supervise.StateStopped)
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrStuck) || !strings.Contains(err.Error(), "bad/loop, bad/tick") {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrStuck) || !strings.Contains(err.Error(), "bad/loop, bad/tick") {
 			t.Errorf("Wait = %v, want ErrStuck with the names", err)
 		}
 		close(release)
 		mustStop(t, tree) // a later Stop answers for its own moment
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait after all = %v, want nil", err)
 		}
 	})
@@ -239,7 +239,7 @@ func TestS5_EndOfStartsContextThatLeavesSomethingRunningIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		if err := tree.Wait(); !errors.Is(err, supervise.ErrStuck) {
+		if err := wait(t, tree); !errors.Is(err, supervise.ErrStuck) {
 			t.Errorf("Wait = %v, want ErrStuck", err)
 		}
 		synctest.Wait()

@@ -96,7 +96,7 @@ func TestS5_StressOfStartAndStop(t *testing.T) {
 						t.Errorf("%s: %d functions run after Stop", order.name, n)
 					}
 					// The panicking tick of a tree that was stopped in mid-panic is failed, by S4.
-					if err := tree.Wait(); err != nil && !isOnlyPanic(err) {
+					if err := wait(t, tree); err != nil && !isOnlyPanic(err) {
 						t.Errorf("%s: Wait = %v", order.name, err)
 					}
 					for _, s := range tree.Snapshot() {

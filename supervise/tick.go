@@ -63,25 +63,30 @@ func (t *tick) attempt(ctx context.Context) (began time.Time, err error) {
 }
 
 // wait returns true when the next cycle is to start: it is due, somebody asked for it, or it may have
-// become ours. False means that ctx ended.
+// become ours. False means that ctx ended. A tick that is due already costs no timer: a run that
+// drains a backlog with NextIn(0) comes back here thousands of times a second.
 func (t *tick) wait(ctx context.Context) bool {
 	t.member.enter(StateWaiting, t.due)
-	timer := time.NewTimer(time.Until(t.due))
-	defer timer.Stop()
 	changed := t.changed
-	for {
+	for until := t.due; ; {
+		left := time.Until(until)
+		if left <= 0 || ctx.Err() != nil {
+			return ctx.Err() == nil
+		}
+		timer := time.NewTimer(left)
 		select {
-		case <-ctx.Done():
-			return false
 		case <-timer.C:
-			return ctx.Err() == nil
+		case <-ctx.Done():
 		case <-t.wake:
-			return ctx.Err() == nil
+			until = time.Time{}
 		case <-changed:
 			// Not before the floor: a Leadership whose channel is always closed must not spin.
 			changed = nil
-			timer.Reset(min(time.Until(t.due), time.Until(t.asked.Add(t.floor))))
+			if soonest := t.asked.Add(t.floor); soonest.Before(until) {
+				until = soonest
+			}
 		}
+		timer.Stop()
 	}
 }
 

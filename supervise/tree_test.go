@@ -88,7 +88,7 @@ func TestS1_EachKindRuns(t *testing.T) {
 		wantState(t, tree, "once", supervise.StateDone)
 		wantState(t, tree, "every", supervise.StateStopped)
 		wantState(t, tree, "loop", supervise.StateStopped)
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait: %v", err)
 		}
 	})
@@ -135,7 +135,7 @@ func TestS1_FailedOnceStopsWhatWasStarted(t *testing.T) {
 		if got := status(t, tree, "after").Cycles; got != 0 {
 			t.Errorf("after ran %d times, want never", got)
 		}
-		if err := tree.Wait(); !errors.Is(err, broken) {
+		if err := wait(t, tree); !errors.Is(err, broken) {
 			t.Errorf("Wait = %v, want the error of migrate", err)
 		}
 	})
@@ -173,7 +173,7 @@ func TestS1_ServicesSeeTheValuesOfStartsContextButNotItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		if err := tree.Wait(); err != nil {
+		if err := wait(t, tree); err != nil {
 			t.Errorf("Wait: %v", err)
 		}
 		// The end of the context stops in order too: b first, a once b has ended.
