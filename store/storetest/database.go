@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -51,7 +52,7 @@ func (d *database) open(s store.Settings) store.Store {
 	return opened
 }
 
-func shift(t testing.TB, s store.Store, offset time.Duration) {
+func shift(t rapid.TB, s store.Store, offset time.Duration) {
 	c, ok := s.(clocked)
 	if !ok {
 		t.Fatalf("%T has no SetClockOffset: the suite cannot move its clock", s)

@@ -21,9 +21,9 @@ type Setup struct {
 
 // Setups are the declared features: the columns of docs/conformance.md.
 var setups = []Setup{
-	{"sqlite file", Features{Shared: true, Durable: true}},
-	{"sqlite memory", Features{}},
-	{"sqlite two processes", Features{Shared: true, Durable: true}},
+	{"sqlite file", Features{Shared: true, Durable: true, Listen: true}},
+	{"sqlite memory", Features{Listen: true}},
+	{"sqlite two processes", Features{Shared: true, Durable: true, Listen: true}},
 	{"postgres", Features{Shared: true, Durable: true, Listen: true}},
 	{"postgres poll-only", Features{Shared: true, Durable: true}},
 }

@@ -37,7 +37,7 @@ func jobRetry() []testCase {
 	run := func(to job.State) func(d *database, id job.ID) {
 		return func(d *database, id job.ID) {
 			w := d.hire()
-			w.end(w.take(), to, failed("second"), func(e *job.End) { e.Reason = "because" })
+			w.end(w.take(), to, failed("second"), func(e *job.End) { e.Reason = "parked: or whatever" })
 		}
 	}
 	return []testCase{

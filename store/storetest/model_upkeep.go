@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// The steps of a program that move workers, the clock and what upkeep does.
+
+// everyRow is a limit that no program reaches.
+const everyRow = 1000
+
+func (p *program) register(t *rapid.T) {
+	queues := some(t, modelQueues, "queue")
+	play(t, p, "register", func(m *model) (bool, error) {
+		m.workers = append(m.workers, modelWorker{beat: m.now, queues: queues})
+		return true, nil
+	}, func(pl *player) (bool, error) {
+		id, err := pl.store.Register(pl.ctx, store.Worker{Label: "w", Queues: queues, LostAfter: modelLostAfter * tick})
+		pl.workers = append(pl.workers, id)
+		return true, err
+	})
+}
+
+// beaten is what both sides must agree on about a beat.
+type beaten struct {
+	Cancels []store.RunRef
+	Places  map[string]store.Place
+}
+
+func (p *program) beat(t *rapid.T) { p.beatOf(t, p.worker(t, anyWorker)) }
+
+func (p *program) beatOf(t *rapid.T, w int) {
+	begun := some(t, p.held(w), "begun")
+	play(t, p, fmt.Sprintf("beat of worker %d, begun %v", w, begun), func(m *model) (beaten, error) {
+		if !m.workers[w].live() {
+			return beaten{}, job.ErrWorkerLost
+		}
+		m.workers[w].beat = m.now
+		m.begin(w, begun)
+		b := beaten{Places: map[string]store.Place{}}
+		for _, q := range m.workers[w].queues {
+			var place store.Place
+			for i, other := range m.workers {
+				if other.live() && slices.Contains(other.queues, q) {
+					if i < w {
+						place.Index++
+					}
+					place.Count++
+				}
+			}
+			b.Places[q] = place
+		}
+		for _, r := range p.held(w) {
+			if m.jobs[r.ID].asked {
+				b.Cancels = append(b.Cancels, r)
+			}
+		}
+		slices.SortFunc(b.Cancels, byRun)
+		return b, nil
+	}, func(pl *player) (beaten, error) {
+		got, err := pl.store.Beat(pl.ctx, store.Beat{Worker: pl.workers[w], Begun: begun})
+		slices.SortFunc(got.Cancels, byRun)
+		return beaten{got.Cancels, got.Places}, err
+	})
+}
+
+func byRun(a, b store.RunRef) int { return bytes.Compare(a.ID[:], b.ID[:]) }
+
+// inOrder sorts a repeated claim's answer, whose order is not promised.
+func inOrder(list []leased, sort bool) []leased {
+	if sort {
+		slices.SortFunc(list, func(a, b leased) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	}
+	return list
+}
+
+func (p *program) hold(t *rapid.T) {
+	w := p.worker(t, liveWorker)
+	held := some(t, p.held(w), "held")
+	if len(p.runs) > 0 && rapid.Bool().Draw(t, "believes too much") {
+		if r := pick(t, p.runs, "run"); !slices.Contains(held, r.RunRef) {
+			held = append(held, r.RunRef)
+		}
+	}
+	play(t, p, fmt.Sprintf("hold of worker %d: %v", w, held), func(m *model) (store.Held, error) {
+		h := m.hold(w, held)
+		slices.SortFunc(h.Stale, byRun)
+		return h, nil
+	}, func(pl *player) (store.Held, error) {
+		h, err := pl.store.Hold(pl.ctx, pl.workers[w], held)
+		slices.SortFunc(h.Stale, byRun)
+		return h, err
+	})
+}
+
+func (p *program) deregister(t *rapid.T) {
+	w := p.worker(t, anyWorker)
+	play(t, p, fmt.Sprintf("deregister worker %d", w), func(m *model) (bool, error) {
+		m.workers[w].gone = true
+		return true, nil
+	}, func(pl *player) (bool, error) { return true, pl.store.Deregister(pl.ctx, pl.workers[w]) })
+}
+
+// lose lets a worker that has just beaten declare the silent ones lost.
+func (p *program) lose(t *rapid.T) {
+	w := p.worker(t, liveWorker)
+	p.beatOf(t, w)
+	play(t, p, fmt.Sprintf("lose by worker %d", w), func(m *model) (int, error) { return m.lose(w), nil },
+		func(pl *player) (int, error) { return pl.store.Lose(pl.ctx, pl.workers[w]) })
+}
+
+func (p *program) rescue(t *rapid.T) {
+	play(t, p, "rescue", func(m *model) (store.Rescued, error) { return m.rescue(), nil },
+		func(pl *player) (store.Rescued, error) { return pl.store.Rescue(pl.ctx, everyRow) })
+}
+
+func (p *program) expire(t *rapid.T) {
+	play(t, p, "expire", func(m *model) (int, error) { return m.expire(), nil },
+		func(pl *player) (int, error) { return pl.store.Expire(pl.ctx, everyRow) })
+}
+
+func (p *program) purge(t *rapid.T) {
+	play(t, p, "purge", func(m *model) (bool, error) { m.purge(); return true, nil },
+		func(pl *player) (bool, error) {
+			_, err := pl.store.Purge(pl.ctx, everyRow)
+			return true, err
+		})
+}
+
+func (p *program) pause(t *rapid.T) {
+	q, paused := rapid.SampledFrom(modelQueues).Draw(t, "queue"), rapid.Bool().Draw(t, "paused")
+	play(t, p, fmt.Sprintf("pause %s: %v", q, paused), func(m *model) (bool, error) { m.paused[q] = paused; return true, nil },
+		func(pl *player) (bool, error) {
+			return true, pl.store.SetPaused(pl.ctx, q, paused, store.Operator{Name: "ann"})
+		})
+}
+
+// clock moves every store's clock: mostly on, sometimes back, sometimes by days.
+func (p *program) clock(t *rapid.T) {
+	ticks := rapid.SampledFrom([]int{1, 1, 1, 2, 5, -1, -3, 30, 200}).Draw(t, "ticks")
+	p.offset += ticks
+	p.model.now.tick += ticks
+	for _, pl := range p.players {
+		pl.store.(clocked).SetClockOffset(time.Duration(p.offset) * tick)
+	}
+}
