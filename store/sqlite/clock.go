@@ -1,0 +1,39 @@
+package sqlite
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// clock is the store's time: the process's, handed into SQL as a parameter.
+// Processes that share a file share a machine and so a clock. SQL's own 'now'
+// would be a second clock that tests cannot move.
+type clock struct {
+	offset atomic.Int64 // nanoseconds, only ever set by storetest
+}
+
+// now is the time in microseconds since the epoch, the unit of every column.
+func (c *clock) now() int64 { return time.Now().UnixMicro() + c.offset.Load()/1000 }
+
+// SetClockOffset moves the store's clock against the process's. It is there
+// for storetest, which proves that a step of the clock does no harm; nothing
+// else may call it.
+func (s *Store) SetClockOffset(d time.Duration) { s.clock.offset.Store(int64(d)) }
+
+// endOfTime is the last moment a column holds, the end of the year 9999: later
+// times are that one, which no job lives to see.
+const endOfTime = 253_402_300_799_999_999
+
+// micros and timeOf cross the edge between time.Time and the columns. The zero
+// time is "none" and never stored.
+func micros(t time.Time) int64 {
+	if t.Year() > 9999 {
+		return endOfTime
+	}
+	return t.UnixMicro()
+}
+
+func timeOf(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// later adds a duration to a time.
+func later(now int64, d time.Duration) int64 { return min(now+d.Microseconds(), endOfTime) }

@@ -1,0 +1,278 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// Connections for the user's own transactions. Each of them is a SQLite of its
+// own in memory, so they are few.
+const (
+	userConns     = 16
+	userIdleConns = 4
+)
+
+// DB is the database for the user's own rows. Its transactions can take jobs
+// along (Within). A transaction that may write begins with the write lock, in
+// turn with everyone else, and is rolled back when it holds it longer than
+// Options.TxLimit. It ends with the store.
+//
+// No other SQLite library may open the same file in this process: when one of
+// them closes it, the other's locks are gone.
+func (s *Store) DB() *sql.DB { return s.db }
+
+func (s *Store) openDB() *sql.DB {
+	db := sql.OpenDB(connector{s})
+	db.SetMaxOpenConns(userConns)
+	db.SetMaxIdleConns(userIdleConns)
+	return db
+}
+
+// The driver is not registered under a name: "sqlite3" may be another library's,
+// and registering a name twice is a panic at start-up.
+type connector struct{ s *Store }
+
+func (c connector) Driver() driver.Driver { return notByName{} }
+
+type notByName struct{}
+
+func (notByName) Open(string) (driver.Conn, error) {
+	return nil, errors.New("pawl: this database is opened by its store, not by name")
+}
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.s.connect(ctx, readerCache)
+	if err != nil {
+		return nil, c.s.explain("open", err)
+	}
+	if c.s.options.ForeignKeys {
+		if err := inner.raw.Exec("PRAGMA foreign_keys=on"); err != nil {
+			return nil, errors.Join(err, inner.close())
+		}
+	}
+	return &userConn{s: c.s, conn: inner}, nil
+}
+
+// userConn is one connection of DB. The watchdog of a transaction comes from
+// another goroutine than its user, so every use holds mu.
+type userConn struct {
+	s    *Store
+	mu   sync.Mutex
+	conn *conn
+	tx   *userTx // the transaction that is open
+}
+
+var (
+	_ driver.Conn               = (*userConn)(nil)
+	_ driver.ConnBeginTx        = (*userConn)(nil)
+	_ driver.ConnPrepareContext = (*userConn)(nil)
+	_ driver.ExecerContext      = (*userConn)(nil)
+	_ driver.Validator          = (*userConn)(nil)
+	_ driver.SessionResetter    = (*userConn)(nil)
+)
+
+// userTx is one transaction of a userConn.
+type userTx struct {
+	c        *userConn
+	readOnly bool
+	limit    *time.Timer
+	expired  atomic.Bool // the watchdog has ended it
+	over     bool        // it has ended, one way or another
+}
+
+// until is a caller's context that also ends with its transaction's time. The
+// connection looks at Err while a statement runs.
+type until struct {
+	context.Context
+	tx *userTx
+}
+
+func (u until) Err() error {
+	if u.tx != nil && u.tx.expired.Load() {
+		return store.ErrTxTooLong
+	}
+	return u.Context.Err()
+}
+
+// use runs f on the connection for one call of its user: alone, stopped by ctx
+// or the watchdog, and not after the transaction around it has ended. SQLite
+// itself ends a transaction whose statement was interrupted; going on would
+// then commit each statement by itself.
+func (c *userConn) use(ctx context.Context, f func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.tx.goesOn(); err != nil {
+		return err
+	}
+	c.conn.raw.SetInterrupt(until{ctx, c.tx})
+	defer c.conn.raw.SetInterrupt(context.Background())
+	err := f()
+	if err == nil && c.tx == nil && !c.conn.raw.GetAutocommit() {
+		err = errors.Join(errors.New("pawl: begin transactions with BeginTx, not with SQL"), c.conn.exec("ROLLBACK"))
+	}
+	if err == nil {
+		return nil
+	}
+	if c.tx != nil && c.tx.expired.Load() {
+		return store.ErrTxTooLong
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return withMeaning(err)
+}
+
+// goesOn refuses statements of a transaction that has ended underneath its user.
+func (tx *userTx) goesOn() error {
+	switch {
+	case tx == nil:
+		return nil
+	case tx.expired.Load():
+		return store.ErrTxTooLong
+	case tx.over || tx.c.conn.raw.GetAutocommit():
+		return fmt.Errorf("pawl: the transaction was rolled back by an earlier error: %w", sql.ErrTxDone)
+	}
+	return nil
+}
+
+func (c *userConn) Begin() (driver.Tx, error) {
+	return c.BeginTx(context.Background(), driver.TxOptions{})
+}
+
+// BeginTx begins a transaction. Reading only needs no lock.
+func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	switch sql.IsolationLevel(opts.Isolation) {
+	case sql.LevelDefault, sql.LevelSerializable, sql.LevelSnapshot:
+	default:
+		return nil, fmt.Errorf("pawl: isolation level %s: SQLite is always serializable", sql.IsolationLevel(opts.Isolation))
+	}
+	tx := &userTx{c: c, readOnly: opts.ReadOnly}
+	if opts.ReadOnly {
+		return tx, c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on")
+	}
+	if err := c.s.lock.acquire(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.begin(ctx, tx, "BEGIN IMMEDIATE"); err != nil {
+		c.s.lock.release()
+		return nil, err
+	}
+	tx.limit = time.AfterFunc(c.s.options.TxLimit, tx.expire)
+	return tx, nil
+}
+
+func (c *userConn) begin(ctx context.Context, tx *userTx, text string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn.raw.SetInterrupt(ctx)
+	defer c.conn.raw.SetInterrupt(context.Background())
+	if err := c.conn.raw.Exec(text); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return c.s.explain("begin on", err)
+	}
+	c.tx = tx
+	return nil
+}
+
+// expire is the watchdog: it stops what the transaction is doing, rolls it back
+// and lets the others write.
+func (tx *userTx) expire() {
+	tx.expired.Store(true)
+	tx.c.mu.Lock()
+	defer tx.c.mu.Unlock()
+	if tx.over {
+		return
+	}
+	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name, "limit", tx.c.s.options.TxLimit)
+	if err := tx.rollback(); err != nil {
+		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.name, "error", err)
+	}
+}
+
+// rollback ends the transaction; mu is held.
+func (tx *userTx) rollback() error {
+	defer tx.end()
+	if tx.c.conn.raw.GetAutocommit() {
+		return nil
+	}
+	return tx.c.conn.raw.Exec("ROLLBACK")
+}
+
+// end gives back what the transaction held.
+func (tx *userTx) end() {
+	tx.over = true
+	if tx.readOnly {
+		if err := tx.c.conn.raw.Exec("PRAGMA query_only=off"); err != nil {
+			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.name, "error", err)
+		}
+		return
+	}
+	tx.limit.Stop()
+	tx.c.s.lock.release()
+}
+
+// Commit ends the transaction; nil means that it is on disk.
+func (tx *userTx) Commit() error {
+	tx.c.mu.Lock()
+	defer tx.c.mu.Unlock()
+	defer func() { tx.c.tx = nil }()
+	if err := tx.goesOn(); err != nil {
+		if !tx.over {
+			tx.end()
+		}
+		return err
+	}
+	if err := tx.c.conn.raw.Exec("COMMIT"); err != nil {
+		return errors.Join(tx.c.s.commitError(err), tx.rollback())
+	}
+	tx.end()
+	return nil
+}
+
+// Rollback ends the transaction without a trace.
+func (tx *userTx) Rollback() error {
+	tx.c.mu.Lock()
+	defer tx.c.mu.Unlock()
+	defer func() { tx.c.tx = nil }()
+	if tx.over {
+		return nil
+	}
+	return tx.rollback()
+}
+
+// ResetSession gives a connection to its next user only when nothing is open.
+func (c *userConn) ResetSession(context.Context) error {
+	if !c.IsValid() {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// IsValid reports whether the connection may go back into the pool.
+func (c *userConn) IsValid() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tx == nil && c.conn.raw.GetAutocommit()
+}
+
+// Close ends the connection and whatever its user left open.
+func (c *userConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if c.tx != nil && !c.tx.over {
+		err = c.tx.rollback()
+	}
+	c.tx = nil
+	return errors.Join(err, c.conn.close())
+}

@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Expire ends up to limit jobs that are not running and past their deadline.
+// A running one is ended by its worker, which has the handler to stop.
+func (s *Store) Expire(ctx context.Context, limit int) (expired int, err error) {
+	err = s.write(ctx, limit, func(t *transition) error {
+		expired = 0
+		late, err := subjects(t.on("SELECT " + subjectColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
+			WHERE namespace = ? AND deadline IS NOT NULL AND state <> 3 AND deadline <= ? ORDER BY deadline LIMIT ?`).int(t.now).int(int64(limit)))
+		if err != nil {
+			return err
+		}
+		for i := range late {
+			l := &late[i]
+			to := job.Dead
+			if !job.CanMove(l.state, to) {
+				to = job.Cancelled
+			}
+			if err := t.move(l, job.End{ID: l.id, To: to, Reason: "its deadline passed", Keep: t.keep(l.queue)}, false); err != nil {
+				return err
+			}
+			expired++
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return expired, nil
+}

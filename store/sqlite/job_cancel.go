@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Cancel ends jobs that are not running and asks running ones to stop.
+func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.operate(ctx, ids, op, "cancel", (*transition).cancel)
+}
+
+// Delete removes jobs that are not running, and asks running ones to cancel.
+func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.operate(ctx, ids, op, "delete", (*transition).remove)
+}
+
+// operate applies an operator's verb to each id in one transaction, with the
+// audit entries of what it changed.
+func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*transition, job.ID) (store.Change, error)) ([]store.Change, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var changes []store.Change
+	err := s.write(ctx, len(ids), func(t *transition) error {
+		changes = make([]store.Change, len(ids))
+		for i, id := range ids {
+			var err error
+			if changes[i], err = verb(t, id); err != nil {
+				return err
+			}
+			if changes[i] == store.Changed || changes[i] == store.Asked {
+				if err := t.audit(op, action, id.String()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+func (t *transition) cancel(id job.ID) (store.Change, error) {
+	s, ok, err := t.live(id)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case !ok:
+		return t.endedOr(id, store.NotFound)
+	case s.state == job.Running:
+		return store.Asked, t.askToCancel(id)
+	}
+	return store.Changed, t.move(&s, job.End{ID: id, To: job.Cancelled, Reason: "cancelled", Keep: t.keep(s.queue)}, false)
+}
+
+func (t *transition) askToCancel(id job.ID) error {
+	return t.on("UPDATE pawl_job SET cancel = 1 WHERE namespace = ? AND id = ? AND state = 3").blob(id[:]).exec()
+}
+
+// endedOr answers for a job that is not live.
+func (t *transition) endedOr(id job.ID, otherwise store.Change) (store.Change, error) {
+	ok, err := t.on("SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).found()
+	if ok {
+		return store.Ended, err
+	}
+	return otherwise, err
+}
+
+// remove deletes a job with its logs and unique key. Its tombstone stays, so
+// that a resend under way does not bring it back.
+func (t *transition) remove(id job.ID) (store.Change, error) {
+	s, ok, err := t.live(id)
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		if s.state == job.Running {
+			return store.Asked, t.askToCancel(id)
+		}
+		if err := t.dropLive(id); err != nil {
+			return 0, err
+		}
+	} else {
+		q := t.on("SELECT logs, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:])
+		if !q.step() {
+			return store.NotFound, q.done()
+		}
+		s = subject{id: id, logs: q.colInt(0), hash: q.colBlob(1)}
+		if err := q.done(); err != nil {
+			return 0, err
+		}
+		if err := t.dropArchived(id); err != nil {
+			return 0, err
+		}
+	}
+	if s.hash != nil {
+		if err := t.dropUnique(s.hash, id); err != nil {
+			return 0, err
+		}
+	}
+	return store.Changed, t.bury(id, s.logs)
+}
+
+func (t *transition) dropArchived(id job.ID) error {
+	return t.on("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Claim leases ready jobs to a worker. One that finds nothing writes nothing:
+// no flush, and no wake of the listeners of other processes.
+func (s *Store) Claim(ctx context.Context, c store.Claim) (claimed store.Claimed, err error) {
+	rows := len(c.Begun)
+	for _, q := range c.Queues {
+		rows += q.Limit
+	}
+	repeat := s.claims.answered(c.Worker, c.Seq)
+	var places places
+	err = s.write(ctx, rows, func(t *transition) (err error) {
+		places = s.claims.places(c.Worker)
+		claimed, err = t.claim(&c, repeat, places)
+		return err
+	})
+	if errors.Is(err, job.ErrWorkerLost) {
+		s.claims.forget(c.Worker)
+	}
+	if err != nil {
+		return store.Claimed{}, err
+	}
+	s.claims.keep(c.Worker, c.Seq, places)
+	return claimed, nil
+}
+
+func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Claimed, error) {
+	answer := store.Claimed{Now: timeOf(t.now)}
+	newest, err := t.liveWorker(c.Worker)
+	if err != nil {
+		return answer, err
+	}
+	if err := t.markBegun(c.Worker, c.Begun); err != nil {
+		return answer, err
+	}
+	if repeat || c.Seq <= newest {
+		answer.Jobs, err = t.claimedBy(c.Worker, c.Seq)
+		return answer, err
+	}
+	var next int64
+	for i := range c.Queues {
+		q := &c.Queues[i]
+		if q.Limit <= 0 {
+			continue
+		}
+		paused, err := t.paused(t.namespace, q.Queue)
+		if err != nil {
+			return answer, err
+		}
+		if paused {
+			continue
+		}
+		before := len(answer.Jobs)
+		look := look{transition: t, claim: c, queue: q, from: from}
+		if answer.Jobs, err = look.take(answer.Jobs); err != nil {
+			return answer, err
+		}
+		answer.More = answer.More || look.bounded
+		if len(answer.Jobs)-before < q.Limit && !look.bounded {
+			due, err := t.nextDue(q.Queue)
+			if err != nil {
+				return answer, err
+			}
+			if due != 0 && (next == 0 || due < next) {
+				next = due
+			}
+		}
+	}
+	if next != 0 {
+		answer.Next = time.Duration(next-t.now) * time.Microsecond
+	}
+	if len(answer.Jobs) == 0 {
+		return answer, nil
+	}
+	return answer, t.lease(c, answer.Jobs)
+}
+
+// lease writes what was taken. The jobs were all read before the first write:
+// changing an index while stepping through it would show rows twice.
+func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
+	for i := range jobs {
+		l := &jobs[i]
+		l.State, l.Run, l.Worker, l.Started, l.CancelAsked = job.Running, l.Run+1, c.Worker, timeOf(t.now), false
+		err := t.query(`UPDATE pawl_job SET state = 3, run = ?, worker = ?, claim = ?, begun = ?, started = ? WHERE namespace = ? AND id = ?`).
+			int(l.Run).int(int64(c.Worker)).int(c.Seq).bool(l.Begun).int(t.now).int(t.namespace).blob(l.ID[:]).exec()
+		if err != nil {
+			return err
+		}
+	}
+	return t.query("UPDATE pawl_worker SET claim = ? WHERE namespace = ? AND id = ?").int(c.Seq).int(t.namespace).int(int64(c.Worker)).exec()
+}
+
+// claimedBy reads what a worker still holds of one of its claims.
+func (t *transition) claimedBy(w job.WorkerID, seq int64) ([]store.Leased, error) {
+	var jobs []store.Leased
+	q := t.on("SELECT " + liveColumns + ", begun FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
+		int(int64(w)).int(seq)
+	for q.step() {
+		var l store.Leased
+		if err := q.job(&l.Job); err != nil {
+			q.done()
+			return nil, err
+		}
+		l.Begun = q.colBool(35)
+		jobs = append(jobs, l)
+	}
+	return jobs, q.done()
+}
+
+// markBegun notes that handlers have begun; runs that are not the worker's own
+// any more are passed over, since their next beat or finish says so.
+func (t *transition) markBegun(w job.WorkerID, refs []store.RunRef) error {
+	for _, r := range refs {
+		err := t.query("UPDATE pawl_job SET begun = 1, started = ? WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ? AND begun = 0").
+			int(t.now).int(t.namespace).blob(r.ID[:]).int(r.Run).int(int64(w)).exec()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextDue is the due time of the queue's next scheduled job, 0 for none: one
+// seek per priority on pawl_job_ready.
+func (t *transition) nextDue(queue string) (int64, error) {
+	var next int64
+	for p := job.MinPriority; p <= job.MaxPriority; p++ {
+		due, err := t.on("SELECT due FROM pawl_job WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due > ? ORDER BY due LIMIT 1").
+			text(queue).int(int64(p)).int(t.now).one()
+		if err != nil {
+			return 0, err
+		}
+		if due != 0 && (next == 0 || due < next) {
+			next = due
+		}
+	}
+	return next, nil
+}

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Enqueue accepts drafts, all or none.
+func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) (receipts []job.Receipt, err error) {
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	err = s.write(ctx, len(drafts), func(t *transition) (err error) {
+		receipts, err = t.enqueue(drafts)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return receipts, nil
+}
+
+func (t *transition) enqueue(drafts []job.Draft) ([]job.Receipt, error) {
+	receipts := make([]job.Receipt, len(drafts))
+	for i := range drafts {
+		var err error
+		if receipts[i], err = t.accept(&drafts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return receipts, nil
+}
+
+// accept takes one draft in. The order of the looks matters: a resend is
+// answered with its own id before its unique key is judged, because that key
+// may be held by itself.
+func (t *transition) accept(d *job.Draft) (job.Receipt, error) {
+	if d.Resend {
+		if seen, err := t.acceptedBefore(d.ID); err != nil || seen {
+			return job.Receipt{ID: d.ID, Duplicate: seen}, err
+		}
+	}
+	if d.Unique.Hash != nil {
+		holder, taken, err := t.uniqueHolder(d.Unique.Hash)
+		if err != nil || taken {
+			return job.Receipt{ID: holder, Duplicate: taken}, err
+		}
+	}
+	added, err := t.insert(d)
+	if err != nil {
+		return job.Receipt{}, err
+	}
+	if added && d.Unique.Hash != nil {
+		if err := t.takeUnique(d.Unique.Hash, d.ID); err != nil {
+			return job.Receipt{}, err
+		}
+	}
+	return job.Receipt{ID: d.ID, Duplicate: !added}, nil
+}
+
+// acceptedBefore looks for an id among live, archived and buried jobs.
+func (t *transition) acceptedBefore(id job.ID) (bool, error) {
+	for _, look := range []string{
+		"SELECT 1 FROM pawl_job WHERE namespace = ? AND id = ?",
+		"SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?",
+		"SELECT 1 FROM pawl_tombstone WHERE namespace = ? AND id = ?",
+	} {
+		if ok, err := t.on(look).blob(id[:]).found(); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// uniqueHolder names the job that holds a unique key now.
+func (t *transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err error) {
+	q := t.on("SELECT job FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)").blob(hash).int(t.now)
+	if taken = q.step(); taken {
+		holder = q.colID(0)
+	}
+	return holder, taken, q.done()
+}
+
+// takeUnique gives a free key to a live job; a row whose time is over is replaced.
+func (t *transition) takeUnique(hash []byte, id job.ID) error {
+	return t.on("INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until) VALUES (?, ?, ?, NULL)").blob(hash).blob(id[:]).exec()
+}
+
+// insert adds the live row; false when the id is live already.
+func (t *transition) insert(d *job.Draft) (bool, error) {
+	due := t.now
+	switch {
+	case !d.At.IsZero():
+		due = max(due, micros(d.At))
+	case d.In > 0:
+		due = later(t.now, d.In)
+	}
+	if plain(d) {
+		// Most jobs are plain; binding and storing twelve NULLs for each would cost a third of the insert.
+		n, err := t.on(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args)
+			VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
+			blob(d.ID[:]).int(int64(d.Priority)).int(due).int(int64(d.Attempts)).int(int64(d.Version)).int(t.now).
+			text(d.Queue).text(d.Kind).blobOrNull(d.Args).changes()
+		return n == 1, err
+	}
+	n, err := t.on(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args,
+			timeout, deadline, "key", budget, unique_hash, unique_period, capabilities, tags, headers)
+		VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
+		blob(d.ID[:]).int(int64(d.Priority)).int(due).int(int64(d.Attempts)).int(int64(d.Version)).int(t.now).
+		text(d.Queue).text(d.Kind).blobOrNull(d.Args).
+		intOrNull(d.Timeout.Microseconds()).timeOrNull(d.Deadline).textOrNull(d.Key).textOrNull(d.Budget).
+		blobOrNull(d.Unique.Hash).intOrNull(d.Unique.Period.Microseconds()).
+		textOrNull(words(d.Capabilities)).textOrNull(words(d.Tags)).blobOrNull(d.Headers).changes()
+	return n == 1, err
+}
+
+func plain(d *job.Draft) bool {
+	return d.Timeout == 0 && d.Deadline.IsZero() && d.Unique.Hash == nil && d.Key == "" && d.Budget == "" &&
+		len(d.Capabilities) == 0 && len(d.Tags) == 0 && d.Headers == nil
+}
+
+// words writes a list of names as the JSON array in which it is stored.
+func words(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(list)
+	if err != nil { // strings always encode
+		panic("sqlite: encode names: " + err.Error())
+	}
+	return string(b)
+}
+
+// parseWords reads what words wrote.
+func parseWords(text string) (list []string, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &list)
+	}
+	return list, err
+}

@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// look is one queue's part of a claim: it steps through the ready jobs of each
+// priority in order and takes what the worker can run.
+type look struct {
+	*transition
+	claim *store.Claim
+	queue *store.QueueClaim
+	from  places
+
+	lanes   [job.MaxPriority + 1]*lane
+	taken   int
+	bounded bool
+}
+
+// lane is the ready jobs of one priority, in order. The statement is stepped
+// only as far as jobs are needed.
+type lane struct {
+	q       *query
+	place   place // where the look began
+	skipped int   // rows this worker cannot run
+	bound   int
+	passed  position // the last row that was taken or skipped
+	head    position // the row that q stands on, when row is set
+	row     bool     // q stands on a row that the worker can run
+}
+
+// position is a place in the order of a lane.
+type position struct {
+	due int64
+	id  job.ID
+}
+
+const readyAfter = "SELECT " + liveColumns + ` FROM pawl_job INDEXED BY pawl_job_ready
+	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?) ORDER BY due, id`
+
+// Each lane has a statement of its own, because several are open at once.
+var laneQueries = func() (texts [job.MaxPriority + 1]string) {
+	for p := range texts {
+		texts[p] = readyAfter + " -- priority " + string(rune('0'+p))
+	}
+	return texts
+}()
+
+// take appends the jobs of one queue, up to its limit, in the order of their
+// priority, or of their shifted due times when the queue ages.
+func (l *look) take(jobs []store.Leased) ([]store.Leased, error) {
+	defer l.close()
+	for l.taken < l.queue.Limit {
+		p, err := l.first()
+		if err != nil || p == 0 {
+			return jobs, err
+		}
+		lane := l.lanes[p]
+		jobs = append(jobs, store.Leased{Begun: l.taken < l.queue.Start})
+		if err := lane.q.job(&jobs[len(jobs)-1].Job); err != nil {
+			return jobs, err
+		}
+		l.taken++
+		if err := l.advance(lane); err != nil {
+			return jobs, err
+		}
+	}
+	return jobs, nil
+}
+
+// first is the priority whose next job comes first; 0 when there is none.
+func (l *look) first() (int, error) {
+	best, bestAt := 0, int64(0)
+	for p := job.MinPriority; p <= job.MaxPriority; p++ {
+		if l.lanes[p] == nil {
+			if err := l.open(p); err != nil {
+				return 0, err
+			}
+		}
+		lane := l.lanes[p]
+		if !lane.row {
+			continue
+		}
+		if l.queue.Aging <= 0 {
+			return p, nil
+		}
+		if at := lane.head.due + int64(p)*l.queue.Aging.Microseconds(); best == 0 || at < bestAt {
+			best, bestAt = p, at
+		}
+	}
+	return best, nil
+}
+
+func (l *look) open(p int) error {
+	from := l.from[laneName{l.queue.Queue, p}]
+	lane := &lane{place: from, passed: from.at, bound: 1000 + 10*l.queue.Limit}
+	lane.q = l.on(laneQueries[p]).text(l.queue.Queue).int(int64(p)).int(l.now).int(from.at.due).blob(from.at.id[:])
+	l.lanes[p] = lane
+	return l.advance(lane)
+}
+
+// advance steps to the lane's next job that this worker can run now. A job
+// that was rescued before is only taken to start at once: were it prefetched,
+// it could die again without having begun.
+func (l *look) advance(lane *lane) error {
+	if lane.row {
+		lane.passed, lane.row = lane.head, false
+	}
+	for lane.q.step() {
+		lane.head = position{due: lane.q.colInt(3), id: lane.q.colID(0)}
+		needs, err := parseWords(lane.q.colText(21))
+		if err != nil {
+			return err
+		}
+		rescued := lane.q.colInt(8) > 0
+		if l.claim.Offer.Takes(lane.q.colText(16), int(lane.q.colInt(10)), needs) && !(rescued && l.taken >= l.queue.Start) {
+			lane.row = true
+			return nil
+		}
+		lane.passed = lane.head
+		if lane.skipped++; lane.skipped >= lane.bound {
+			l.bounded = true
+			return nil
+		}
+	}
+	if lane.q.err != nil {
+		return lane.q.err
+	}
+	lane.passed = position{} // the end: the next look starts in front
+	return lane.q.stmt.Err()
+}
+
+// close ends the statements and leaves behind where the next look goes on.
+func (l *look) close() {
+	for p, lane := range l.lanes {
+		if lane == nil {
+			continue
+		}
+		_ = lane.q.done()
+		l.from.leave(laneName{l.queue.Queue, p}, lane, l.now)
+	}
+}

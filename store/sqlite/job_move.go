@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// move applies an end to a live row; every way out of a state comes through
+// here. The caller has read the row in this transaction.
+func (t *transition) move(s *subject, e job.End, rescued bool) error {
+	if !job.CanMove(s.state, e.To) {
+		return fmt.Errorf("pawl: job %s cannot move from %s to %s", s.id, s.state, e.To)
+	}
+	if len(e.Logs) > 0 {
+		if err := t.appendLogs(s, e.Logs); err != nil {
+			return err
+		}
+	}
+	if e.Failure != nil || e.Burn || e.Snooze || e.Progress != nil || rescued {
+		if err := t.amend(s, e, rescued); err != nil {
+			return err
+		}
+	}
+	switch e.To {
+	case job.Waiting, job.Suspended:
+		return t.release(s, e)
+	default:
+		return t.archive(s, e)
+	}
+}
+
+// amend writes what a run leaves behind besides its state.
+func (t *transition) amend(s *subject, e job.End, rescued bool) error {
+	failures := s.failures
+	if e.Failure != nil {
+		list, err := job.DecodeFailures(s.failures)
+		if err != nil {
+			return fmt.Errorf("pawl: failures of job %s: %w", s.id, err)
+		}
+		f := *e.Failure
+		f.Time, f.Worker = timeOf(t.now), s.worker
+		failures = job.EncodeFailures(job.AppendFailure(list, f))
+	}
+	lost := rescued && e.Failure != nil // job.Rescue adds a failure when the handler had begun
+	q := t.query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?, failures = ?
+		WHERE namespace = ? AND id = ?`).
+		bool(e.Burn).bool(e.Snooze).bool(lost).bool(rescued).blobOrNull(failures).int(t.namespace).blob(s.id[:])
+	if err := q.exec(); err != nil {
+		return err
+	}
+	if e.Progress == nil {
+		return nil
+	}
+	return t.setProgress(s.id, *e.Progress)
+}
+
+func (t *transition) setProgress(id job.ID, p job.Progress) error {
+	return t.query("UPDATE pawl_job SET progress_done = ?, progress_total = ?, progress_note = ? WHERE namespace = ? AND id = ?").
+		int(p.Done).int(p.Total).textOrNull(p.Note).int(t.namespace).blob(id[:]).exec()
+}
+
+// release gives a running job up: it waits again, or is suspended.
+func (t *transition) release(s *subject, e job.End) error {
+	due := t.now
+	if e.To == job.Waiting && e.Delay > 0 {
+		due = later(t.now, e.Delay)
+	}
+	return t.query(`UPDATE pawl_job SET state = ?, due = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
+		WHERE namespace = ? AND id = ?`).
+		int(int64(e.To)).int(due).textOrNull(e.Reason).int(t.namespace).blob(s.id[:]).exec()
+}
+
+// The columns that a job takes along into the archive and back.
+const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, started, timeout, deadline,
+	queue, kind, "key", budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
+
+// archive ends a job: it leaves the live table in the transaction that ends it.
+// Where the archive keeps nothing, a tombstone still stops a resend.
+func (t *transition) archive(s *subject, e job.End) error {
+	if keep := e.Keep.WithDefaults().For(e.To); keep < 0 {
+		if err := t.bury(s.id, s.logs); err != nil {
+			return err
+		}
+	} else {
+		// REPLACE, because a copy that should not be there must not stop the end of a job.
+		q := t.query(`INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, ` + carried + `)
+			SELECT namespace, id, ?, ?, ?, ?, ?, ` + carried + ` FROM pawl_job WHERE namespace = ? AND id = ?`).
+			int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, keep)).int(t.namespace).blob(s.id[:])
+		if err := q.exec(); err != nil {
+			return err
+		}
+	}
+	if err := t.dropLive(s.id); err != nil {
+		return err
+	}
+	return t.releaseUnique(s)
+}
+
+func (t *transition) dropLive(id job.ID) error {
+	return t.on("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+}
+
+// bury leaves a tombstone for a job that is not kept, and removes its logs.
+func (t *transition) bury(id job.ID, logs int64) error {
+	err := t.on("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
+		blob(id[:]).int(later(t.now, job.KeepTombstone)).exec()
+	if err != nil || logs == 0 {
+		return err
+	}
+	return t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").blob(id[:]).exec()
+}
+
+// releaseUnique frees a job's unique key at its end, or keeps it for its period.
+func (t *transition) releaseUnique(s *subject) error {
+	if s.hash == nil {
+		return nil
+	}
+	if s.period > 0 {
+		return t.query("UPDATE pawl_job_unique SET until = ? WHERE namespace = ? AND hash = ? AND job = ?").
+			int(later(t.now, time.Duration(s.period)*time.Microsecond)).int(t.namespace).blob(s.hash).blob(s.id[:]).exec()
+	}
+	return t.dropUnique(s.hash, s.id)
+}
+
+func (t *transition) dropUnique(hash []byte, id job.ID) error {
+	return t.on("DELETE FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND job = ?").blob(hash).blob(id[:]).exec()
+}
+
+// appendLogs adds lines behind those the job has.
+func (t *transition) appendLogs(s *subject, lines []job.LogLine) error {
+	for _, l := range lines {
+		s.logs++
+		at := t.now
+		if !l.Time.IsZero() {
+			at = micros(l.Time)
+		}
+		err := t.on("INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text) VALUES (?, ?, ?, ?, ?, ?, ?)").
+			blob(s.id[:]).int(s.logs).int(at).int(l.Run).int(int64(l.Level)).text(strings.ToValidUTF8(l.Text, "\uFFFD")).exec()
+		if err != nil {
+			return err
+		}
+	}
+	return t.query("UPDATE pawl_job SET logs = ? WHERE namespace = ? AND id = ?").int(s.logs).int(t.namespace).blob(s.id[:]).exec()
+}

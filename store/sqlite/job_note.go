@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Note keeps progress and log lines of runs that go on.
+func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) (verdicts []job.Verdict, err error) {
+	if len(notes) == 0 {
+		return nil, nil
+	}
+	err = s.write(ctx, len(notes), func(t *transition) (err error) {
+		verdicts, err = t.note(w, notes)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return verdicts, nil
+}
+
+func (t *transition) note(w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	verdicts := make([]job.Verdict, len(notes))
+	for i, n := range notes {
+		held, ok, err := t.held(w, n.ID, n.Run)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			verdicts[i] = job.Stale
+			continue
+		}
+		if n.Progress != nil {
+			if err := t.setProgress(n.ID, *n.Progress); err != nil {
+				return nil, err
+			}
+		}
+		if len(n.Logs) > 0 {
+			if err := t.appendLogs(&held, n.Logs); err != nil {
+				return nil, err
+			}
+		}
+		verdicts[i] = job.Applied
+	}
+	return verdicts, nil
+}

@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
+// budget, and scheduled ones due at once.
+func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.operate(ctx, ids, op, "retry", (*transition).retry)
+}
+
+func (t *transition) retry(id job.ID) (store.Change, error) {
+	s, ok, err := t.live(id)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case !ok:
+		return t.revive(id)
+	case s.state == job.Waiting && s.due > t.now:
+		return store.Changed, t.query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").int(t.now).int(t.namespace).blob(id[:]).exec()
+	case s.state == job.Suspended && strings.HasPrefix(s.reason, "parked"):
+		return store.Changed, t.query("UPDATE pawl_job SET state = 2, due = ?, used = 0, reason = NULL WHERE namespace = ? AND id = ?").
+			int(t.now).int(t.namespace).blob(id[:]).exec()
+	}
+	return store.Active, nil
+}
+
+// revive brings a dead or cancelled job back from the archive. Its run number
+// goes on from where it was (P2); attempts and lost runs are forgiven, and so
+// is a deadline that has passed, for the retry would end at once by it.
+func (t *transition) revive(id job.ID) (store.Change, error) {
+	q := t.on("SELECT state, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:])
+	if !q.step() {
+		return store.NotFound, q.done()
+	}
+	state, hash := job.State(q.colInt(0)), q.colBlob(1)
+	if err := q.done(); err != nil {
+		return 0, err
+	}
+	if state != job.Dead && state != job.Cancelled {
+		return store.Ended, nil
+	}
+	if hash != nil {
+		holder, taken, err := t.uniqueHolder(hash)
+		if err != nil {
+			return 0, err
+		}
+		if taken && holder != id {
+			return store.Duplicate, nil
+		}
+		if err := t.takeUnique(hash, id); err != nil {
+			return 0, err
+		}
+	}
+	err := t.query(`INSERT INTO pawl_job (namespace, id, state, ` + carried + `) SELECT namespace, id, 2, ` + carried + ` FROM pawl_job_archive
+		WHERE namespace = ? AND id = ?`).int(t.namespace).blob(id[:]).exec()
+	if err != nil {
+		return 0, err
+	}
+	err = t.query(`UPDATE pawl_job SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
+		WHERE namespace = ? AND id = ?`).int(t.now).int(t.now).int(t.namespace).blob(id[:]).exec()
+	if err != nil {
+		return 0, err
+	}
+	return store.Changed, t.dropArchived(id)
+}

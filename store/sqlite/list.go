@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// List pages through jobs, newest id first. A page starts at an id, never at a
+// count of rows, so that it costs the same however deep it is.
+func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed store.Listed, err error) {
+	if p.Limit < 1 || p.Limit > 1000 {
+		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
+	}
+	err = s.read(ctx, func(c *conn) error {
+		listed = store.Listed{}
+		ranges, err := c.ranges(s.namespace, f)
+		if err != nil {
+			return err
+		}
+		var jobs []job.Job
+		for _, r := range ranges {
+			if jobs, err = r.list(c, jobs, p); err != nil {
+				return err
+			}
+		}
+		slices.SortFunc(jobs, func(a, b job.Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+		if len(jobs) > p.Limit {
+			listed.More = true
+			jobs = slices.Clip(jobs[:p.Limit])
+		}
+		listed.Jobs = jobs
+		return nil
+	})
+	return listed, err
+}
+
+// Count counts the jobs a filter matches, up to cap (0 means exactly).
+func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (n int, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		n = 0
+		ranges, err := c.ranges(s.namespace, f)
+		if err != nil {
+			return err
+		}
+		for _, r := range ranges {
+			limit := -1
+			if cap > 0 {
+				if limit = cap - n; limit == 0 {
+					break
+				}
+			}
+			found, err := r.count(c, limit)
+			if err != nil {
+				return err
+			}
+			n += found
+		}
+		return nil
+	})
+	return n, err
+}
+
+// span is one stretch of an index that a filter reads, in id order.
+type span struct {
+	table, columns string
+	where          []string
+	bind           []func(*query)
+}
+
+func (r span) and(condition string, bind func(*query)) span {
+	r.where = append(slices.Clip(r.where), condition)
+	if bind != nil {
+		r.bind = append(slices.Clip(r.bind), bind)
+	}
+	return r
+}
+
+func (r span) query(c *conn, text string, bind ...func(*query)) *query {
+	q := c.once(text)
+	for _, b := range append(slices.Clip(r.bind), bind...) {
+		b(q)
+	}
+	return q
+}
+
+func (r span) list(c *conn, jobs []job.Job, p store.Page) ([]job.Job, error) {
+	if p.After != (job.ID{}) {
+		r = r.and("id < ?", func(q *query) { q.blob(p.After[:]) })
+	}
+	q := r.query(c, "SELECT "+r.columns+" FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" ORDER BY id DESC LIMIT ?",
+		func(q *query) { q.int(int64(p.Limit) + 1) })
+	for q.step() {
+		jobs = append(jobs, job.Job{})
+		if err := q.job(&jobs[len(jobs)-1]); err != nil {
+			_ = q.close()
+			return nil, err
+		}
+	}
+	return jobs, q.close()
+}
+
+func (r span) count(c *conn, limit int) (int, error) {
+	q := r.query(c, "SELECT count(*) FROM (SELECT 1 FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" LIMIT ?)",
+		func(q *query) { q.int(int64(limit)) })
+	n := 0
+	if q.step() {
+		n = int(q.colInt(0))
+	}
+	return n, q.close()
+}
+
+// ranges says which stretches of which index a filter needs.
+//
+// Live jobs: what runs, or waits for something outside, is few and has an index
+// of its own; what waits is most of the table, so the table itself is read.
+// Archived jobs: by state and queue on pawl_job_archive_state, one stretch for
+// each queue that has such jobs; without a state or queue, the table itself.
+func (c *conn) ranges(namespace int64, f store.Filter) ([]span, error) {
+	live, archived := split(f)
+	var spans []span
+	for _, s := range live {
+		r := span{table: "pawl_job", columns: liveColumns}.and("namespace = ?", func(q *query) { q.int(namespace) })
+		if s != 0 {
+			r = r.and("state = "+string(rune('0'+s)), nil)
+		}
+		if f.Queue != "" {
+			r = r.and("queue = ?", func(q *query) { q.text(f.Queue) })
+		}
+		spans = append(spans, r.narrow(f))
+	}
+	for _, s := range archived {
+		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *query) { q.int(namespace) })
+		if s == 0 {
+			spans = append(spans, r.narrow(f))
+			continue
+		}
+		r.table += " INDEXED BY pawl_job_archive_state"
+		queues := []string{f.Queue}
+		if f.Queue == "" {
+			var err error
+			if queues, err = c.archivedQueues(namespace, s); err != nil {
+				return nil, err
+			}
+		}
+		for _, name := range queues {
+			spans = append(spans, r.and("state = ? AND queue = ?", func(q *query) { q.int(int64(s)).text(name) }).narrow(f))
+		}
+	}
+	return spans, nil
+}
+
+// split says which states of each table a filter reads; 0 stands for all.
+func split(f store.Filter) (live, archived []job.State) {
+	if len(f.States) == 0 {
+		if f.Queue != "" {
+			return []job.State{0}, []job.State{job.Done, job.Dead, job.Cancelled, job.Skipped}
+		}
+		return []job.State{0}, []job.State{0}
+	}
+	for _, s := range job.States() {
+		switch {
+		case !slices.Contains(f.States, s):
+		case s.Final():
+			archived = append(archived, s)
+		default:
+			live = append(live, s)
+		}
+	}
+	return live, archived
+}
+
+// narrow adds the conditions that no index serves.
+func (r span) narrow(f store.Filter) span {
+	text := func(condition, value string) {
+		if value != "" {
+			r = r.and(condition, func(q *query) { q.text(value) })
+		}
+	}
+	at := func(condition string, t time.Time) {
+		if !t.IsZero() {
+			r = r.and(condition, func(q *query) { q.int(micros(t)) })
+		}
+	}
+	text("kind = ?", f.Kind)
+	text(`"key" = ?`, f.Key)
+	text("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", f.Tag)
+	// A job due exactly now is ready: the two bounds of due share no time and leave none out.
+	at("due <= ?", f.DueBefore)
+	at("due > ?", f.DueAfter)
+	at("created < ?", f.CreatedBefore)
+	at("created >= ?", f.CreatedAfter)
+	return r
+}
+
+// archivedQueues steps from queue to queue on the index: one seek for each.
+func (c *conn) archivedQueues(namespace int64, state job.State) ([]string, error) {
+	var queues []string
+	last := ""
+	for {
+		q := c.query("SELECT queue FROM pawl_job_archive INDEXED BY pawl_job_archive_state WHERE namespace = ? AND state = ? AND queue > ? ORDER BY queue LIMIT 1").
+			int(namespace).int(int64(state)).text(last)
+		if !q.step() {
+			return queues, q.done()
+		}
+		last = q.colText(0)
+		queues = append(queues, last)
+		if err := q.done(); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// listenEvery is how often the file is asked whether another connection has
+// committed: one page read from memory, without a lock.
+const listenEvery = 50 * time.Millisecond
+
+// Listen tells of commits made by other processes. It cannot tell them from
+// those of this process, nor say what changed; a look that finds nothing is
+// cheap. A store in memory has no others.
+func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if s.memory {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.closing:
+			return store.ErrClosed
+		}
+	}
+	c, err := s.connect(ctx, smallCache)
+	if err != nil {
+		return s.explain("listen on", err)
+	}
+	defer c.close()
+	version := func() (int64, error) { return c.query("PRAGMA data_version").one() }
+	last, err := version()
+	if err != nil {
+		return s.explain("listen on", err)
+	}
+	tick := time.NewTicker(listenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.closing:
+			return store.ErrClosed
+		case <-tick.C:
+		}
+		now, err := version()
+		if err != nil {
+			return s.explain("listen on", err)
+		}
+		if now != last {
+			last = now
+			hear(store.Hint{})
+		}
+	}
+}

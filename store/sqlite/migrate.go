@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// Migration is one step of the schema, for teams that apply SQL with a tool of
+// their own and open with store.MigrateCheck.
+type Migration struct {
+	// Version is the schema's number after the step.
+	Version int
+	// Oldest is the oldest build that can use the schema after the step, as the
+	// number of the newest step it knows. It lets two builds run side by side.
+	Oldest int
+	// Name says what the step is about.
+	Name string
+	// SQL is the whole step, including the note of its version.
+	SQL string
+}
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+// Steps are only ever added. A step that an older build cannot live with raises
+// Oldest; that build then refuses the file with ErrSchemaNewer.
+var steps = []Migration{
+	{Version: 1, Oldest: 1, Name: "jobs"},
+}
+
+const versionTable = `CREATE TABLE IF NOT EXISTS pawl_schema (
+    only    INTEGER PRIMARY KEY CHECK (only = 1),
+    version INTEGER NOT NULL,
+    oldest  INTEGER NOT NULL -- the oldest build, by the newest step it knows, that may use this file
+) STRICT;
+`
+
+// Migrations returns every step in order.
+func Migrations() []Migration {
+	list := make([]Migration, len(steps))
+	for i, m := range steps {
+		text, err := schemaFiles.ReadFile(fmt.Sprintf("schema/%04d_%s.sql", m.Version, m.Name))
+		if err != nil { // embedded: a step without its file does not pass the tests
+			panic("sqlite: " + err.Error())
+		}
+		m.SQL = string(text) + fmt.Sprintf("\nINSERT OR REPLACE INTO pawl_schema (only, version, oldest) VALUES (1, %d, %d);\n", m.Version, m.Oldest)
+		if i == 0 {
+			m.SQL = versionTable + "\n" + m.SQL
+		}
+		list[i] = m
+	}
+	return list
+}
+
+// schemaVersion reads the numbers of the file; zeros when it is not ours yet.
+func schemaVersion(c *conn) (version, oldest int, err error) {
+	ok, err := c.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pawl_schema'").found()
+	if err != nil || !ok {
+		return 0, 0, err
+	}
+	q := c.query("SELECT version, oldest FROM pawl_schema")
+	if q.step() {
+		version, oldest = int(q.colInt(0)), int(q.colInt(1))
+	}
+	return version, oldest, q.done()
+}
+
+// migrate checks the schema and brings it up to date where that is allowed.
+// Two processes that open a new file at once do it one after the other: the
+// version is read again under the write lock.
+func (s *Store) migrate(c *conn, mode store.Migrate) error {
+	list := Migrations()
+	newest := list[len(list)-1].Version
+	if mode == store.MigrateOff {
+		return s.useWAL(c)
+	}
+	version, oldest, err := schemaVersion(c)
+	if err != nil {
+		return err
+	}
+	if version > newest && oldest > newest {
+		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.name, store.ErrSchemaNewer, version, oldest, newest)
+	}
+	if version < newest && mode == store.MigrateCheck {
+		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.name, store.ErrSchemaOlder, version, newest)
+	}
+	if err := s.useWAL(c); err != nil {
+		return err
+	}
+	if version >= newest {
+		return nil
+	}
+	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if err := apply(c, list); err != nil {
+		if !c.raw.GetAutocommit() {
+			err = errors.Join(err, c.exec("ROLLBACK"))
+		}
+		return err
+	}
+	return c.exec("COMMIT")
+}
+
+func apply(c *conn, list []Migration) error {
+	version, _, err := schemaVersion(c)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.Version <= version {
+			continue
+		}
+		if err := c.raw.Exec(m.SQL); err != nil {
+			if errors.Is(err, sqlite3.ERROR) && strings.Contains(err.Error(), "already exists") {
+				return fmt.Errorf("%w: schema step %d: %w", store.ErrForeign, m.Version, err)
+			}
+			return fmt.Errorf("schema step %d: %w", m.Version, err)
+		}
+	}
+	return nil
+}
+
+// useWAL turns the write-ahead log on, which stays with the file. Stores in
+// memory have no log.
+func (s *Store) useWAL(c *conn) error {
+	if s.memory {
+		return nil
+	}
+	q := c.query("PRAGMA journal_mode=WAL")
+	mode := ""
+	if q.step() {
+		mode = q.colText(0)
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("open %s: journal mode is %q, want wal", s.name, mode)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Purge removes up to limit rows of each kind whose time is over, by index and
+// in one short transaction, so that it never delays a claim for long.
+func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
+	err = s.write(ctx, limit, func(t *transition) error {
+		n, err := t.purgeArchive(limit)
+		if err != nil {
+			return err
+		}
+		purged = n
+		for _, text := range []string{
+			`DELETE FROM pawl_tombstone WHERE namespace = ?1 AND id IN (
+				SELECT id FROM pawl_tombstone WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
+			`DELETE FROM pawl_job_unique WHERE namespace = ?1 AND hash IN (
+				SELECT hash FROM pawl_job_unique WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2 ORDER BY until LIMIT ?3)`,
+			`DELETE FROM pawl_audit WHERE id IN (
+				SELECT id FROM pawl_audit WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
+			`DELETE FROM pawl_worker WHERE namespace = ?1 AND id IN (
+				SELECT w.id FROM pawl_worker AS w WHERE w.namespace = ?1 AND w.lost <= ?2
+					AND NOT EXISTS (SELECT 1 FROM pawl_job AS j WHERE j.namespace = w.namespace AND j.state = 3 AND j.worker = w.id) LIMIT ?3)`,
+		} {
+			n, err := t.on(text).int(t.now).int(int64(limit)).changes()
+			if err != nil {
+				return err
+			}
+			purged += int(n)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return purged, nil
+}
+
+func (t *transition) purgeArchive(limit int) (int, error) {
+	type gone struct {
+		id   job.ID
+		logs int64
+	}
+	var list []gone
+	q := t.on("SELECT id, logs FROM pawl_job_archive WHERE namespace = ? AND expires <= ? ORDER BY expires, id LIMIT ?").int(t.now).int(int64(limit))
+	for q.step() {
+		list = append(list, gone{q.colID(0), q.colInt(1)})
+	}
+	if err := q.done(); err != nil {
+		return 0, err
+	}
+	for _, g := range list {
+		if err := t.dropArchived(g.id); err != nil {
+			return 0, err
+		}
+		if g.logs == 0 {
+			continue
+		}
+		if err := t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").blob(g.id[:]).exec(); err != nil {
+			return 0, err
+		}
+	}
+	return len(list), nil
+}

@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Get returns the jobs that exist, live or archived, in the order asked.
+func (s *Store) Get(ctx context.Context, ids []job.ID) (jobs []job.Job, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.read(ctx, func(c *conn) error {
+		jobs = nil
+		for _, id := range ids {
+			j, ok, err := c.get(s.namespace, id)
+			if err != nil {
+				return err
+			}
+			if ok {
+				jobs = append(jobs, j)
+			}
+		}
+		return nil
+	})
+	return jobs, err
+}
+
+func (c *conn) get(namespace int64, id job.ID) (j job.Job, ok bool, err error) {
+	for _, text := range []string{
+		"SELECT " + liveColumns + " FROM pawl_job WHERE namespace = ? AND id = ?",
+		"SELECT " + archivedColumns + " FROM pawl_job_archive WHERE namespace = ? AND id = ?",
+	} {
+		q := c.query(text).int(namespace).blob(id[:])
+		if ok = q.step(); ok {
+			err = q.job(&j)
+		}
+		if e := q.done(); err == nil {
+			err = e
+		}
+		if ok || err != nil {
+			return j, ok, err
+		}
+	}
+	return j, false, nil
+}
+
+// maxAhead caps the count of jobs that come first.
+const maxAhead = 10_000
+
+// Situation gathers why a job is not running, in one snapshot.
+func (s *Store) Situation(ctx context.Context, id job.ID) (sit job.Situation, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		sit = job.Situation{}
+		j, ok, err := c.get(s.namespace, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("job %s: %w", id, job.ErrNotFound)
+		}
+		now := s.clock.now()
+		sit.Job, sit.Now = j, timeOf(now)
+		if j.State.Final() {
+			return nil
+		}
+		if sit.QueuePaused, err = c.paused(s.namespace, j.Queue); err != nil {
+			return err
+		}
+		if sit.Workers, err = c.serving(s.namespace, j.Queue, now); err != nil {
+			return err
+		}
+		switch j.State {
+		case job.Running:
+			q := c.query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").int(s.namespace).int(int64(j.Worker))
+			if q.step() {
+				sit.Label = q.colText(0)
+			}
+			return q.done()
+		case job.Waiting:
+			sit.Ahead, sit.AheadCapped, err = c.ahead(s.namespace, &j, now)
+		}
+		return err
+	})
+	return sit, err
+}
+
+// ahead counts the ready jobs of the queue that a claim meets first, as far as
+// the cap: index ranges of pawl_job_ready, one per priority.
+func (c *conn) ahead(namespace int64, j *job.Job, now int64) (n int, capped bool, err error) {
+	for p := job.MinPriority; p <= j.Priority && n <= maxAhead; p++ {
+		before := position{due: now + 1}
+		if p == j.Priority {
+			before = position{due: min(micros(j.Due), now+1), id: j.ID}
+		}
+		count, err := c.query(`SELECT count(*) FROM (SELECT 1 FROM pawl_job
+			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND (due, id) < (?, ?) LIMIT ?)`).
+			int(namespace).text(j.Queue).int(int64(p)).int(before.due).blob(before.id[:]).int(maxAhead + 1 - int64(n)).one()
+		if err != nil {
+			return 0, false, err
+		}
+		n += int(count)
+	}
+	return min(n, maxAhead), n > maxAhead, nil
+}
+
+// Logs returns a job's lines, the oldest first, skipping the first n.
+func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) (lines []job.LogLine, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		lines = nil
+		q := c.query("SELECT time, run, level, text FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ? ORDER BY line LIMIT ?").
+			int(s.namespace).blob(id[:]).int(int64(skip)).int(int64(limit))
+		for q.step() {
+			lines = append(lines, job.LogLine{Time: timeOf(q.colInt(0)), Run: q.colInt(1), Level: int(q.colInt(2)), Text: q.colText(3)})
+		}
+		return q.done()
+	})
+	return lines, err
+}
+
+// Now is the store's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if err := s.usable(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return timeOf(s.clock.now()), nil
+}

@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// The columns of a job as it is read, live and archived alike, so that one
+// function reads both.
+const (
+	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
+	queue, kind, "key", budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
+	liveColumns     = sharedColumns + ", worker, cancel, NULL, NULL, NULL"
+	archivedColumns = sharedColumns + ", NULL, 0, finished, expires, result"
+)
+
+// job reads a row of liveColumns or archivedColumns.
+func (q *query) job(j *job.Job) error {
+	j.ID = q.colID(0)
+	j.State = job.State(q.colInt(1))
+	j.Priority = int(q.colInt(2))
+	j.Due = timeOf(q.colInt(3))
+	j.Run = q.colInt(4)
+	j.Used = int(q.colInt(5))
+	j.MaxAttempts = int(q.colInt(6))
+	j.Lost = int(q.colInt(7))
+	j.Rescues = int(q.colInt(8))
+	j.Snoozes = int(q.colInt(9))
+	j.Version = int(q.colInt(10))
+	j.Created = timeOf(q.colInt(11))
+	j.Started = q.colTime(12)
+	j.Timeout = time.Duration(q.colInt(13)) * time.Microsecond
+	j.Deadline = q.colTime(14)
+	j.Queue = q.colText(15)
+	j.Kind = q.colText(16)
+	j.Key = q.colText(17)
+	j.Budget = q.colText(18)
+	j.Unique = job.Unique{Hash: q.colBlob(19), Period: time.Duration(q.colInt(20)) * time.Microsecond}
+	var err error
+	if j.Capabilities, err = parseWords(q.colText(21)); err != nil {
+		return fmt.Errorf("pawl: capabilities of job %s: %w", j.ID, err)
+	}
+	if j.Tags, err = parseWords(q.colText(22)); err != nil {
+		return fmt.Errorf("pawl: tags of job %s: %w", j.ID, err)
+	}
+	j.Reason = q.colText(23)
+	j.Progress = job.Progress{Done: q.colInt(24), Total: q.colInt(25), Note: q.colText(26)}
+	j.Headers = q.colBlob(27)
+	if j.Failures, err = job.DecodeFailures(q.colBlob(28)); err != nil {
+		return fmt.Errorf("pawl: failures of job %s: %w", j.ID, err)
+	}
+	j.Args = q.colBlob(29)
+	j.Worker = job.WorkerID(q.colInt(30))
+	j.CancelAsked = q.colBool(31)
+	j.Finished = q.colTime(32)
+	j.Expires = q.colTime(33)
+	j.Result = q.colBlob(34)
+	return nil
+}

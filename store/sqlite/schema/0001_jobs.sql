@@ -1,0 +1,178 @@
+-- Jobs, their archive, the workers that hold them, and what operators did.
+--
+-- Every key starts with the namespace. Times are microseconds since the epoch;
+-- NULL is "none". Ids are the 16 bytes of a UUIDv7. The user's own tables may
+-- live in the same file, hence the prefix.
+
+CREATE TABLE pawl_namespace (
+    id          INTEGER PRIMARY KEY,
+    name        TEXT NOT NULL UNIQUE,
+    last_worker INTEGER NOT NULL DEFAULT 0 -- numbers are never used again
+) STRICT;
+
+-- Live jobs only. Short columns that claims and fences read come first, so that
+-- a long payload (which SQLite puts on pages of its own) is not read for them.
+CREATE TABLE pawl_job (
+    namespace      INTEGER NOT NULL,
+    id             BLOB NOT NULL,
+    state          INTEGER NOT NULL,            -- job.State 1..4
+    priority       INTEGER NOT NULL,
+    due            INTEGER NOT NULL,
+    run            INTEGER NOT NULL DEFAULT 0,  -- never decreases
+    worker         INTEGER,                     -- while running
+    claim          INTEGER,                     -- the worker's number of the claim that took it
+    begun          INTEGER NOT NULL DEFAULT 0,  -- its handler has begun
+    cancel         INTEGER NOT NULL DEFAULT 0,  -- asked to cancel while running
+    used           INTEGER NOT NULL DEFAULT 0,  -- attempts burned
+    max_attempts   INTEGER NOT NULL,
+    lost           INTEGER NOT NULL DEFAULT 0,
+    rescues        INTEGER NOT NULL DEFAULT 0,
+    snoozes        INTEGER NOT NULL DEFAULT 0,
+    logs           INTEGER NOT NULL DEFAULT 0,  -- lines in pawl_job_log
+    version        INTEGER NOT NULL DEFAULT 0,  -- of the arguments
+    created        INTEGER NOT NULL,
+    started        INTEGER,
+    timeout        INTEGER,
+    deadline       INTEGER,
+    queue          TEXT NOT NULL,
+    kind           TEXT NOT NULL,
+    "key"          TEXT,
+    budget         TEXT,
+    flow           BLOB,
+    unique_hash    BLOB,
+    unique_period  INTEGER,
+    capabilities   TEXT,                        -- JSON array
+    tags           TEXT,                        -- JSON array
+    reason         TEXT,
+    progress_done  INTEGER,
+    progress_total INTEGER,
+    progress_note  TEXT,
+    headers        BLOB,
+    failures       BLOB,                        -- as job.EncodeFailures
+    args           BLOB,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+-- Claims seek here by queue and priority, in the order in which they take.
+CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WHERE state = 2;
+-- What a worker holds: hold, rescue, repeated claims.
+CREATE INDEX pawl_job_held ON pawl_job (namespace, worker, id) WHERE state = 3;
+-- The rest is rare, and empty most of the time.
+CREATE INDEX pawl_job_cancel ON pawl_job (namespace, worker, id) WHERE cancel = 1;
+CREATE INDEX pawl_job_deadline ON pawl_job (namespace, deadline, id) WHERE deadline IS NOT NULL AND state <> 3;
+CREATE INDEX pawl_job_idle ON pawl_job (namespace, state, id) WHERE state IN (1, 4);
+
+-- Final jobs. Few indexes: six cost three times the insert.
+CREATE TABLE pawl_job_archive (
+    namespace      INTEGER NOT NULL,
+    id             BLOB NOT NULL,
+    state          INTEGER NOT NULL,            -- job.State 5..8
+    priority       INTEGER NOT NULL,
+    due            INTEGER NOT NULL,
+    run            INTEGER NOT NULL,
+    used           INTEGER NOT NULL,
+    max_attempts   INTEGER NOT NULL,
+    lost           INTEGER NOT NULL,
+    rescues        INTEGER NOT NULL,
+    snoozes        INTEGER NOT NULL,
+    logs           INTEGER NOT NULL,
+    version        INTEGER NOT NULL,
+    created        INTEGER NOT NULL,
+    started        INTEGER,
+    finished       INTEGER NOT NULL,
+    expires        INTEGER NOT NULL,            -- fixed when it ended
+    timeout        INTEGER,
+    deadline       INTEGER,
+    queue          TEXT NOT NULL,
+    kind           TEXT NOT NULL,
+    "key"          TEXT,
+    budget         TEXT,
+    flow           BLOB,
+    unique_hash    BLOB,
+    unique_period  INTEGER,
+    capabilities   TEXT,
+    tags           TEXT,
+    reason         TEXT,
+    progress_done  INTEGER,
+    progress_total INTEGER,
+    progress_note  TEXT,
+    headers        BLOB,
+    failures       BLOB,
+    args           BLOB,
+    result         BLOB,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+-- Lists and counts by state; the newest id first, which is how lists page.
+CREATE INDEX pawl_job_archive_state ON pawl_job_archive (namespace, state, queue, id);
+CREATE INDEX pawl_job_archive_expires ON pawl_job_archive (namespace, expires, id);
+
+-- One job per hash: while it is live (until IS NULL), or until a time.
+CREATE TABLE pawl_job_unique (
+    namespace INTEGER NOT NULL,
+    hash      BLOB NOT NULL,
+    job       BLOB NOT NULL,
+    until     INTEGER,
+    PRIMARY KEY (namespace, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_job_unique_until ON pawl_job_unique (namespace, until) WHERE until IS NOT NULL;
+
+-- Ids of jobs that were not kept: they still stop a resend for a while.
+CREATE TABLE pawl_tombstone (
+    namespace INTEGER NOT NULL,
+    id        BLOB NOT NULL,
+    expires   INTEGER NOT NULL,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_tombstone_expires ON pawl_tombstone (namespace, expires);
+
+CREATE TABLE pawl_job_log (
+    namespace INTEGER NOT NULL,
+    job       BLOB NOT NULL,
+    line      INTEGER NOT NULL, -- from 1
+    time      INTEGER NOT NULL,
+    run       INTEGER NOT NULL,
+    level     INTEGER NOT NULL,
+    text      TEXT NOT NULL,
+    PRIMARY KEY (namespace, job, line)
+) STRICT, WITHOUT ROWID;
+
+-- One row per boot of a process. Leases are its heartbeat, not a time per job.
+CREATE TABLE pawl_worker (
+    namespace  INTEGER NOT NULL,
+    id         INTEGER NOT NULL,
+    label      TEXT NOT NULL,
+    host       TEXT NOT NULL,
+    process    INTEGER NOT NULL,
+    queues     TEXT NOT NULL,              -- JSON array
+    offer      TEXT NOT NULL,              -- job.Offer as JSON
+    lost_after INTEGER NOT NULL,           -- microseconds without a beat
+    started    INTEGER NOT NULL,
+    beat       INTEGER NOT NULL,
+    claim      INTEGER NOT NULL DEFAULT 0, -- the newest claim that took something
+    lost       INTEGER,                    -- since when; it never lives again
+    gone       INTEGER NOT NULL DEFAULT 0, -- deregistered, kept while jobs name it
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE pawl_queue (
+    namespace INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    paused    INTEGER NOT NULL DEFAULT 0,
+    since     INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name)
+) STRICT, WITHOUT ROWID;
+
+-- Operator actions, written in the transaction of the change.
+CREATE TABLE pawl_audit (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace INTEGER NOT NULL,
+    time      INTEGER NOT NULL,
+    by        TEXT NOT NULL,
+    action    TEXT NOT NULL,
+    target    TEXT NOT NULL,
+    note      TEXT NOT NULL,
+    expires   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX pawl_audit_time ON pawl_audit (namespace, id);
+CREATE INDEX pawl_audit_expires ON pawl_audit (namespace, expires);

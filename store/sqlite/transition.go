@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"github.com/pawlwork/pawl/job"
+)
+
+// transition is one open write transaction, in which the verbs of the store
+// run: the writer's own, or a user's. Its time is read once, under the write
+// lock, so that time and commit order agree.
+type transition struct {
+	*conn
+	namespace int64
+	now       int64 // microseconds
+	keep      func(queue string) job.Keep
+	maxLost   int
+}
+
+func (s *Store) transition(c *conn) *transition {
+	return &transition{conn: c, namespace: s.namespace, now: s.clock.now(), keep: s.keep, maxLost: s.maxLost}
+}
+
+// on prepares a statement whose first parameter is the namespace, as that of
+// nearly every statement is.
+func (t *transition) on(text string) *query { return t.query(text).int(t.namespace) }
+
+// subject is what a move needs to know of the live row it moves.
+type subject struct {
+	id       job.ID
+	state    job.State
+	run      int64
+	worker   job.WorkerID
+	begun    bool
+	cancel   bool
+	due      int64
+	used     int
+	lost     int
+	logs     int64
+	queue    string
+	hash     []byte // of its unique key
+	period   int64  // of its unique key, microseconds
+	failures []byte
+	reason   string
+}
+
+const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, reason"
+
+func (q *query) subject() subject {
+	return subject{
+		id: q.colID(0), state: job.State(q.colInt(1)), run: q.colInt(2), worker: job.WorkerID(q.colInt(3)),
+		begun: q.colBool(4), cancel: q.colBool(5), due: q.colInt(6), used: int(q.colInt(7)), lost: int(q.colInt(8)),
+		logs: q.colInt(9), queue: q.colText(10), hash: q.colBlob(11), period: q.colInt(12), failures: q.colBlob(13), reason: q.colText(14),
+	}
+}
+
+// live reads the live row of a job.
+func (t *transition) live(id job.ID) (s subject, ok bool, err error) {
+	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:])
+	if ok = q.step(); ok {
+		s = q.subject()
+	}
+	return s, ok, q.done()
+}
+
+// subjects reads all rows of a statement before any of them is moved: changing
+// a table while a statement steps through it would show some rows twice.
+func subjects(q *query) ([]subject, error) {
+	var list []subject
+	for q.step() {
+		list = append(list, q.subject())
+	}
+	return list, q.done()
+}
+
+// held reads the row of a run that its worker still owns: the fence (P2).
+func (t *transition) held(w job.WorkerID, id job.ID, run int64) (s subject, ok bool, err error) {
+	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
+		blob(id[:]).int(run).int(int64(w))
+	if ok = q.step(); ok {
+		s = q.subject()
+	}
+	return s, ok, q.done()
+}

@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Begin opens a transaction in which jobs and the user's own rows commit
+// together. It holds the write lock until it ends.
+func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		if e := s.usable(ctx); e != nil {
+			return nil, e
+		}
+		return nil, err
+	}
+	return ownTx{within{s, tx}}, nil
+}
+
+// Within lets the caller's own transaction take jobs along. It must be one of
+// DB; any other is refused with ErrForeignTx at its first use. The caller ends
+// it: Commit and Rollback of what is returned are errors.
+func (s *Store) Within(tx *sql.Tx) store.Tx { return within{s, tx} }
+
+type within struct {
+	s  *Store
+	tx *sql.Tx
+}
+
+// run takes a transition into the transaction.
+func (w within) run(ctx context.Context, run func(*transition) error) error {
+	work := &work{run: func(c *userConn) error {
+		switch {
+		case c.s != w.s:
+			return store.ErrForeignTx
+		case c.tx.readOnly:
+			return errors.New("pawl: transaction is read-only")
+		}
+		return run(w.s.transition(c.conn))
+	}}
+	_, err := w.tx.ExecContext(context.WithValue(ctx, workKey{}, work), workText)
+	if !work.ran && (err == nil || !errors.Is(err, sql.ErrTxDone)) && ctx.Err() == nil {
+		return store.ErrForeignTx
+	}
+	return w.s.explain("write to", err)
+}
+
+// Enqueue accepts drafts with the transaction.
+func (w within) Enqueue(ctx context.Context, drafts []job.Draft) (receipts []job.Receipt, err error) {
+	err = w.run(ctx, func(t *transition) (err error) {
+		receipts, err = whole(t, func() ([]job.Receipt, error) { return t.enqueue(drafts) })
+		return err
+	})
+	return receipts, err
+}
+
+// Finish ends runs with the transaction.
+func (w within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End) (verdicts []job.Verdict, err error) {
+	err = w.run(ctx, func(t *transition) (err error) {
+		verdicts, err = whole(t, func() ([]job.Verdict, error) { return t.finish(worker, ends) })
+		return err
+	})
+	return verdicts, err
+}
+
+// whole undoes a transition that failed halfway, and leaves the rest of the
+// user's transaction as it was.
+func whole[T any](t *transition, f func() ([]T, error)) ([]T, error) {
+	if err := t.exec("SAVEPOINT pawl"); err != nil {
+		return nil, err
+	}
+	answer, err := f()
+	if err == nil {
+		return answer, t.exec("RELEASE pawl")
+	}
+	if !t.raw.GetAutocommit() {
+		err = errors.Join(err, t.exec("ROLLBACK TO pawl"), t.exec("RELEASE pawl"))
+	}
+	return nil, err
+}
+
+// Exec runs the user's own SQL.
+func (w within) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	r, err := w.tx.ExecContext(ctx, text, args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// Query runs the user's own SQL.
+func (w within) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
+	rows, err := w.tx.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// Commit is the caller's.
+func (w within) Commit(context.Context) error { return w.notOurs("commit") }
+
+// Rollback is the caller's.
+func (w within) Rollback(context.Context) error { return w.notOurs("roll back") }
+
+func (w within) notOurs(what string) error {
+	return fmt.Errorf("pawl: %s the *sql.Tx itself: the transaction is the caller's own", what)
+}
+
+// ownTx is a transaction that Begin opened.
+type ownTx struct{ within }
+
+// Commit ends it; nil means that it is on disk.
+func (o ownTx) Commit(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), o.Rollback(ctx))
+	}
+	return o.tx.Commit()
+}
+
+// Rollback undoes it. After an end it does nothing.
+func (o ownTx) Rollback(context.Context) error {
+	if err := o.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}

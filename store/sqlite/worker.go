@@ -1,0 +1,232 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Register enters one boot of one process and numbers it.
+func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, err error) {
+	offer, err := json.Marshal(w.Offer)
+	if err != nil {
+		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
+	}
+	queues, err := json.Marshal(w.Queues)
+	if err != nil {
+		return 0, fmt.Errorf("pawl: encode the worker's queues: %w", err)
+	}
+	err = s.write(ctx, 1, func(t *transition) error {
+		n, err := t.query("UPDATE pawl_namespace SET last_worker = last_worker + 1 WHERE id = ? RETURNING last_worker").int(t.namespace).one()
+		if err != nil {
+			return err
+		}
+		id = job.WorkerID(n)
+		return t.on(`INSERT INTO pawl_worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).
+			int(n).text(w.Label).text(w.Host).int(int64(w.Process)).text(string(queues)).text(string(offer)).
+			int(w.LostAfter.Microseconds()).int(t.now).int(t.now).exec()
+	})
+	if err != nil {
+		return 0, err
+	}
+	return id, nil
+}
+
+// liveWorker refuses workers that are not registered or were lost, and returns
+// the number of the newest claim that took something.
+func (t *transition) liveWorker(w job.WorkerID) (newest int64, err error) {
+	q := t.on("SELECT claim FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").int(int64(w))
+	live := q.step()
+	if live {
+		newest = q.colInt(0)
+	}
+	if err := q.done(); err != nil {
+		return 0, err
+	}
+	if !live {
+		return 0, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
+	}
+	return newest, nil
+}
+
+// Beat renews the worker's lease.
+func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, err error) {
+	err = s.write(ctx, 1+len(b.Begun), func(t *transition) error {
+		beaten = store.Beaten{Now: timeOf(t.now)}
+		if _, err := t.liveWorker(b.Worker); err != nil {
+			return err
+		}
+		if err := t.query("UPDATE pawl_worker SET beat = ? WHERE namespace = ? AND id = ?").int(t.now).int(t.namespace).int(int64(b.Worker)).exec(); err != nil {
+			return err
+		}
+		if err := t.markBegun(b.Worker, b.Begun); err != nil {
+			return err
+		}
+		var err error
+		if beaten.Cancels, err = t.cancels(t.namespace, b.Worker); err != nil {
+			return err
+		}
+		beaten.Places, err = t.places(b.Worker)
+		return err
+	})
+	if err != nil {
+		return store.Beaten{}, err
+	}
+	return beaten, nil
+}
+
+// Cancels lists the worker's runs that were asked to cancel.
+func (s *Store) Cancels(ctx context.Context, w job.WorkerID) (refs []store.RunRef, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		refs, err = c.cancels(s.namespace, w)
+		return err
+	})
+	return refs, err
+}
+
+// cancels reads pawl_job_cancel, which is empty when nobody cancels.
+func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) {
+	var refs []store.RunRef
+	q := c.query("SELECT id, run FROM pawl_job WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3").int(namespace).int(int64(w))
+	for q.step() {
+		refs = append(refs, store.RunRef{ID: q.colID(0), Run: q.colInt(1)})
+	}
+	return refs, q.done()
+}
+
+// places tells, for each queue of the worker, its place among the workers that
+// serve it, in id order.
+func (t *transition) places(w job.WorkerID) (map[string]store.Place, error) {
+	places := map[string]store.Place{}
+	q := t.query(`SELECT mine.value, count(*), sum(w.id < ?2) FROM pawl_worker AS self, json_each(self.queues) AS mine, pawl_worker AS w
+		WHERE self.namespace = ?1 AND self.id = ?2 AND w.namespace = ?1 AND w.lost IS NULL
+			AND EXISTS (SELECT 1 FROM json_each(w.queues) AS theirs WHERE theirs.value = mine.value)
+		GROUP BY mine.value`).int(t.namespace).int(int64(w))
+	for q.step() {
+		places[q.colText(0)] = store.Place{Count: int(q.colInt(1)), Index: int(q.colInt(2))}
+	}
+	return places, q.done()
+}
+
+// Hold reports the runs a worker holds. What is leased to it beyond them was
+// lost on the way, in the answer of a claim, and goes back.
+func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.Held, err error) {
+	err = s.write(ctx, len(refs)+1, func(t *transition) (err error) {
+		held, err = t.hold(w, refs)
+		return err
+	})
+	if err != nil {
+		return store.Held{}, err
+	}
+	return held, nil
+}
+
+func (t *transition) hold(w job.WorkerID, refs []store.RunRef) (held store.Held, err error) {
+	if _, err := t.liveWorker(w); err != nil {
+		return held, err
+	}
+	leased, err := subjects(t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ?").int(int64(w)))
+	if err != nil {
+		return held, err
+	}
+	owned := make(map[store.RunRef]bool, len(leased))
+	for _, s := range leased {
+		owned[store.RunRef{ID: s.id, Run: s.run}] = true
+	}
+	reported := make(map[store.RunRef]bool, len(refs))
+	for _, r := range refs {
+		reported[r] = true
+		if !owned[r] {
+			held.Stale = append(held.Stale, r)
+		}
+	}
+	for i := range leased {
+		s := &leased[i]
+		if reported[store.RunRef{ID: s.id, Run: s.run}] {
+			continue
+		}
+		end := job.End{ID: s.id, Run: s.run, To: job.Waiting, Keep: t.keep(s.queue)}
+		if err := t.move(s, job.Settle(end, s.cancel), false); err != nil {
+			return held, err
+		}
+		held.Returned++
+	}
+	return held, nil
+}
+
+// Deregister removes a worker. While jobs name it, its row stays, marked as
+// gone, so that a check can tell how long they have been without an owner.
+func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
+	err := s.write(ctx, 1, func(t *transition) error {
+		holds, err := t.on("SELECT 1 FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ? LIMIT 1").int(int64(w)).found()
+		if err != nil {
+			return err
+		}
+		if holds {
+			return t.query("UPDATE pawl_worker SET gone = 1, lost = coalesce(lost, ?) WHERE namespace = ? AND id = ?").
+				int(t.now).int(t.namespace).int(int64(w)).exec()
+		}
+		return t.on("DELETE FROM pawl_worker WHERE namespace = ? AND id = ?").int(int64(w)).exec()
+	})
+	if err == nil {
+		s.claims.forget(w)
+	}
+	return err
+}
+
+// Registry lists the workers.
+func (s *Store) Registry(ctx context.Context) (workers []store.WorkerInfo, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		workers, err = c.registry(s.namespace)
+		return err
+	})
+	return workers, err
+}
+
+func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
+	var workers []store.WorkerInfo
+	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
+			(SELECT count(*) FROM pawl_job WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND worker = pawl_worker.id)
+		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).int(namespace)
+	for q.step() {
+		w := store.WorkerInfo{
+			ID: job.WorkerID(q.colInt(0)),
+			Worker: store.Worker{
+				Label: q.colText(1), Host: q.colText(2), Process: int(q.colInt(3)), LostAfter: time.Duration(q.colInt(6)) * time.Microsecond,
+			},
+			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Running: int(q.colInt(10)),
+		}
+		err := json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues)
+		if err == nil {
+			err = json.Unmarshal([]byte(q.colText(5)), &w.Worker.Offer)
+		}
+		if err != nil {
+			_ = q.done()
+			return nil, fmt.Errorf("pawl: worker %d: %w", w.ID, err)
+		}
+		workers = append(workers, w)
+	}
+	return workers, q.done()
+}
+
+// serving lists the offers of workers that live now and serve a queue. A
+// process that died without anyone left to declare it lost does not count.
+func (c *conn) serving(namespace int64, queue string, now int64) ([]job.Offer, error) {
+	workers, err := c.registry(namespace)
+	if err != nil {
+		return nil, err
+	}
+	var offers []job.Offer
+	for _, w := range workers {
+		if !w.Lost && now-micros(w.Beat) < w.Worker.LostAfter.Microseconds() && slices.Contains(w.Worker.Queues, queue) {
+			offers = append(offers, w.Worker.Offer)
+		}
+	}
+	return offers, nil
+}
