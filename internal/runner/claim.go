@@ -95,10 +95,13 @@ func (r *Runner) takeHints(now time.Time) {
 	}
 }
 
-func (q *queue) lookBy(at time.Time) {
-	if at.Before(q.look) {
-		q.look = at
+// lookBy moves the next look forward, and says whether it did.
+func (q *queue) lookBy(at time.Time) bool {
+	if !at.Before(q.look) {
+		return false
 	}
+	q.look = at
+	return true
 }
 
 // claimOnce does what is due: cancels, the report of what is held, the suspect,

@@ -167,8 +167,8 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 		switch {
 		case verdicts[i] == job.Applied:
 			r.finished[t.outcome.Kind]++
-			if t.end.To == job.Waiting {
-				t.queue.lookBy(now.Add(t.end.Delay))
+			if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
+				r.signal(r.claimWanted) // it sleeps until a later look
 			}
 		case t.unclear:
 			r.stats.Unclear++ // most likely its own first try
