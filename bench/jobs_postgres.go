@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Backlogs are such that the fastest takes a second or more, and filling them leaves time within the limit of a run.
+const (
+	postgresBacklog = 100_000
+	snapshotBacklog = 150_000
+	riverBestSlots  = 2000
+	pawlBestSlots   = 1000
+)
+
+var (
+	onPostgres     = needs{postgres: true}
+	pawlOnPostgres = needs{postgres: true, store: "postgres"}
+	onRedis        = needs{redis: true}
+)
+
+func postgresEnqueue16() work {
+	return work{
+		name: "postgres-enqueue-16",
+		what: "enqueue one job at a time from 16 goroutines, Postgres (Asynq: Redis)",
+		unit: perSecond,
+		systems: []contender{
+			{name: pawlName, needs: pawlOnPostgres, measure: enqueueOne(pawlPostgres, 16)},
+			{name: "river", needs: onPostgres, measure: enqueueOne(riverPostgres, 16)},
+			{name: "gue", needs: onPostgres, measure: enqueueOne(openGue, 16)},
+			{name: "asynq", needs: onRedis, prepare: emptyAsynq, measure: enqueueOne(openAsynq, 16)},
+		},
+		targets: []target{faster("River", "river", 4, 6)},
+	}
+}
+
+func postgresEnqueue256() work {
+	return work{
+		name: "postgres-enqueue-256",
+		what: "enqueue one job at a time from 256 goroutines, Postgres; River from 16, where it is at its best",
+		unit: perSecond,
+		systems: []contender{
+			{name: pawlName, needs: pawlOnPostgres, measure: enqueueOne(pawlPostgres, 256)},
+			{name: "river, 16", needs: onPostgres, measure: enqueueOne(riverPostgres, 16)},
+		},
+		targets: []target{faster("River at 16", "river, 16", 15, 20)},
+	}
+}
+
+func postgresBulk() work {
+	return work{
+		name: "postgres-bulk",
+		what: "enqueue many jobs at once, Postgres",
+		unit: perSecond,
+		systems: []contender{
+			{name: pawlName, needs: pawlOnPostgres, measure: bulk(pawlPostgres)},
+			{name: "river", needs: onPostgres, measure: bulk(riverPostgres)},
+			{name: "gue", needs: onPostgres, measure: bulk(openGue)},
+		},
+		targets: []target{faster("River InsertManyFast", "river", 2.5, 4)},
+	}
+}
+
+func postgresDrain100() work {
+	asynq := drains("asynq", onRedis, openAsynq, 100, 20_000) // it cannot be filled faster
+	fillAsynq := asynq.prepare
+	asynq.prepare = func(ctx context.Context, at place) error {
+		if err := emptyAsynq(ctx, at); err != nil {
+			return err
+		}
+		return fillAsynq(ctx, at)
+	}
+	return work{
+		name: "postgres-drain-100",
+		what: "work off a backlog with 100 workers, Postgres (Asynq: Redis)",
+		unit: perSecond,
+		systems: []contender{
+			drains(pawlName, pawlOnPostgres, pawlPostgres, 100, postgresBacklog),
+			drains("river", onPostgres, riverPostgres, 100, postgresBacklog),
+			drains("gue", onPostgres, openGue, 100, postgresBacklog),
+			asynq,
+		},
+		targets: []target{faster("River, 100 workers, 2 ms cooldown", "river", 3, 4.5)},
+	}
+}
+
+func postgresDrainBest() work {
+	return work{
+		name: "postgres-drain-best",
+		what: "work off a backlog, each system with the workers that suit it best, Postgres",
+		unit: perSecond,
+		systems: []contender{
+			drains(pawlName, pawlOnPostgres, pawlPostgres, pawlBestSlots, postgresBacklog),
+			drains("river", onPostgres, riverPostgres, riverBestSlots, postgresBacklog),
+		},
+		targets: []target{faster("River, 2000 workers, 2 ms", "river", 2.5, 4)},
+	}
+}
+
+func postgresDrain4x1ms() work {
+	const ideal, backlog = 4000, 12_000
+	millisecond := func() { time.Sleep(time.Millisecond) }
+	return work{
+		name: "postgres-drain-4x1ms",
+		what: "4 workers, jobs of 1 ms: how much of the ideal of 4 per ms, Postgres",
+		unit: perSecond,
+		systems: []contender{
+			drainsWith(pawlName, pawlOnPostgres, pawlPostgres, 4, backlog, millisecond),
+			drainsWith("river", onPostgres, riverPostgres, 4, backlog, millisecond),
+		},
+		targets: []target{{against: "ideal of 4 per ms", ours: pawlName, fixed: ideal, unit: perSecond, atLeast: 0.8, aim: 0.95}},
+	}
+}
+
+func postgresDrainSnapshot() work {
+	held := drains("pawl, snapshot held", pawlOnPostgres, pawlPostgres, 100, snapshotBacklog)
+	measure := held.measure
+	held.measure = func(ctx context.Context, at place) (measurement, error) {
+		release, err := holdSnapshot(ctx, at)
+		if err != nil {
+			return measurement{}, err
+		}
+		m, err := measure(ctx, at)
+		return m, errors.Join(err, release())
+	}
+	return work{
+		name: "postgres-drain-snapshot",
+		what: "work off a backlog with 100 workers while another connection holds a snapshot, Postgres",
+		unit: perSecond,
+		systems: []contender{
+			held,
+			drains(pawlName, pawlOnPostgres, pawlPostgres, 100, snapshotBacklog),
+		},
+		targets: []target{{against: "itself without", ours: held.name, theirs: pawlName, unit: perSecond, atLeast: 0.9, aim: 1}},
+	}
+}
+
+// holdSnapshot opens a snapshot as a long report or a forgotten transaction does: no row version that dies from now
+// on can be removed until it is released.
+func holdSnapshot(ctx context.Context, at place) (release func() error, err error) {
+	connection, err := pgx.Connect(ctx, at.Postgres)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := connection.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err == nil {
+		_, err = tx.Exec(ctx, "select count(*) from pg_class")
+	}
+	if err != nil {
+		return nil, errors.Join(err, connection.Close(ctx))
+	}
+	return func() error { return errors.Join(tx.Rollback(ctx), connection.Close(ctx)) }, nil
+}
+
+func postgresIdle() work {
+	return work{
+		name: "postgres-idle",
+		what: "from enqueue to the start of the handler in an idle system, Postgres",
+		unit: p50,
+		systems: []contender{
+			{name: pawlName, needs: pawlOnPostgres, measure: idle(pawlPostgres)},
+			{name: "river", needs: onPostgres, measure: idle(riverPostgresPrompt)},
+		},
+		targets: []target{
+			sooner("River tuned, p50", "river", 1, 2),
+			below("2 ms, p50", 2, p50, 1, 2),
+			below("6 ms, p99", 6, p99, 1, 2),
+		},
+	}
+}
+
+func postgresDrainMemory() work {
+	return work{
+		name: "postgres-drain-memory",
+		what: "peak memory of a process with 100 workers that works off a backlog, Postgres",
+		unit: rss,
+		systems: []contender{
+			drains(pawlName, pawlOnPostgres, pawlPostgres, 100, postgresBacklog),
+			drains("river", onPostgres, riverPostgres, 100, postgresBacklog),
+		},
+		targets: []target{{against: "River", ours: pawlName, theirs: "river", unit: rss, fewer: true, atLeast: 1, aim: 1.4}},
+	}
+}

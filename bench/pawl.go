@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// pawlBulk is how many jobs one EnqueueMany hands in.
+const pawlBulk = 1000
+
+// pawlQueue is Pawl through its public face, with its defaults: finished jobs go to the archive, where they stay a week.
+type pawlQueue struct {
+	store  func() store.Opener
+	engine *pawl.Engine
+}
+
+func openPawl(opener func() store.Opener) (queue, error) {
+	q := &pawlQueue{store: opener}
+	return q, q.open(nil)
+}
+
+func (q *pawlQueue) open(queues pawl.Queues) (err error) {
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	q.engine, err = pawl.New(q.store(), pawl.Config{Queues: queues, Logger: logger})
+	return err
+}
+
+func (q *pawlQueue) Enqueue(ctx context.Context, p payload) error {
+	_, err := q.engine.Enqueue(ctx, p)
+	return err
+}
+
+func (q *pawlQueue) Fill(ctx context.Context, ps []payload) error {
+	for len(ps) > 0 {
+		n := min(len(ps), pawlBulk)
+		items := make([]pawl.Item, n)
+		for i, p := range ps[:n] {
+			items[i] = pawl.Draft(p)
+		}
+		if _, err := q.engine.EnqueueMany(ctx, items...); err != nil {
+			return err
+		}
+		ps = ps[n:]
+	}
+	return nil
+}
+
+func (q *pawlQueue) Work(ctx context.Context, workers int, handle func(payload)) (func() error, error) {
+	return q.WorkQueues(ctx, map[string]int{"default": workers}, handle)
+}
+
+// WorkQueues makes the engine anew, since an engine's queues are fixed when it is made. Jobs enqueued from now on go
+// through the engine that works, as in a program that does both.
+func (q *pawlQueue) WorkQueues(ctx context.Context, queues map[string]int, handle func(payload)) (func() error, error) {
+	config := make(pawl.Queues)
+	for name, workers := range queues {
+		config[name] = pawl.QueueConfig{Workers: workers}
+	}
+	if err := q.engine.Close(); err != nil {
+		return nil, err
+	}
+	if err := q.open(config); err != nil {
+		return nil, err
+	}
+	pawl.Handle(q.engine, func(_ context.Context, j *pawl.Job[payload]) error {
+		handle(j.Args)
+		return nil
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- q.engine.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}, nil
+}
+
+// Left counts live jobs: finished ones are in the archive.
+func (q *pawlQueue) Left(ctx context.Context) (int, error) {
+	return q.engine.Count(ctx, pawl.Filter{States: []job.State{job.Blocked, job.Waiting, job.Running, job.Suspended}}, 0)
+}
+
+func (q *pawlQueue) Close() error {
+	if q.engine == nil {
+		return errors.New("pawl: not open")
+	}
+	return q.engine.Close()
+}

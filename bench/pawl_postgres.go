@@ -1,0 +1,16 @@
+package main
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// pawlPostgres opens Pawl by address, as a tool does.
+func pawlPostgres(_ context.Context, at place) (queue, error) {
+	opener, err := store.Parse(at.Postgres)
+	if err != nil {
+		return nil, err
+	}
+	return openPawl(func() store.Opener { return opener })
+}

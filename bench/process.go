@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// taskVariable makes the process a runner of one phase of one run; it holds the task.
+const taskVariable = "PAWL_BENCH_TASK"
+
+// task is what the table asks of a runner.
+type task struct {
+	Work    string
+	System  string
+	Prepare bool // the preparation, not the measurement
+	At      place
+}
+
+// resultFile is where a runner leaves its measurement. Standard output will not do: peers write to it.
+func resultFile(at place) string { return filepath.Join(at.Dir, "result.json") }
+
+// runOnce measures a contender in processes of its own, within the work's limit.
+func runOnce(ctx context.Context, w work, c contender, at place) (measurement, error) {
+	limit := w.limit
+	if limit == 0 {
+		limit = runLimit
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %v", limit))
+	defer cancel()
+	t := task{Work: w.name, System: c.name, At: at}
+	if c.prepare != nil {
+		t.Prepare = true
+		if err := spawn(ctx, t); err != nil {
+			return measurement{}, fmt.Errorf("prepare: %w", err)
+		}
+		t.Prepare = false
+	}
+	if err := spawn(ctx, t); err != nil {
+		return measurement{}, err
+	}
+	text, err := os.ReadFile(resultFile(at))
+	if err != nil {
+		return measurement{}, err
+	}
+	var m measurement
+	return m, json.Unmarshal(text, &m)
+}
+
+// spawn runs this program again for one task and waits for it.
+func spawn(ctx context.Context, t task) error {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	command := exec.CommandContext(ctx, program)
+	command.Env = append(os.Environ(), taskVariable+"="+string(text))
+	command.Stdout, command.Stderr = &said, &said
+	command.WaitDelay = time.Second
+	if err := command.Run(); err != nil {
+		const enough = 2000
+		tail := said.Bytes()
+		tail = bytes.TrimSpace(tail[max(0, len(tail)-enough):])
+		return fmt.Errorf("%w\n%s", errors.Join(err, context.Cause(ctx)), tail)
+	}
+	return nil
+}
+
+// perform is the runner: it does the task and leaves the result.
+func perform(ctx context.Context, text string) error {
+	var t task
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return fmt.Errorf("%s: %w", taskVariable, err)
+	}
+	c, err := findContender(t.Work, t.System)
+	if err != nil {
+		return err
+	}
+	if t.Prepare {
+		return c.prepare(ctx, t.At)
+	}
+	m, err := c.measure(ctx, t.At)
+	if err != nil {
+		return err
+	}
+	if m.RSS == nil {
+		m.RSS = peakRSS()
+	}
+	result, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(resultFile(t.At), result, 0o600)
+}
+
+func findContender(workName, system string) (contender, error) {
+	for _, w := range works() {
+		if w.name != workName {
+			continue
+		}
+		if i := slices.IndexFunc(w.systems, func(c contender) bool { return c.name == system }); i >= 0 {
+			return w.systems[i], nil
+		}
+	}
+	return contender{}, fmt.Errorf("no system %q in work %q", system, workName)
+}

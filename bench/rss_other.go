@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// peakRSS is not measured here.
+func peakRSS() *float64 { return nil }
