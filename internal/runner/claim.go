@@ -37,6 +37,7 @@ type claims struct {
 	heardAt  time.Time    // of the last hint from outside
 	followed int          // looks after it
 	cancels  bool         // look for cancels
+	asked    time.Time    // of the last look for cancels
 	timer    *time.Timer
 }
 
@@ -115,15 +116,16 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	if !healthy || stopping {
 		return nil
 	}
-	if c.cancels {
-		c.cancels = false
-		if busy {
-			if err := r.lookForCancels(ctx, worker); err != nil {
-				c.cancels = true
-				return err
-			}
-		}
+	if !r.config.Hub.Healthy() && now.Sub(c.asked) >= r.config.PollOnly {
+		c.cancels = true // nobody will tell
 	}
+	if c.cancels && busy {
+		if err := r.lookForCancels(ctx, worker); err != nil {
+			return err
+		}
+		c.asked = now
+	}
+	c.cancels = false
 	if report {
 		if err := r.reportHeld(ctx, worker); err != nil {
 			return err
@@ -164,7 +166,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	case err == nil:
 		c.repeat = nil
 		took := time.Since(now)
-		r.horizon += (2*took - r.horizon) / 8
+		r.horizon += (4*took - r.horizon) / 8
 		r.place(claim, answer, now.Add(took))
 		return nil
 	case errors.Is(err, job.ErrWorkerLost):
@@ -243,9 +245,6 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	wait := poll
 	if !c.heardAt.IsZero() && c.followed < len(followUps) {
 		wait = min(wait, c.heardAt.Add(followUps[c.followed]).Sub(now))
-	}
-	if !r.config.Hub.Healthy() && len(r.running) > 0 {
-		c.cancels = true // nobody will tell
 	}
 	if !r.mayStart() || len(r.ending)+len(r.inflight) >= maxEnding {
 		return max(wait, soonest) // a token comes when that changes

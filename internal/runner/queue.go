@@ -30,7 +30,7 @@ const (
 	minPrefetch   = 32
 	maxPrefetch   = 1_000
 	prefetchBytes = 16 << 20 // payload of prefetched jobs, by the mean
-	minHorizon    = 2 * time.Millisecond
+	minHorizon    = 5 * time.Millisecond
 	maxHorizon    = 100 * time.Millisecond
 )
 
