@@ -53,10 +53,17 @@ type Always struct {
 
 const maxBoundedRestarts = 10_000
 
-func (Never) String() string     { return "never" }
-func (OnceMore) String() string  { return "once more" }
+// String names the policy as logs and errors show it.
+func (Never) String() string { return "never" }
+
+// String names the policy as logs and errors show it.
+func (OnceMore) String() string { return "once more" }
+
+// String names the policy and its bounds as logs and errors show it.
 func (b Bounded) String() string { return fmt.Sprintf("at most %d in %v", b.Max, b.Window) }
-func (a Always) String() string  { return fmt.Sprintf("always, pause %v to %v", a.First, a.Limit) }
+
+// String names the policy and its pauses as logs and errors show it.
+func (a Always) String() string { return fmt.Sprintf("always, pause %v to %v", a.First, a.Limit) }
 
 func (p Never) withDefaults() Policy    { return p }
 func (p OnceMore) withDefaults() Policy { return p }

@@ -220,23 +220,24 @@ func TestS2_WakesDuringARunAreOneMoreRun(t *testing.T) {
 }
 
 func TestS2_WakeBeforeStartIsAnsweredByTheFirstRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starts := newTrace[int]()
-		tree := build(t, supervise.Config{Services: []supervise.Service{
-			supervise.Every("tick", time.Minute, func(context.Context) error { starts.add(0); return nil }, supervise.StartJitter(30*time.Second)),
-		}})
-		if err := tree.Wake("tick"); err != nil {
-			t.Fatal(err)
-		}
-		if err := tree.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if _, at := starts.all(); !slices.Equal(at, seconds(0)) {
-			t.Errorf("runs at %v, want exactly one, at 0s", at)
-		}
-		mustStop(t, tree)
-	})
+	for _, jitter := range []time.Duration{0, 30 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			starts := newTrace[int]()
+			tree := build(t, supervise.Config{Services: []supervise.Service{
+				supervise.Every("tick", time.Minute, func(context.Context) error { starts.add(0); return nil }, supervise.StartJitter(jitter)),
+			}})
+			if err := tree.Wake("tick"); err != nil {
+				t.Fatal(err)
+			}
+			if err := tree.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if _, at := starts.all(); !slices.Equal(at, seconds(0)) {
+				t.Errorf("jitter %v: runs at %v, want exactly one, at 0s", jitter, at)
+			}
+		})
+	}
 }
 
 func TestS2_WakeOfWhatIsNoLiveTickIsAnError(t *testing.T) {

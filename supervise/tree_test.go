@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,4 +183,56 @@ func TestS1_ServicesSeeTheValuesOfStartsContextButNotItsEnd(t *testing.T) {
 			t.Errorf("ended %v at %v, want b, then a a second later", got, at)
 		}
 	})
+}
+
+// hooked is a context that never ends and counts what waits for its end.
+type hooked struct {
+	context.Context
+	done     chan struct{}
+	attached atomic.Int32
+}
+
+func (h *hooked) Done() <-chan struct{} { return h.done }
+
+func (h *hooked) AfterFunc(func()) (stop func() bool) {
+	h.attached.Add(1)
+	return sync.OnceValue(func() bool { h.attached.Add(-1); return true })
+}
+
+func TestS1_EndedTreeLetsGoOfStartsContext(t *testing.T) {
+	endings := map[string]func(*testing.T, *supervise.Supervisor){
+		"by itself": func(t *testing.T, tree *supervise.Supervisor) {
+			if err := wait(t, tree); err != nil {
+				t.Error(err)
+			}
+		},
+		"by Stop": func(t *testing.T, tree *supervise.Supervisor) { mustStop(t, tree) },
+	}
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := &hooked{Context: context.Background(), done: make(chan struct{})}
+				tree := build(t, supervise.Config{Services: []supervise.Service{
+					supervise.Loop("loop", func(ctx context.Context) error {
+						select {
+						case <-ctx.Done():
+						case <-time.After(time.Second):
+						}
+						return nil
+					}),
+				}})
+				if err := tree.Start(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if n := ctx.attached.Load(); n != 1 {
+					t.Errorf("%d attached while it runs, want 1", n)
+				}
+				end(t, tree)
+				synctest.Wait()
+				if n := ctx.attached.Load(); n != 0 {
+					t.Errorf("%d still attached, want 0", n)
+				}
+			})
+		})
+	}
 }
