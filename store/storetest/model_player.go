@@ -121,7 +121,7 @@ type seen struct {
 	Finished, Expires            int
 	Worker                       int
 	Asked                        bool
-	Failures                     []string
+	Failures                     string
 	Reason, Result               string
 }
 
@@ -133,7 +133,7 @@ func (p *player) see(j *job.Job) seen {
 		Created: p.ticks(j.Created), Worker: -1, Reason: j.Reason, Result: string(j.Result),
 	}
 	for _, f := range j.Failures {
-		s.Failures = append(s.Failures, f.Message)
+		s.Failures += f.Message + "; "
 	}
 	if j.State == job.Waiting {
 		s.Due = p.ticks(j.Due)
@@ -160,7 +160,10 @@ func (j *modelJob) see() seen {
 	s := seen{
 		State: j.state, Queue: j.queue, Kind: j.kind, Version: j.version, Priority: j.priority, Attempts: j.attempts,
 		Run: j.run, Used: j.used, Lost: j.lost, Rescues: j.rescues, Snoozes: j.snoozes,
-		Created: j.created.tick, Worker: -1, Failures: j.failures, Reason: j.reason, Result: j.result,
+		Created: j.created.tick, Worker: -1, Reason: j.reason, Result: j.result,
+	}
+	for _, f := range j.failures {
+		s.Failures += f + "; "
 	}
 	if j.state == job.Waiting {
 		s.Due = j.due.tick

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -83,8 +84,8 @@ func (p *program) compare(t *rapid.T) {
 				t.Fatalf("store %d: arguments of %s are not its own", i, jobs[k].ID)
 			}
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("store %d differs from the model (-model +store):\n%s", i, diff)
+		if !maps.Equal(want, got) {
+			t.Fatalf("store %d differs from the model (-model +store):\n%s", i, cmp.Diff(want, got))
 		}
 	}
 }
@@ -118,10 +119,10 @@ func pick[T any](t *rapid.T, list []T, label string) T {
 	if len(list) == 0 {
 		t.Skip("nothing to pick from")
 	}
-	return list[len(list)-1-rapid.IntRange(0, len(list)-1).Draw(t, label)]
+	return list[choose(t, label, upTo(len(list))...)]
 }
 
-// worker draws a worker; the last ones are the likely ones.
+// worker draws a worker.
 func (p *program) worker(t *rapid.T, fits func(modelWorker) bool) int {
 	var list []int
 	for i, w := range p.model.workers {
@@ -135,15 +136,43 @@ func (p *program) worker(t *rapid.T, fits func(modelWorker) bool) int {
 func anyWorker(modelWorker) bool    { return true }
 func liveWorker(w modelWorker) bool { return w.live() }
 
-// ids draws some ids, known ones mostly.
-func (p *program) ids(t *rapid.T) []job.ID {
-	var list []job.ID
-	for range rapid.IntRange(0, 3).Draw(t, "ids") {
-		if rapid.IntRange(0, 9).Draw(t, "unknown") == 9 {
-			list = append(list, job.NewID())
-			continue
+// mostlyLive draws a worker that is not lost, save once in eight times.
+func (p *program) mostlyLive(t *rapid.T) int {
+	if oneIn(t, 8, "lost worker") {
+		return p.worker(t, anyWorker)
+	}
+	return p.worker(t, liveWorker)
+}
+
+// ids draws some ids: of jobs that a verb is meant for, of any job there was, and unknown ones.
+func (p *program) ids(t *rapid.T, meant ...job.State) []job.ID {
+	var fit []modelDraft
+	for _, d := range p.sent {
+		if j := p.model.jobs[d.id]; j != nil && slices.Contains(meant, j.state) {
+			fit = append(fit, d)
 		}
-		list = append(list, pick(t, p.sent, "job").id)
+	}
+	var list []job.ID
+	for range choose(t, "ids", 0, 1, 1, 1, 2, 3) {
+		switch choose(t, "from", "meant", "meant", "any", "any", "meant", "meant", "any", "unknown") {
+		case "meant":
+			list = append(list, pick(t, fit, "job").id)
+		case "any":
+			list = append(list, pick(t, p.sent, "job").id)
+		default:
+			list = append(list, job.NewID())
+		}
+	}
+	return list
+}
+
+// running lists the runs that go on: of a worker, or of all when it is -1.
+func (p *program) running(w int) []pastRun {
+	var list []pastRun
+	for _, r := range p.runs {
+		if (w < 0 || r.worker == w) && p.model.holds(r.worker, r.ID, r.Run) != nil {
+			list = append(list, r)
+		}
 	}
 	return list
 }
@@ -151,10 +180,8 @@ func (p *program) ids(t *rapid.T) []job.ID {
 // held lists the runs of a worker in the order of their claims.
 func (p *program) held(w int) []store.RunRef {
 	var list []store.RunRef
-	for _, r := range p.runs {
-		if p.model.holds(w, r.ID, r.Run) != nil && !slices.Contains(list, r.RunRef) && r.worker == w {
-			list = append(list, r.RunRef)
-		}
+	for _, r := range p.running(w) {
+		list = append(list, r.RunRef)
 	}
 	return list
 }

@@ -12,30 +12,40 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// programs is how many random programs RunModel plays unless -rapid.checks says otherwise.
-const programs = 1000
-
 // RunModel plays random programs on the stores, all at once, and on a plain map
 // model, and compares every answer and, after each step, every job. A failure
 // is shrunk and printed with its seed, and replays with -rapid.seed.
 //
 // Each program has a namespace of its own on the same databases.
-func RunModel(t *testing.T, databases ...Fresh) {
+func RunModel(t *testing.T, programs int, databases ...Fresh) {
 	var openers []store.Opener
 	for _, fresh := range databases {
 		openers = append(openers, fresh(t))
 	}
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set(strconv.Itoa(programs)); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = checks.Value.Set(checks.DefValue) })
-	}
+	settle(t, "rapid.checks", programs)
+	settle(t, "rapid.steps", programSteps)
 	played := 0
 	rapid.Check(t, func(t *rapid.T) {
 		played++
 		playProgram(t, openers, "program-"+strconv.Itoa(played))
 	})
+}
+
+// programSteps is how long a program is on average: long enough for a job to
+// be enqueued, lost, rescued, ended and retried.
+const programSteps = 60
+
+// settle gives one of rapid's flags another default for this test; what the
+// command line says stays.
+func settle(t *testing.T, name string, value int) {
+	f := flag.Lookup(name)
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(value)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
 func playProgram(t *rapid.T, openers []store.Opener, namespace string) {
@@ -58,46 +68,95 @@ func playProgram(t *rapid.T, openers []store.Opener, namespace string) {
 		}
 		p.players = append(p.players, &player{store: s, ctx: ctx, begin: begin})
 	}
-	p.register(t)
-	p.enqueue(t)
-	t.Repeat(p.steps())
+	for range 2 {
+		p.register(t)
+		p.enqueue(t)
+	}
+	steps := p.steps()
+	t.Repeat(map[string]func(*rapid.T){
+		"":     p.compare,
+		"step": func(t *rapid.T) { choose(t, "step", steps...).do(t) },
+	})
 	p.conclude(t)
 }
 
-// steps are what a program is made of. Steps that should come often are there
-// under several names.
-func (p *program) steps() map[string]func(*rapid.T) {
-	return map[string]func(*rapid.T){
-		"":                  p.compare,
-		"enqueue":           p.enqueue,
-		"enqueue more":      p.enqueue,
-		"resend":            p.resend,
-		"claim":             p.claim,
-		"claim more":        p.claim,
-		"claim still more":  p.claim,
-		"claim again":       p.claimAgain,
-		"finish":            p.finish,
-		"finish more":       p.finish,
-		"finish still more": p.finish,
-		"cancel": p.operate("cancel", (*model).cancel, func(pl *player, ids []job.ID) ([]store.Change, error) {
+// step is one thing that may happen.
+type step struct {
+	name string
+	do   func(*rapid.T)
+}
+
+func (s step) String() string { return s.name }
+
+// steps are what a program is made of; those that should come often are there
+// several times.
+func (p *program) steps() []step {
+	operators := map[string]func(*player, []job.ID) ([]store.Change, error){
+		"cancel": func(pl *player, ids []job.ID) ([]store.Change, error) {
 			return pl.store.Cancel(pl.ctx, ids, store.Operator{Name: "ann"})
-		}),
-		"retry": p.operate("retry", (*model).retry, func(pl *player, ids []job.ID) ([]store.Change, error) {
+		},
+		"retry": func(pl *player, ids []job.ID) ([]store.Change, error) {
 			return pl.store.Retry(pl.ctx, ids, store.Operator{Name: "ann"})
-		}),
-		"delete": p.operate("delete", (*model).delete, func(pl *player, ids []job.ID) ([]store.Change, error) {
+		},
+		"delete": func(pl *player, ids []job.ID) ([]store.Change, error) {
 			return pl.store.Delete(pl.ctx, ids, store.Operator{Name: "ann"})
-		}),
-		"register":   p.register,
-		"beat":       p.beat,
-		"hold":       p.hold,
-		"deregister": p.deregister,
-		"lose":       p.lose,
-		"rescue":     p.rescue,
-		"expire":     p.expire,
-		"purge":      p.purge,
-		"pause":      p.pause,
-		"clock":      p.clock,
-		"clock more": p.clock,
+		},
 	}
+	var list []step
+	for _, s := range []struct {
+		often int
+		name  string
+		do    func(*rapid.T)
+	}{
+		{4, "enqueue", p.enqueue},
+		{2, "resend", p.resend},
+		{7, "claim", p.claim},
+		{1, "claim again", p.claimAgain},
+		{8, "finish", p.finish},
+		{2, "cancel", p.operate("cancel", (*model).cancel, operators["cancel"], job.Waiting, job.Running, job.Suspended)},
+		{3, "retry", p.operate("retry", (*model).retry, operators["retry"], job.Dead, job.Cancelled, job.Suspended)},
+		{1, "delete", p.operate("delete", (*model).delete, operators["delete"], job.Waiting, job.Suspended, job.Done, job.Dead, job.Cancelled)},
+		{1, "register", p.register},
+		{1, "beat", p.beat},
+		{1, "hold", p.hold},
+		{1, "deregister", p.deregister},
+		{2, "crash", p.crash},
+		{2, "rescue", p.rescue},
+		{2, "expire", p.expire},
+		{1, "purge", p.purge},
+		{1, "pause", p.pause},
+		{3, "clock", p.clock},
+	} {
+		for range s.often {
+			list = append(list, step{s.name, s.do})
+		}
+	}
+	return list
+}
+
+// choose draws one of the choices, each as likely as the others. (rapid's own
+// ranges prefer small numbers, which leaves most of a program to its first steps.)
+func choose[T any](t *rapid.T, label string, choices ...T) T {
+	return rapid.Custom(func(t *rapid.T) T {
+		n := 0
+		for range 8 {
+			n *= 2
+			if rapid.Bool().Draw(t, "bit") {
+				n++
+			}
+		}
+		return choices[n*len(choices)/256]
+	}).Draw(t, label)
+}
+
+// oneIn is true once in n times.
+func oneIn(t *rapid.T, n int, label string) bool { return choose(t, label, upTo(n)...) == n-1 }
+
+// upTo is 0 .. n-1.
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }

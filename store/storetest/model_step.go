@@ -16,27 +16,27 @@ var modelQueues = []string{"a", "b", forgetful}
 
 func (p *program) enqueue(t *rapid.T) {
 	var list []modelDraft
-	for range rapid.IntRange(1, 3).Draw(t, "drafts") {
+	for range choose(t, "drafts", 1, 2, 3) {
 		d := modelDraft{
 			id: job.NewID(), resend: rapid.Bool().Draw(t, "resend"), attempts: 3,
-			queue:    rapid.SampledFrom(modelQueues).Draw(t, "queue"),
-			kind:     rapid.SampledFrom([]string{"k", "k", "k", "rare"}).Draw(t, "kind"),
-			version:  rapid.IntRange(0, 1).Draw(t, "version"),
-			priority: rapid.SampledFrom([]int{5, 5, 1, 9}).Draw(t, "priority"),
-			key:      rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(t, "key"),
+			queue:    choose(t, "queue", modelQueues...),
+			kind:     choose(t, "kind", "k", "k", "k", "rare"),
+			version:  choose(t, "version", 0, 0, 0, 1),
+			priority: choose(t, "priority", 5, 5, 1, 9),
+			key:      choose(t, "key", "", "", "x", "y"),
 		}
 		if d.key != "" {
-			d.period = rapid.SampledFrom([]int{0, 2, 7}).Draw(t, "period")
+			d.period = choose(t, "period", 0, 2, 7)
 		}
-		switch rapid.SampledFrom([]string{"now", "now", "in", "at"}).Draw(t, "when") {
+		switch choose(t, "when", "now", "now", "now", "in", "at") {
 		case "in":
-			d.in = rapid.IntRange(1, 4).Draw(t, "ticks")
+			d.in = choose(t, "ticks", 1, 2, 3)
 		case "at":
-			at := p.model.now.tick + rapid.IntRange(-2, 4).Draw(t, "ticks")
+			at := p.model.now.tick + choose(t, "ticks", -2, -1, 0, 1, 2, 3)
 			d.at = &at
 		}
-		if rapid.IntRange(0, 4).Draw(t, "deadline") == 4 {
-			deadline := p.model.now.tick + rapid.IntRange(1, 5).Draw(t, "ticks")
+		if oneIn(t, 5, "deadline") {
+			deadline := p.model.now.tick + choose(t, "ticks", 1, 2, 5)
 			d.deadline = &deadline
 		}
 		list = append(list, d)
@@ -50,7 +50,7 @@ func (p *program) enqueue(t *rapid.T) {
 // resend repeats drafts that were sent before, as one does whose answer was lost.
 func (p *program) resend(t *rapid.T) {
 	var list []modelDraft
-	for range rapid.IntRange(1, 2).Draw(t, "drafts") {
+	for range choose(t, "drafts", 1, 2) {
 		d := pick(t, p.sent, "draft")
 		if until, buried := p.model.graves[d.id]; buried && !until.after(p.model.now) {
 			t.Skip("a grave past its time may be there or not until the next purge")
@@ -86,19 +86,22 @@ type leased struct {
 }
 
 func (p *program) claim(t *rapid.T) {
-	c := pastClaim{worker: p.worker(t, anyWorker), offer: job.Offer{Kinds: map[string]int{"k": rapid.IntRange(0, 1).Draw(t, "newest")}}}
+	c := pastClaim{worker: p.mostlyLive(t), offer: job.Offer{Kinds: map[string]int{"k": choose(t, "newest", 1, 0)}}}
 	if rapid.Bool().Draw(t, "knows the rare kind") {
 		c.offer.Kinds["rare"] = 1
 	}
 	c.seq = p.model.workers[c.worker].seq + 1
-	for _, q := range some(t, modelQueues, "queue") {
-		limit := rapid.IntRange(0, 4).Draw(t, "limit")
-		c.queues = append(c.queues, store.QueueClaim{Queue: q, Limit: limit, Start: rapid.IntRange(0, limit).Draw(t, "start")})
+	for _, q := range modelQueues {
+		if oneIn(t, 4, "not "+q) {
+			continue
+		}
+		limit := choose(t, "limit", 1, 2, 3, 0)
+		c.queues = append(c.queues, store.QueueClaim{Queue: q, Limit: limit, Start: min(limit, choose(t, "start", 3, 3, 1, 0))})
 	}
 	begun := some(t, p.held(c.worker), "begun")
 	p.ask(t, c, begun)
 	p.claims = append(p.claims, c)
-	if rapid.IntRange(0, 3).Draw(t, "answer lost") == 3 {
+	if oneIn(t, 4, "answer lost") {
 		p.ask(t, c, begun)
 	}
 }
@@ -142,27 +145,31 @@ func (p *program) finish(t *rapid.T) {
 	var ends []modelEnd
 	var queues []string
 	w := -1
-	for range rapid.IntRange(1, 3).Draw(t, "ends") {
-		r := pick(t, p.runs, "run")
+	for range choose(t, "ends", 1, 1, 2, 3) {
+		runs := p.running(w)
+		if oneIn(t, 6, "any run there was") {
+			runs = p.runs
+		}
+		r := pick(t, runs, "run")
 		if w < 0 {
 			w = r.worker
-			if rapid.IntRange(0, 9).Draw(t, "impostor") == 9 {
+			if oneIn(t, 16, "impostor") {
 				w = p.worker(t, anyWorker)
 			}
 		}
 		e := modelEnd{id: r.ID, run: r.Run}
-		if rapid.IntRange(0, 9).Draw(t, "off by one") == 9 {
-			e.run += int64(rapid.SampledFrom([]int{-1, 1}).Draw(t, "by"))
+		if oneIn(t, 16, "off by one") {
+			e.run += int64(choose(t, "by", -1, 1))
 		}
-		switch rapid.SampledFrom([]string{"done", "done", "failed", "failed", "dead", "snooze", "back", "parked", "called"}).Draw(t, "outcome") {
+		switch choose(t, "outcome", "done", "done", "failed", "failed", "dead", "snooze", "back", "parked", "called") {
 		case "done":
-			e.to, e.result = job.Done, rapid.SampledFrom([]string{"", "result"}).Draw(t, "result")
+			e.to, e.result = job.Done, choose(t, "result", "", "result")
 		case "failed":
-			e.to, e.failure, e.delay = job.Waiting, "failure", rapid.IntRange(0, 3).Draw(t, "backoff")
+			e.to, e.failure, e.delay = job.Waiting, "failure", choose(t, "backoff", 0, 1, 2)
 		case "dead":
 			e.to, e.failure, e.reason = job.Dead, "last failure", "gave up"
 		case "snooze":
-			e.to, e.snooze, e.delay = job.Waiting, true, rapid.IntRange(0, 3).Draw(t, "snooze")
+			e.to, e.snooze, e.delay = job.Waiting, true, choose(t, "snooze", 0, 1, 2)
 		case "back":
 			e.to = job.Waiting
 		case "parked":
@@ -172,7 +179,7 @@ func (p *program) finish(t *rapid.T) {
 		}
 		ends, queues = append(ends, e), append(queues, r.queue)
 	}
-	for range 1 + rapid.IntRange(0, 3).Draw(t, "answer lost")/3 { // finishing again changes nothing
+	for range choose(t, "times", 1, 1, 1, 2) { // the answer was lost: finishing again changes nothing
 		play(t, p, fmt.Sprintf("finish of worker %d: %+v", w, ends), func(m *model) ([]job.Verdict, error) {
 			var verdicts []job.Verdict
 			for _, e := range ends {
@@ -190,9 +197,9 @@ func (p *program) finish(t *rapid.T) {
 }
 
 // operate is one of the operator's verbs.
-func (p *program) operate(what string, expect func(*model, job.ID) store.Change, step func(*player, []job.ID) ([]store.Change, error)) func(*rapid.T) {
+func (p *program) operate(what string, expect func(*model, job.ID) store.Change, step func(*player, []job.ID) ([]store.Change, error), meant ...job.State) func(*rapid.T) {
 	return func(t *rapid.T) {
-		list := p.ids(t)
+		list := p.ids(t, meant...)
 		play(t, p, fmt.Sprintf("%s %v", what, list), func(m *model) ([]store.Change, error) {
 			var changes []store.Change
 			for _, id := range list {

@@ -35,7 +35,7 @@ type beaten struct {
 	Places  map[string]store.Place
 }
 
-func (p *program) beat(t *rapid.T) { p.beatOf(t, p.worker(t, anyWorker)) }
+func (p *program) beat(t *rapid.T) { p.beatOf(t, p.mostlyLive(t)) }
 
 func (p *program) beatOf(t *rapid.T, w int) {
 	begun := some(t, p.held(w), "begun")
@@ -109,12 +109,20 @@ func (p *program) deregister(t *rapid.T) {
 	}, func(pl *player) (bool, error) { return true, pl.store.Deregister(pl.ctx, pl.workers[w]) })
 }
 
-// lose lets a worker that has just beaten declare the silent ones lost.
-func (p *program) lose(t *rapid.T) {
+// crash lets time pass in which only some workers beat; one of them declares
+// the silent ones lost.
+func (p *program) crash(t *rapid.T) {
 	w := p.worker(t, liveWorker)
+	if len(p.held(w)) > 0 && len(p.model.workers) > 1 && !oneIn(t, 3, "itself busy") {
+		t.Skip("the one that declares had better be idle, so that the others' runs are lost")
+	}
+	p.move(choose(t, "ticks", modelLostAfter+1, modelLostAfter, 1))
 	p.beatOf(t, w)
 	play(t, p, fmt.Sprintf("lose by worker %d", w), func(m *model) (int, error) { return m.lose(w), nil },
 		func(pl *player) (int, error) { return pl.store.Lose(pl.ctx, pl.workers[w]) })
+	if oneIn(t, 2, "and rescue") {
+		p.rescue(t)
+	}
 }
 
 func (p *program) rescue(t *rapid.T) {
@@ -136,7 +144,7 @@ func (p *program) purge(t *rapid.T) {
 }
 
 func (p *program) pause(t *rapid.T) {
-	q, paused := rapid.SampledFrom(modelQueues).Draw(t, "queue"), rapid.Bool().Draw(t, "paused")
+	q, paused := choose(t, "queue", modelQueues...), oneIn(t, 3, "paused")
 	play(t, p, fmt.Sprintf("pause %s: %v", q, paused), func(m *model) (bool, error) { m.paused[q] = paused; return true, nil },
 		func(pl *player) (bool, error) {
 			return true, pl.store.SetPaused(pl.ctx, q, paused, store.Operator{Name: "ann"})
@@ -145,7 +153,10 @@ func (p *program) pause(t *rapid.T) {
 
 // clock moves every store's clock: mostly on, sometimes back, sometimes by days.
 func (p *program) clock(t *rapid.T) {
-	ticks := rapid.SampledFrom([]int{1, 1, 1, 2, 5, -1, -3, 30, 200}).Draw(t, "ticks")
+	p.move(choose(t, "ticks", 1, 1, 1, 1, 2, 2, 3, 5, 5, -1, -1, -3, 10, 30, 200))
+}
+
+func (p *program) move(ticks int) {
 	p.offset += ticks
 	p.model.now.tick += ticks
 	for _, pl := range p.players {
