@@ -62,6 +62,7 @@ func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef,
 		r.steady = sent
 	}
 	r.beaten = sent
+	r.applied++
 	r.offset = answer.Now.Sub(time.Now())
 	r.marked(begun)
 	r.cancelRuns(answer.Cancels, job.ErrCancelled)

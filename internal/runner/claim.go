@@ -162,6 +162,9 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.claims.underWay = false
+	if r.stopping {
+		defer r.signal(r.calm) // a stop waits for the claim as well
+	}
 	switch {
 	case err == nil:
 		c.repeat = nil

@@ -27,34 +27,38 @@ func (r *Runner) hand(t *Task) {
 // since those that come in while a call is under way go into the next. There is
 // no timer. An error ends it and supervise starts it again after a pause.
 func (r *Runner) finishLoop(ctx context.Context) error {
-	size := maxFinish
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-r.finishWanted:
 		}
-		for {
-			n, err := r.finishOnce(ctx, &size)
-			if err != nil {
+		for more := true; more; {
+			var err error
+			if more, err = r.finishOnce(ctx); err != nil {
 				r.signal(r.finishWanted) // for after the pause
 				return err
-			}
-			if n == 0 {
-				break
 			}
 		}
 	}
 }
 
-// finishOnce stores one batch of at most size ends and says how many. After
-// an error that the rows may have caused, the next batch is half as large, down
-// to one, so that a bad end is found and the others go on (P8).
-func (r *Runner) finishOnce(ctx context.Context, size *int) (int, error) {
+// finishes is the state of the finish loop, which owns it.
+type finishes struct {
+	size  int // of the next batch, at most
+	alone int // ends in a row that were refused alone
+}
+
+// finishOnce stores one batch and says whether to go on. After an error that
+// the rows may have caused it goes on at once with half as many, down to one,
+// so that a bad end is found and the others pass it by (P8); any other error,
+// or two refused alone in a row, is the store's and ends the loop for a pause.
+func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
+	f := &r.finishes
 	r.toldOver()
-	batch := r.nextBatch(*size)
+	batch := r.nextBatch(max(f.size, 1))
 	if len(batch) == 0 {
-		return 0, nil
+		return false, nil
 	}
 	ends := make([]job.End, len(batch))
 	for i, t := range batch {
@@ -65,27 +69,37 @@ func (r *Runner) finishOnce(ctx context.Context, size *int) (int, error) {
 	cancel()
 	switch {
 	case err == nil && len(verdicts) == len(batch):
-		*size = min(2**size, maxFinish)
+		f.size, f.alone = min(2*f.size, maxFinish), 0
 		r.settle(batch, verdicts)
-		return len(batch), nil
+		return true, nil
 	case errors.Is(err, job.ErrWorkerLost):
 		r.mu.Lock()
 		r.workerLost(batch[0].worker)
 		r.mu.Unlock()
 		r.settle(batch, refuseAll(batch))
-		return len(batch), nil
+		return true, nil
 	case err == nil:
 		err = fmt.Errorf("%d verdicts for %d ends", len(verdicts), len(batch))
 	}
 	err = fmt.Errorf("finish %d runs: %w", len(batch), err)
-	if !unclear(err) && !unavailable(err) {
-		*size = max(len(batch)/2, 1)
-		if len(batch) == 1 && r.refused(batch[0], err) {
-			return 1, nil
-		}
+	switch {
+	case unclear(err) || unavailable(err):
+		r.keepForLater(batch, unclear(err))
+		return false, err
+	case len(batch) > 1:
+		f.size = len(batch) / 2
+		r.keepForLater(batch, false)
+		return true, nil
 	}
-	r.keepForLater(batch, unclear(err))
-	return 0, err
+	if r.refused(batch[0], err) {
+		return true, nil
+	}
+	r.keepForLater(batch, false)
+	if f.alone++; f.alone > 1 {
+		f.alone = 0
+		return false, err
+	}
+	return true, nil
 }
 
 // unavailable reports an error that says nothing about the rows.
@@ -132,10 +146,10 @@ func (r *Runner) keepForLater(batch []*Task, unclear bool) {
 }
 
 // refused counts an end that the store did not take although it was alone. It is
-// the end's own fault only if others were applied meanwhile; then a plain
-// failure takes its place, and when that is refused too the run is no longer
-// held, so that the next report gives the job back. It reports whether the run
-// was let go.
+// the end's own fault only if the store took something else meanwhile; then a
+// plain failure takes its place, and when that is refused too the run is no
+// longer held, so that the next report, in its time, gives the job back. It
+// reports whether the run was let go.
 func (r *Runner) refused(t *Task, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +157,7 @@ func (r *Runner) refused(t *Task, err error) bool {
 		t.applied = r.applied
 	}
 	t.refusals++
-	if t.refusals < maxRefusals || (t.applied == r.applied && len(r.ending) > 0) {
+	if t.refusals < maxRefusals || t.applied == r.applied {
 		return false
 	}
 	if !t.stripped {

@@ -43,9 +43,11 @@ type Runner struct {
 
 	// Claims.
 	claims   claims
+	finishes finishes
 	horizon  time.Duration // how far ahead to claim
-	stopping bool
-	fatal    chan error // holds one: why Run has to end by itself
+	stopping bool          // no handler starts any more
+	stopped  bool          // Run is over
+	fatal    chan error    // holds one: why Run has to end by itself
 
 	// The places of a task.
 	running  []*Task
@@ -56,7 +58,7 @@ type Runner struct {
 	inflight []*Task
 	over     []*Task // finished in their own transaction: only the hook is left
 
-	applied  uint64 // calls of Finish that were applied
+	applied  uint64 // calls of Finish and Beat that succeeded
 	stats    Stats
 	finished [job.OutOfTime + 1]uint64
 	ran      bool
@@ -80,6 +82,7 @@ func New(c Config) (*Runner, error) {
 		calm:         make(chan struct{}, 1),
 		fatal:        make(chan error, 1),
 		base:         context.Background(),
+		finishes:     finishes{size: maxFinish},
 	}
 	for _, k := range c.Kinds {
 		r.kinds[k.Name] = &k

@@ -153,6 +153,10 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 		r.wantClaim(t.queue, t.began.Add(took))
 		return next
 	}
+	if r.stopped {
+		close(s.next) // Run has ended without this handler
+		return nil
+	}
 	r.parked = append(r.parked, s)
 	if r.stopping {
 		r.signal(r.calm)

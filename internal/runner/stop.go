@@ -48,6 +48,7 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	if r.leaseTimer != nil {
 		r.leaseTimer.Stop()
 	}
+	r.stopped = true
 	for _, s := range r.parked {
 		close(s.next)
 	}

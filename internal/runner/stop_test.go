@@ -1,0 +1,212 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+func TestP7_HandlersGetTheGracePeriod(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var seen error
+		p := l.run(1, func(ctx context.Context, _ *runner.Task) job.Outcome {
+			time.Sleep(20 * time.Second) // less than the grace of 25 s
+			seen = ctx.Err()
+			return succeed
+		})
+		id := l.add(1, nil, p)[0]
+		after(time.Second)
+		begin := time.Now()
+		p.stop()
+		if seen != nil {
+			t.Errorf("the handler's context ended with Run's: %v", seen)
+		}
+		if took := time.Since(begin); took != 19*time.Second {
+			t.Errorf("stop took %v, want the 19 s the handler still needed", took)
+		}
+		l.expect(id, job.Done, 0, 0)
+	})
+}
+
+func TestP7_NoNewClaimsWhileStopping(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(2, func(context.Context, *runner.Task) job.Outcome {
+			time.Sleep(10 * time.Second)
+			return succeed
+		})
+		l.add(1, nil, p)
+		after(time.Second)
+		p.cancel()
+		synctest.Wait()
+		late := l.add(1, nil, p)[0] // one slot is free
+		if err := <-p.ended; err != nil {
+			t.Error(err)
+		}
+		if j := l.expect(late, job.Waiting, 0, 0); j.Run != 0 {
+			t.Error("a job was claimed while stopping")
+		}
+	})
+}
+
+func TestP7_PrefetchedJobsGoBack(t *testing.T) {
+	inLab(t, func(l *lab) {
+		slow := make(chan struct{})
+		n := 0
+		p := l.run(1, func(ctx context.Context, _ *runner.Task) job.Outcome {
+			if n++; n > 20 { // short jobs first, so that the runner claims ahead
+				<-slow
+			}
+			return succeed
+		})
+		ids := l.add(40, nil, p)
+		synctest.Wait()
+		if ready := p.Stats().Ready; ready == 0 {
+			t.Fatal("nothing was prefetched, the test proves nothing")
+		}
+		p.cancel()
+		synctest.Wait()
+		close(slow)
+		if err := <-p.ended; err != nil {
+			t.Error(err)
+		}
+		waiting := 0
+		for _, id := range ids {
+			if j := l.get(id); j.State == job.Waiting {
+				l.expect(id, job.Waiting, 0, 0)
+				waiting++
+			} else {
+				l.expect(id, job.Done, 0, 0)
+			}
+		}
+		if waiting != 19 {
+			t.Errorf("%d jobs went back or were never claimed, want 19", waiting)
+		}
+	})
+}
+
+func TestP7_AfterTheGraceTheContextIsCancelledAndNoAttemptBurned(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var cause error
+		p := l.run(1, func(ctx context.Context, _ *runner.Task) job.Outcome {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return job.Outcome{Kind: job.Failed, Message: ctx.Err().Error()}
+		})
+		id := l.add(1, nil, p)[0]
+		after(time.Second)
+		begin := time.Now()
+		p.stop()
+		if cause != job.ErrStopping {
+			t.Errorf("cause %v, want ErrStopping", cause)
+		}
+		if took := time.Since(begin); took != 25*time.Second {
+			t.Errorf("stop took %v, want the grace of 25 s", took)
+		}
+		if j := l.expect(id, job.Waiting, 0, 0); len(j.Failures) != 0 {
+			t.Errorf("failures %v, want none", j.Failures)
+		}
+	})
+}
+
+func TestP7_HandlerThatDoesNotStopIsNamedAndItsJobGoesBack(t *testing.T) {
+	inLab(t, func(l *lab) {
+		release := make(chan struct{})
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome {
+			<-release
+			return succeed
+		})
+		id := l.add(1, nil, p)[0]
+		after(time.Second)
+		begin := time.Now()
+		p.cancel()
+		err := <-p.ended
+		if !errors.Is(err, runner.ErrNotStopped) || !strings.Contains(err.Error(), "k "+id.String()+" (run 1)") {
+			t.Errorf("run: %v, want ErrNotStopped naming k %s", err, id)
+		}
+		if took := time.Since(begin); took != 30*time.Second {
+			t.Errorf("stop took %v, want 25 s of grace and 5 s", took)
+		}
+		l.expect(id, job.Waiting, 0, 0)
+		if left, err := l.store.Registry(l.t.Context()); err != nil || len(left) != 0 {
+			t.Errorf("workers left: %v, %v", left, err)
+		}
+		close(release) // what it comes to now is dropped
+		synctest.Wait()
+		l.expect(id, job.Waiting, 0, 0)
+	})
+}
+
+func TestP7_StopIsBoundedWhenTheStoreIsDown(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome {
+			time.Sleep(2 * time.Second)
+			return succeed
+		})
+		id := l.add(1, nil, p)[0]
+		after(time.Second)
+		p.faults.set(func(f *faults) { f.before = func(string) error { return store.ErrUnavailable } })
+		begin := time.Now()
+		p.cancel()
+		err := <-p.ended
+		if !errors.Is(err, runner.ErrNotFinished) || !strings.Contains(err.Error(), id.String()) {
+			t.Errorf("run: %v, want ErrNotFinished naming the job", err)
+		}
+		if took := time.Since(begin); took > 12*time.Second {
+			t.Errorf("stop took %v with a store that is down", took)
+		}
+		// The next process takes over: the worker is lost, its run was begun.
+		next := l.run(1, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		after(time.Minute)
+		l.expect(id, job.Done, 0, 1)
+		next.stop()
+	})
+}
+
+func TestP7_StopIsBoundedWhenTheStoreHangs(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		hung := make(chan struct{})
+		p.faults.set(func(f *faults) { f.before = func(string) error { <-hung; return store.ErrUnavailable } })
+		l.add(1, nil, p)
+		after(10 * time.Second)
+		begin := time.Now()
+		p.cancel()
+		err := <-p.ended
+		if err == nil {
+			t.Error("run: nil, want an error that names what hangs")
+		}
+		if took := time.Since(begin); took > 41*time.Second {
+			t.Errorf("stop took %v", took)
+		}
+		close(hung)
+		synctest.Wait()
+	})
+}
+
+func TestP7_RunTwiceIsRefused(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		if err := p.Run(l.t.Context()); !errors.Is(err, runner.ErrRunning) {
+			t.Errorf("second Run: %v", err)
+		}
+		p.stop()
+	})
+}
+
+func TestP7_ClosedStoreEndsRun(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		p.faults.set(func(f *faults) { f.before = func(string) error { return store.ErrClosed } })
+		if err := <-p.ended; !errors.Is(err, store.ErrClosed) {
+			t.Errorf("run: %v, want ErrClosed", err)
+		}
+		p.cancel()
+	})
+}
