@@ -1,0 +1,62 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/batch"
+	"github.com/pawlwork/pawl/job"
+)
+
+// Batch says how jobs of a kind are put together for HandleBatch.
+type Batch[A Args] struct {
+	Size int                 // jobs at most in one call, 1..10,000
+	Key  func(args A) string // jobs of one call share it [all jobs]
+	// Wait is how long a batch may wait to be filled. Zero means not at all: a
+	// call starts with what is there, and the next one takes what came meanwhile.
+	Wait time.Duration
+}
+
+const (
+	maxBatchSize = 10_000
+	mostWaiting  = 1 << 20 // batches: the slots of the queue are the bound
+)
+
+// HandleBatch registers a handler of many jobs at once. It returns one error per
+// job, in order: each job is retried, snoozed or dead for itself. Every job of a
+// batch holds a slot of its queue, so a queue needs at least Size workers to
+// fill one. A panic fails each job of its batch and no other.
+func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Job[A]) []error, b Batch[A], opts ...HandleOption) {
+	if work == nil {
+		Handle[A](to, nil, opts...)
+		return
+	}
+	key := b.Key
+	if key == nil {
+		key = func(A) string { return "" }
+	}
+	o := batch.Options{Policy: batch.Balanced(max(b.Size, 1)), MaxBatch: b.Size, MaxWaiting: mostWaiting}
+	if b.Wait > 0 {
+		o.Policy = batch.Duration(b.Wait)
+	}
+	group := batch.New(func(ctx context.Context, _ string, jobs []*Job[A]) ([]struct{}, error) {
+		errs := work(ctx, jobs)
+		if len(errs) != len(jobs) {
+			return nil, fmt.Errorf("pawl: batch handler returned %d errors for %d jobs", len(errs), len(jobs))
+		}
+		return make([]struct{}, len(jobs)), batch.Errors(errs)
+	}, o)
+	opts = append([]HandleOption{handleOption(func(r *registration) {
+		if b.Size < 1 || b.Size > maxBatchSize {
+			r.fault(job.Invalid("batch size", b.Size, fmt.Sprintf("must be 1..%d", maxBatchSize)))
+		}
+		if b.Wait < 0 {
+			r.fault(job.Invalid("batch wait", b.Wait, "must be 0 or more"))
+		}
+	})}, opts...)
+	Handle(to, func(ctx context.Context, j *Job[A]) error {
+		_, err := group.Do(ctx, key(j.Args), j)
+		return err
+	}, opts...)
+}

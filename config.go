@@ -1,0 +1,243 @@
+package pawl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// KeepNone keeps nothing of a finished job but its id for 24 hours, which stops
+// a resend of it.
+const KeepNone time.Duration = -1
+
+// Config is how an engine works. Zero fields mean the default in brackets.
+type Config struct {
+	// Queues are what this process works on when it runs. An engine that only
+	// enqueues needs none. When empty, PAWL_QUEUES is read: "mail=40,default"
+	// names queues with their cluster-wide totals [10].
+	Queues Queues
+	// Routes choose the queue of a kind when neither call nor type does.
+	Routes []Route
+	// Namespace separates tenants of one database ["default"].
+	Namespace string
+	// Migrate says what opening may do to the schema [MigrateAuto].
+	Migrate store.Migrate
+	// Worker labels this process: {Prefix}-worker-{Version}-{ID}. Empty fields
+	// are read from PAWL_WORKER_PREFIX [the host name], PAWL_WORKER_VERSION and
+	// PAWL_WORKER_ID [random].
+	Worker Worker
+	// Capabilities of this machine, for jobs that need them.
+	Capabilities []string
+
+	Codec  Codec  // [JSON]
+	Limits Limits // bounds on what is accepted
+
+	Attempts int           // of a job [5]
+	Timeout  time.Duration // of one attempt [none]
+	Backoff  BackoffFunc   // [exponential from 1 s to 30 min]
+	MaxLost  int           // runs lost with their process before a job dies [5]
+
+	Beat      time.Duration // between heartbeats [5 s]
+	LostAfter time.Duration // without a heartbeat a worker is lost [30 s]
+	Grace     time.Duration // for handlers when Run stops [25 s]
+	// StuckAfter a handler still ignores its cancelled context it is reported [10 s].
+	StuckAfter time.Duration
+
+	Middleware []Middleware // around every handler, outermost first
+	Hooks      Hooks
+	Logger     *slog.Logger // [slog.Default()]
+}
+
+// Queues are the queues a process serves, by name.
+type Queues map[string]QueueConfig
+
+// QueueConfig is how one queue is worked on.
+type QueueConfig struct {
+	// Workers is how many jobs of the queue run at once in the whole cluster.
+	Workers int
+	// MaxLocal bounds how many of them run in this process [no bound].
+	MaxLocal int
+	// How long finished jobs are kept: KeepDone [7 days], KeepDead [30 days],
+	// KeepCancelled [7 days]. KeepNone keeps nothing.
+	KeepDone, KeepDead, KeepCancelled time.Duration
+	Attempts                          int         // of a job [the engine's]
+	Backoff                           BackoffFunc // [the engine's]
+	// Aging lets a job of priority p count as due p × Aging later, so that low
+	// priority is not starved by high [strict priority].
+	Aging time.Duration
+}
+
+func (q QueueConfig) keep() job.Keep {
+	return job.Keep{Done: q.KeepDone, Dead: q.KeepDead, Cancelled: q.KeepCancelled}.WithDefaults()
+}
+
+// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
+type Route = job.Route
+
+// Worker is the label of a process.
+type Worker struct{ Prefix, Version, ID string }
+
+// Limits bound what an engine accepts.
+type Limits struct {
+	Payload int // bytes of encoded arguments or of a result [1 MiB]
+}
+
+// Bounds on times in a Config.
+const (
+	minBeat       = 100 * time.Millisecond
+	defaultTotal  = 10
+	maxTotal      = 100_000
+	maxPayload    = 64 << 20
+	selfLossGuard = 5 * time.Second
+)
+
+// withDefaults fills zero fields and reads the environment.
+func (c Config) withDefaults() (Config, error) {
+	c.Namespace = cmp.Or(c.Namespace, "default")
+	if c.Codec == nil {
+		c.Codec = JSON
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Backoff == nil {
+		c.Backoff = Exponential(job.BackoffBase, job.BackoffMax)
+	}
+	c.Limits.Payload = cmp.Or(c.Limits.Payload, job.DefaultPayload)
+	c.Attempts = cmp.Or(c.Attempts, job.DefaultAttempts)
+	c.MaxLost = cmp.Or(c.MaxLost, job.MaxLost)
+	c.Beat = cmp.Or(c.Beat, 5*time.Second)
+	c.LostAfter = cmp.Or(c.LostAfter, 30*time.Second)
+	c.Grace = cmp.Or(c.Grace, 25*time.Second)
+	c.StuckAfter = cmp.Or(c.StuckAfter, 10*time.Second)
+	host, _ := os.Hostname()
+	c.Worker.Prefix = cmp.Or(c.Worker.Prefix, os.Getenv("PAWL_WORKER_PREFIX"), host, "pawl")
+	c.Worker.Version = cmp.Or(c.Worker.Version, os.Getenv("PAWL_WORKER_VERSION"))
+	c.Worker.ID = cmp.Or(c.Worker.ID, os.Getenv("PAWL_WORKER_ID"), uuid.NewString()[:8])
+	if len(c.Queues) == 0 {
+		q, err := parseQueues(os.Getenv("PAWL_QUEUES"))
+		if err != nil {
+			return c, err
+		}
+		c.Queues = q
+	}
+	return c, nil
+}
+
+// label is how the process shows itself.
+func (w Worker) label() string {
+	if w.Version == "" {
+		return fmt.Sprintf("%s-worker-%s", w.Prefix, w.ID)
+	}
+	return fmt.Sprintf("%s-worker-%s-%s", w.Prefix, w.Version, w.ID)
+}
+
+// parseQueues reads PAWL_QUEUES: names with optional totals, "mail=40,default".
+func parseQueues(text string) (Queues, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	queues := Queues{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, total, given := strings.Cut(strings.TrimSpace(part), "=")
+		n := defaultTotal
+		if given {
+			var err error
+			if n, err = strconv.Atoi(total); err != nil {
+				return nil, job.Invalid("PAWL_QUEUES", part, "must be a name or name=workers")
+			}
+		}
+		if _, twice := queues[name]; twice {
+			return nil, job.Invalid("PAWL_QUEUES", name, "is given twice")
+		}
+		queues[name] = QueueConfig{Workers: n}
+	}
+	return queues, nil
+}
+
+// check reports every fault of the configuration at once.
+func (c *Config) check() error {
+	var errs []error
+	bad := func(field string, value any, bound string) { errs = append(errs, job.Invalid(field, value, bound)) }
+	errs = append(errs, job.CheckName("namespace", c.Namespace))
+	if c.Migrate < store.MigrateAuto || c.Migrate > store.MigrateOff {
+		bad("migrate", int(c.Migrate), "must be MigrateAuto, MigrateCheck or MigrateOff")
+	}
+	if c.Limits.Payload < 1 || c.Limits.Payload > maxPayload {
+		bad("limits.payload", c.Limits.Payload, fmt.Sprintf("must be 1..%d bytes", maxPayload))
+	}
+	if c.Attempts < 1 || c.Attempts > job.MaxAttempts {
+		bad("attempts", c.Attempts, fmt.Sprintf("must be 1..%d", job.MaxAttempts))
+	}
+	if c.MaxLost < 1 {
+		bad("max lost", c.MaxLost, "must be 1 or more")
+	}
+	if c.Timeout < 0 {
+		bad("timeout", c.Timeout, "must be 0 (none) or more")
+	}
+	if c.Beat < minBeat {
+		bad("beat", c.Beat, fmt.Sprintf("must be %v or more", minBeat))
+	}
+	if c.LostAfter < 2*c.Beat+selfLossGuard {
+		bad("lost after", c.LostAfter, fmt.Sprintf("must be at least two beats and %v: %v", selfLossGuard, 2*c.Beat+selfLossGuard))
+	}
+	if c.Grace < 0 {
+		bad("grace", c.Grace, "must be 0 (default) or more")
+	}
+	if c.StuckAfter < 0 {
+		bad("stuck after", c.StuckAfter, "must be 0 (default) or more")
+	}
+	for _, name := range c.queueNames() {
+		q := c.Queues[name]
+		errs = append(errs, job.CheckName("queue", name))
+		at := "queue " + name + " "
+		if q.Workers < 1 || q.Workers > maxTotal {
+			bad(at+"workers", q.Workers, fmt.Sprintf("must be 1..%d", maxTotal))
+		}
+		if q.MaxLocal < 0 {
+			bad(at+"max local", q.MaxLocal, "must be 0 (no bound) or more")
+		}
+		if q.Attempts < 0 || q.Attempts > job.MaxAttempts {
+			bad(at+"attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))
+		}
+		if q.Aging < 0 {
+			bad(at+"aging", q.Aging, "must be 0 (strict) or more")
+		}
+		for field, d := range map[string]time.Duration{"keep done": q.KeepDone, "keep dead": q.KeepDead, "keep cancelled": q.KeepCancelled} {
+			if d < 0 && d != KeepNone {
+				bad(at+field, d, "must be KeepNone, 0 (default) or more")
+			}
+		}
+	}
+	for _, r := range c.Routes {
+		errs = append(errs, r.Check())
+	}
+	for _, capability := range c.Capabilities {
+		errs = append(errs, job.CheckName("capability", capability))
+	}
+	return errors.Join(errs...)
+}
+
+// queueNames lists the queues in order, so that everything made from them is
+// the same in every run.
+func (c *Config) queueNames() []string {
+	names := make([]string, 0, len(c.Queues))
+	for name := range c.Queues {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func sizeText(n int) string { return strconv.Itoa(n) + " bytes" }

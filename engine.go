@@ -1,0 +1,225 @@
+package pawl
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/keeper"
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/wake"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+// Engine is one namespace of one store, as one process sees it. It accepts work
+// at once, and works itself while Run runs. It is safe for concurrent use.
+type Engine struct {
+	cfg      Config
+	store    store.Store
+	hub      *wake.Hub
+	handlers Handlers
+
+	mu      sync.Mutex
+	closed  bool
+	running *runner.Runner
+	stop    context.CancelFunc // of Run
+	stopped chan struct{}      // closed when Run has returned
+}
+
+// openLimit bounds how long New waits for a store.
+const openLimit = time.Minute
+
+// New opens a store and makes an engine of it.
+func New(opener store.Opener, cfg Config) (*Engine, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), openLimit)
+	defer cancel()
+	return open(ctx, opener, cfg)
+}
+
+// Open is New by address: "sqlite:work.db", "postgres://…". Import the store's
+// package for its scheme. Errors never repeat the address.
+func Open(ctx context.Context, address string, cfg Config) (*Engine, error) {
+	opener, err := store.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, opener, cfg)
+}
+
+func open(ctx context.Context, opener store.Opener, cfg Config) (*Engine, error) {
+	if opener == nil {
+		return nil, job.Invalid("store", "nil", "must be set, for instance sqlite.File(path)")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	st, err := opener.Open(ctx, store.Settings{
+		Namespace: cfg.Namespace,
+		Migrate:   cfg.Migrate,
+		Logger:    cfg.Logger,
+		MaxLost:   cfg.MaxLost,
+		Keep:      func(queue string) job.Keep { return cfg.Queues[queue].keep() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{cfg: cfg, store: st, hub: wake.NewHub()}, nil
+}
+
+// Run works on the engine's queues until ctx ends, then stops gracefully: no new
+// claims, prefetched jobs go back, handlers get Config.Grace, then their context
+// is cancelled, and what did not finish goes back without burning an attempt.
+// Nil means that everything was clean; faults of handlers and configuration are
+// returned at once, all of them (P7).
+func (e *Engine) Run(ctx context.Context) error {
+	r, ctx, done, err := e.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	keep, err := keeper.New(keeper.Config{
+		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
+		Worker: r.Worker, SteadyFor: r.SteadyFor, LostAfter: e.cfg.LostAfter,
+	})
+	if err != nil {
+		return err
+	}
+	beside := []supervise.Service{keep.Service()}
+	if l, ok := e.store.(store.Listener); ok {
+		beside = append(beside, e.hub.Service(l))
+	}
+	return r.Run(ctx, beside...)
+}
+
+// start makes the runner and marks the engine as running.
+func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, func(), error) {
+	kinds, err := e.kinds()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if len(e.cfg.Queues) == 0 {
+		return nil, nil, nil, job.Invalid("queues", "none", "Run needs at least one: set Config.Queues or PAWL_QUEUES")
+	}
+	cfg := runner.Config{
+		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
+		Label: e.cfg.Worker.label(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
+		Timeout: e.cfg.Timeout,
+		Beat:    e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
+	}
+	if hook := e.cfg.Hooks.Finish; hook != nil {
+		cfg.Hooks.Finish = func(f runner.Finished) {
+			if f.Verdict != job.Applied {
+				return
+			}
+			j := &f.Task.Job
+			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took})
+		}
+	}
+	for _, name := range e.cfg.queueNames() {
+		q := e.cfg.Queues[name]
+		backoff := q.Backoff
+		if backoff == nil {
+			backoff = e.cfg.Backoff
+		}
+		cfg.Queues = append(cfg.Queues, runner.Queue{
+			Name: name, Workers: q.Workers, MaxLocal: q.MaxLocal, Keep: q.keep(),
+			Backoff: backoff, Aging: q.Aging,
+		})
+	}
+	r, err := runner.New(cfg)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, nil, nil, store.ErrClosed
+	}
+	if e.stop != nil {
+		return nil, nil, nil, ErrRunning
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	e.running, e.stop, e.stopped = r, cancel, stopped
+	done := func() {
+		cancel()
+		e.mu.Lock()
+		e.stop, e.stopped = nil, nil // running stays, for its counters
+		e.mu.Unlock()
+		close(stopped)
+	}
+	return r, ctx, done, nil
+}
+
+// Close stops Run, if it runs, and closes the store. It is idempotent.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	stop, stopped := e.stop, e.stopped
+	e.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-stopped
+	}
+	return e.store.Close()
+}
+
+// usable refuses calls on a closed engine and calls that would wait for the
+// transaction they are made in.
+func (e *Engine) usable(ctx context.Context) error {
+	if inside, ok := ctx.Value(txKey{}).(*Engine); ok && inside == e {
+		return store.ErrInsideTx
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// Store is the engine's store, for packages that extend it.
+func (e *Engine) Store() store.Store { return e.store }
+
+// DB is the store's own database, for the user's tables. Only transactions of
+// this handle can be given to the store's Within. It is nil for a store that
+// has none.
+func (e *Engine) DB() *sql.DB {
+	if s, ok := e.store.(interface{ DB() *sql.DB }); ok {
+		return s.DB()
+	}
+	return nil
+}
+
+// Health is nil when the store answers.
+func (e *Engine) Health(ctx context.Context) error {
+	if err := e.usable(ctx); err != nil {
+		return err
+	}
+	if _, err := e.store.Now(ctx); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// Stats are the counters of this process since Run began.
+type Stats = runner.Stats
+
+// Stats counts what this process has done; zero before Run.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	r := e.running
+	e.mu.Unlock()
+	if r == nil {
+		return Stats{}
+	}
+	return r.Stats()
+}

@@ -1,0 +1,176 @@
+package pawl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Enqueuer accepts jobs: an Engine does so in a transaction of its own, a Tx in
+// the caller's.
+type Enqueuer interface {
+	Enqueue(ctx context.Context, args Args, opts ...EnqueueOption) (Receipt, error)
+	EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, error)
+}
+
+var (
+	_ Enqueuer = (*Engine)(nil)
+	_ Enqueuer = (*Tx)(nil)
+)
+
+// Receipt says what became of a job that was handed in.
+type Receipt = job.Receipt
+
+// Item is one job of EnqueueMany. Draft makes it.
+type Item struct {
+	args Args
+	opts []EnqueueOption
+}
+
+// Draft is one job to hand to EnqueueMany.
+func Draft(args Args, opts ...EnqueueOption) Item { return Item{args, opts} }
+
+// Enqueue hands in one job. When it returns nil the job is on disk and will run
+// until an outcome commits (P1, P2). The receipt carries the job's id also with
+// ErrOutcomeUnknown: then send again with WithID.
+func (e *Engine) Enqueue(ctx context.Context, args Args, opts ...EnqueueOption) (Receipt, error) {
+	rs, err := e.EnqueueMany(ctx, Item{args, opts})
+	if len(rs) == 0 {
+		return Receipt{}, err
+	}
+	return rs[0], err
+}
+
+// EnqueueMany hands in jobs, all or none, in order. There is a receipt for each.
+func (e *Engine) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	drafts, err := e.drafts(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := e.store.Enqueue(ctx, drafts)
+	if err != nil {
+		if errors.Is(err, ErrOutcomeUnknown) {
+			receipts = make([]Receipt, len(drafts))
+			for i := range drafts {
+				receipts[i].ID = drafts[i].ID
+			}
+			return receipts, err
+		}
+		return nil, err
+	}
+	e.hub.Ready(hintsOf(drafts)...)
+	return receipts, nil
+}
+
+// drafts completes and checks everything that is handed in; its errors name the
+// item when there are several.
+func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) {
+	if len(items) > job.MaxDrafts {
+		return nil, job.Invalid("items", len(items), fmt.Sprintf("must be at most %d", job.MaxDrafts))
+	}
+	drafts := make([]job.Draft, len(items))
+	var errs []error
+	for i, item := range items {
+		if err := e.draft(&drafts[i], item); err != nil {
+			if len(items) > 1 {
+				err = fmt.Errorf("item %d: %w", i, err)
+			}
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := e.checkDeadlines(ctx, drafts); err != nil {
+		return nil, err
+	}
+	if hook := e.cfg.Hooks.Enqueue; hook != nil {
+		if err := hook(ctx, drafts); err != nil {
+			return nil, err
+		}
+		for i := range drafts {
+			errs = append(errs, drafts[i].Check(job.Limits{Payload: e.cfg.Limits.Payload}))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
+	}
+	return drafts, nil
+}
+
+func (e *Engine) draft(out *job.Draft, item Item) error {
+	kind, err := kindOf(item.args)
+	if err != nil {
+		return err
+	}
+	d := draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority, Attempts: -1}}
+	if raw, ok := item.args.(rawArgs); ok {
+		d.Args = raw.payload
+	} else if d.Args, err = e.cfg.Codec.Marshal(item.args); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	if def, ok := item.args.(defaulter); ok {
+		for _, o := range def.Defaults() {
+			o.enqueue(&d)
+		}
+	}
+	for _, o := range item.opts {
+		if o == nil {
+			return job.Invalid("option", "nil", "must not be nil")
+		}
+		o.enqueue(&d)
+	}
+	if d.Queue == "" {
+		d.Queue = job.RouteKind(e.cfg.Routes, kind)
+	}
+	if d.Attempts == -1 {
+		d.Attempts = cmp.Or(e.cfg.Queues[d.Queue].Attempts, e.cfg.Attempts)
+	}
+	if d.ID == (job.ID{}) && !d.Resend {
+		d.ID = job.NewID()
+	}
+	d.hashUnique()
+	*out = d.Draft
+	return errors.Join(append(d.errs, d.Check(job.Limits{Payload: e.cfg.Limits.Payload}))...)
+}
+
+// checkDeadlines refuses deadlines that have passed. The store's clock decides,
+// and is asked only when there is a deadline.
+func (e *Engine) checkDeadlines(ctx context.Context, drafts []job.Draft) error {
+	for i := range drafts {
+		if drafts[i].Deadline.IsZero() {
+			continue
+		}
+		now, err := e.store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		for k := i; k < len(drafts); k++ {
+			if d := drafts[k].Deadline; !d.IsZero() && !d.After(now) {
+				return job.Invalid("deadline", d, "must be after the store's now, "+now.UTC().String())
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// hintsOf tells runners of this process where to look.
+func hintsOf(drafts []job.Draft) []store.Hint {
+	var hints []store.Hint
+	for i := range drafts {
+		d := &drafts[i]
+		if n := len(hints); n > 0 && hints[n-1].Queue == d.Queue && hints[n-1].Priority == d.Priority {
+			continue
+		}
+		hints = append(hints, store.Hint{Queue: d.Queue, Priority: d.Priority, Due: d.At})
+	}
+	return hints
+}

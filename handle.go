@@ -1,0 +1,233 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/job"
+)
+
+// Registrar takes handlers: an Engine, or Handlers on their own.
+type Registrar interface{ register(*registration) }
+
+// Handlers are handlers without an engine: for modules and tests. The zero
+// value is ready; hand it to Engine.Register.
+type Handlers struct {
+	mu   sync.Mutex
+	list []*registration
+}
+
+func (h *Handlers) register(r *registration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = append(h.list, r)
+}
+
+// Register adds the handlers of a set. Faults are reported by Run.
+func (e *Engine) Register(h *Handlers) {
+	h.mu.Lock()
+	list := append([]*registration(nil), h.list...)
+	h.mu.Unlock()
+	for _, r := range list {
+		e.register(r)
+	}
+}
+
+func (e *Engine) register(r *registration) { e.handlers.register(r) }
+
+// registration is one handler with its options.
+type registration struct {
+	kinds      []string
+	version    int
+	timeout    time.Duration
+	backoff    BackoffFunc
+	middleware []Middleware
+	upgrades   map[int]func([]byte) ([]byte, error)
+	// bind makes the work for an engine, whose codec decodes.
+	bind   func(e *Engine) Work
+	faults []error
+}
+
+func (r *registration) fault(err error) { r.faults = append(r.faults, err) }
+
+// Handle registers the handler of a kind: a function of one job. It returns nil
+// when the job is done, an error to be tried again, or Snooze or Dead.
+// The function must be safe for concurrent use.
+func Handle[A Args](to Registrar, work func(ctx context.Context, j *Job[A]) error, opts ...HandleOption) {
+	r := registrationOf[A](opts)
+	if work == nil {
+		r.fault(job.Invalid("handler of "+r.kindText(), "nil", "must be a function"))
+	}
+	r.bind = func(e *Engine) Work {
+		return func(ctx context.Context, i *Info) error {
+			args, err := decode[A](e, r, i.task)
+			if err != nil {
+				return err
+			}
+			return work(ctx, &Job[A]{Info: i, Args: args})
+		}
+	}
+	to.register(r)
+}
+
+// HandleResult registers a handler whose result is kept with the job; see Result.
+func HandleResult[A Args, R any](to Registrar, work func(ctx context.Context, j *Job[A]) (R, error), opts ...HandleOption) {
+	if work == nil {
+		Handle[A](to, nil, opts...)
+		return
+	}
+	Handle(to, func(ctx context.Context, j *Job[A]) error {
+		result, err := work(ctx, j)
+		if err != nil {
+			return err
+		}
+		return j.setResult(result)
+	}, opts...)
+}
+
+// HandleRaw registers the handler of a kind without a Go type: it gets the
+// payload as it is.
+func HandleRaw(to Registrar, kind string, work func(ctx context.Context, j *Job[Raw]) error, opts ...HandleOption) {
+	r := &registration{kinds: []string{kind}}
+	for _, o := range opts {
+		o.handle(r)
+	}
+	if err := job.CheckName("kind", kind); err != nil {
+		r.fault(err)
+	}
+	if work == nil {
+		r.fault(job.Invalid("handler of "+kind, "nil", "must be a function"))
+	}
+	r.bind = func(*Engine) Work {
+		return func(ctx context.Context, i *Info) error {
+			return work(ctx, &Job[Raw]{Info: i, Args: i.task.Job.Args})
+		}
+	}
+	to.register(r)
+}
+
+// registrationOf reads everything that the type of the arguments says.
+func registrationOf[A Args](opts []HandleOption) *registration {
+	r := &registration{}
+	t := reflect.TypeFor[A]()
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
+		r.fault(job.Invalid("handler arguments", t.String(), "must be a value type, not a pointer or an interface"))
+		return r
+	}
+	var zero A
+	kind, err := kindOf(zero)
+	if err != nil {
+		r.fault(err)
+		return r
+	}
+	r.kinds = []string{kind}
+	if a, ok := any(zero).(aliased); ok {
+		r.kinds = append(r.kinds, a.KindAliases()...)
+	}
+	for _, k := range r.kinds {
+		if err := job.CheckName("kind", k); err != nil {
+			r.fault(err)
+		}
+	}
+	if r.version = versionOf(zero); r.version < 0 {
+		r.fault(job.Invalid("version of "+kind, r.version, "must be 0 or more"))
+	}
+	for _, o := range opts {
+		if o == nil {
+			r.fault(job.Invalid("option of "+kind, "nil", "must not be nil"))
+			continue
+		}
+		o.handle(r)
+	}
+	return r
+}
+
+func (r *registration) kindText() string {
+	if len(r.kinds) == 0 {
+		return "?"
+	}
+	return r.kinds[0]
+}
+
+// decode reads the arguments, step by step from their version to this build's.
+// What cannot be read is parked with the reason and costs no attempt.
+func decode[A Args](e *Engine, r *registration, t *runner.Task) (args A, err error) {
+	j := &t.Job
+	data := j.Args
+	for v := j.Version; v < r.version; v++ {
+		if up, ok := r.upgrades[v]; ok {
+			if data, err = up(data); err != nil {
+				return args, undecodedError{j.Kind, j.Version, fmt.Errorf("upgrade from %d: %w", v, err)}
+			}
+		}
+	}
+	if err := e.cfg.Codec.Unmarshal(data, &args); err != nil {
+		return args, undecodedError{j.Kind, j.Version, err}
+	}
+	return args, nil
+}
+
+// kinds are the handlers as the runner takes them; all faults at once.
+func (e *Engine) kinds() ([]runner.Kind, error) {
+	e.handlers.mu.Lock()
+	defer e.handlers.mu.Unlock()
+	var (
+		errs  []error
+		kinds []runner.Kind
+		taken = map[string]bool{}
+	)
+	for _, r := range e.handlers.list {
+		errs = append(errs, r.faults...)
+		if len(r.faults) > 0 {
+			continue
+		}
+		work := wrap(r.bind(e), append(append([]Middleware(nil), e.cfg.Middleware...), r.middleware...))
+		for _, k := range r.kinds {
+			if taken[k] {
+				errs = append(errs, job.Invalid("handler", k, "is registered twice"))
+				continue
+			}
+			taken[k] = true
+			kinds = append(kinds, runner.Kind{
+				Name: k, Version: r.version, Timeout: r.timeout, Backoff: r.backoff,
+				Handler: &handler{engine: e, work: work},
+			})
+		}
+	}
+	return kinds, errors.Join(errs...)
+}
+
+// handler is the runner's view of a registered function.
+type handler struct {
+	engine *Engine
+	work   Work
+}
+
+// Work runs one job and reads its outcome.
+func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
+	i := newInfo(t, h.engine)
+	ctx = context.WithValue(ctx, infoKey{}, i)
+	report := h.engine.cfg.Hooks.Error
+	if report != nil {
+		defer func() {
+			if p := recover(); p != nil {
+				report(ctx, i, fmt.Errorf("panic: %v", p), i.Attempt >= i.MaxAttempts)
+				panic(p) // the runner's to handle; the stack below is still the handler's
+			}
+		}()
+	}
+	err := h.work(ctx, i)
+	o := outcome(err)
+	if o.Kind == job.Succeeded {
+		o.Result = i.result
+	}
+	if report != nil && (o.Kind == job.Failed || o.Kind == job.GaveUp) {
+		report(ctx, i, err, o.Kind == job.GaveUp || i.Attempt >= i.MaxAttempts)
+	}
+	return o
+}

@@ -1,0 +1,245 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite"
+)
+
+type nameless struct{}
+
+func (nameless) Kind() string { return "" }
+
+type text struct {
+	Lines map[string][]string
+}
+
+func (text) Kind() string { return "text" }
+
+type badDefaults struct{}
+
+func (badDefaults) Kind() string                   { return "bad-defaults" }
+func (badDefaults) Defaults() []pawl.EnqueueOption { return []pawl.EnqueueOption{pawl.Priority(12)} }
+
+// Each bad input is refused with its field, value and bound, and nothing is kept of it.
+func TestP10_BadInputIsRefusedAtTheCaller(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		long := strings.Repeat("x", 1<<20)
+		for _, c := range []struct {
+			name string
+			args pawl.Args
+			opts []pawl.EnqueueOption
+			want []string
+		}{
+			{"priority", Welcome{1}, opts(pawl.Priority(12)), []string{"priority", "12", "1..9"}},
+			{"queue", Welcome{1}, opts(pawl.Queue("a,b")), []string{"queue", `"a,b"`, "','"}},
+			{"attempts", Welcome{1}, opts(pawl.Attempts(0)), []string{"attempts", "0", "1..10000"}},
+			{"deadline past", Welcome{1}, opts(pawl.Deadline(time.Now().Add(-time.Hour))), []string{"deadline", "1999", "after the store's now"}},
+			{"deadline zero", Welcome{1}, opts(pawl.Deadline(time.Time{})), []string{"deadline", "must be a time"}},
+			{"payload", Email{To: long}, nil, []string{"args", "bytes", "1048576"}},
+			{"invalid UTF-8", text{map[string][]string{"a": {"ok", "caf\xe9"}}}, nil, []string{"text.Lines[a][1]", "UTF-8"}},
+			{"pointer", &Welcome{1}, nil, []string{"args", "*pawl_test.Welcome", "not a pointer"}},
+			{"nil", nil, nil, []string{"args", "nil"}},
+			{"empty kind", nameless{}, nil, []string{"kind", "nameless", "empty"}},
+			{"raw kind", pawl.RawArgs("a b", nil), nil, []string{"kind", `"a b"`}},
+			{"in", Welcome{1}, opts(pawl.In(-time.Second)), []string{"in", "-1s", "0 or more"}},
+			{"timeout", Welcome{1}, opts(pawl.Timeout(0)), []string{"timeout", "0s", "more than 0"}},
+			{"nil option", Welcome{1}, opts(nil), []string{"option", "nil"}},
+			{"defaults", badDefaults{}, nil, []string{"priority", "12"}},
+			{"zero id", Welcome{1}, opts(pawl.WithID(job.ID{})), []string{"id", "must be set"}},
+			{"unique period", Welcome{1}, opts(pawl.Unique(pawl.HeldFor(-time.Second))), []string{"unique period", "-1s"}},
+			{"tag", Welcome{1}, opts(pawl.Tags("")), []string{"tag", "1..128"}},
+		} {
+			_, err := e.Engine.Enqueue(t.Context(), c.args, c.opts...)
+			if !errors.Is(err, pawl.ErrInvalid) {
+				t.Errorf("%s: got %v", c.name, err)
+				continue
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%s: %q does not say %q", c.name, err, w)
+				}
+			}
+		}
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 0 {
+			t.Errorf("%d jobs were kept", n)
+		}
+	})
+}
+
+func opts(o ...pawl.EnqueueOption) []pawl.EnqueueOption { return o }
+
+func TestJ2_ManyAreAcceptedAllOrNone(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		_, err := e.EnqueueMany(t.Context(), pawl.Draft(Welcome{1}), pawl.Draft(Welcome{2}, pawl.Priority(12)), pawl.Draft(Welcome{3}))
+		if err == nil || !strings.Contains(err.Error(), "item 1") {
+			t.Errorf("got %v", err)
+		}
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 0 {
+			t.Errorf("%d jobs were kept", n)
+		}
+	})
+}
+
+func TestConfigFaultsAreReportedAllAtOnce(t *testing.T) {
+	_, err := pawl.New(sqlite.Memory(), pawl.Config{
+		Queues:    pawl.Queues{"a,b": {Workers: 0}, "mail": {Workers: 1, MaxLocal: -1, KeepDone: -7}},
+		LostAfter: time.Second,
+		Beat:      time.Millisecond,
+		Limits:    pawl.Limits{Payload: -1},
+		Routes:    []pawl.Route{{Kind: "[", Queue: "x"}},
+		Attempts:  -3,
+		Migrate:   9,
+	})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, w := range []string{`queue "a,b"`, "workers 0", "max local -1", "keep done", "lost after 1s", "beat 1ms", "limits.payload -1", "route kind", "attempts -3", "migrate 9"} {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+}
+
+func TestJ5_WorkerWithoutQueuesIsRefused(t *testing.T) {
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Run(t.Context()); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "PAWL_QUEUES") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestJ5_QueuesAndLabelComeFromTheEnvironment(t *testing.T) {
+	t.Setenv("PAWL_QUEUES", "mail=4, default")
+	t.Setenv("PAWL_WORKER_PREFIX", "rates")
+	t.Setenv("PAWL_WORKER_VERSION", "v7")
+	t.Setenv("PAWL_WORKER_ID", "pod-1")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var workers []store.WorkerInfo
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+		defer stop()
+		workers, err = e.Workers(ctx)
+		return err
+	})
+	if _, err := e.Enqueue(ctx, Welcome{1}, pawl.Queue("mail")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if len(workers) != 1 || workers[0].Worker.Label != "rates-worker-v7-pod-1" || strings.Join(workers[0].Worker.Queues, " ") != "default mail" {
+		t.Errorf("registered as %+v", workers)
+	}
+	for _, bad := range []string{"mail=x", "mail,mail", "a b", "mail=0", "mail,,default"} {
+		t.Setenv("PAWL_QUEUES", bad)
+		if e, err := pawl.New(sqlite.Memory(), pawl.Config{}); err == nil {
+			e.Close()
+			t.Errorf("PAWL_QUEUES=%q was accepted", bad)
+		}
+	}
+}
+
+func TestHandlerFaultsAreReturnedByRun(t *testing.T) {
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ok := func(ctx context.Context, j *pawl.Job[Welcome]) error { return nil }
+	pawl.Handle(e, ok)
+	pawl.Handle(e, ok)
+	pawl.Handle[Ship](e, nil)
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[*Charge]) error { return nil })
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[nameless]) error { return nil })
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Encode]) error { return nil }, pawl.Timeout(-1), pawl.Backoff(nil))
+	pawl.HandleBatch(e, func(ctx context.Context, j []*pawl.Job[Email]) []error { return nil }, pawl.Batch[Email]{Size: 0})
+	pawl.HandleRaw(e, "a,b", nil)
+	err = e.Run(t.Context())
+	if !errors.Is(err, pawl.ErrInvalid) {
+		t.Fatalf("got %v", err)
+	}
+	for _, w := range []string{`"welcome": is registered twice`, `handler of ship "nil"`, "*pawl_test.Charge", "Kind() must not be empty", "timeout -1ns", `backoff "nil"`, "batch size 0", `kind "a,b"`} {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+}
+
+func TestRunTwiceIsRefused(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	second := make(chan error, 1)
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+		defer stop()
+		second <- e.Run(ctx)
+		return nil
+	})
+	if _, err := e.Enqueue(ctx, Welcome{1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; !errors.Is(err, pawl.ErrRunning) {
+		t.Errorf("second Run: %v", err)
+	}
+}
+
+func TestCallsAfterCloseAreRefused(t *testing.T) {
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Close(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	_, enqueue := e.Enqueue(ctx, Welcome{1})
+	_, cancel := e.Cancel(ctx, job.NewID())
+	_, get := e.Get(ctx, job.NewID())
+	tx := e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error { return nil })
+	for name, err := range map[string]error{"enqueue": enqueue, "cancel": cancel, "get": get, "tx": tx, "run": e.Run(ctx), "health": e.Health(ctx)} {
+		if !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOpenByAddress(t *testing.T) {
+	e, err := pawl.Open(t.Context(), "sqlite::memory:", pawl.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Enqueue(t.Context(), Welcome{1}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "work.db", "redis://secret@host"} {
+		_, err := pawl.Open(t.Context(), bad, pawl.Config{})
+		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "sqlite") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

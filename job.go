@@ -1,0 +1,93 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/job"
+)
+
+// Job is a job as its handler sees it.
+type Job[A any] struct {
+	*Info
+	Args A
+}
+
+// Info is what is known about a running job apart from its arguments. It is
+// what middleware sees. (ID, Run) is a fence token: Run ascends with each claim,
+// so that a system outside can refuse a stale run as Pawl does.
+type Info struct {
+	ID          job.ID
+	Kind        string
+	Queue       string
+	Key         string
+	Tags        []string
+	Priority    int
+	Attempt     int // of MaxAttempts, from 1
+	MaxAttempts int
+	Run         int64
+	Lost        int // runs that ended with their process
+	Created     time.Time
+	Due         time.Time
+	Deadline    time.Time
+
+	engine *Engine
+	task   *runner.Task
+	result []byte
+	log    *slog.Logger
+}
+
+type infoKey struct{}
+
+func newInfo(t *runner.Task, e *Engine) *Info {
+	j := &t.Job
+	return &Info{
+		ID: j.ID, Kind: j.Kind, Queue: j.Queue, Key: j.Key, Tags: j.Tags, Priority: j.Priority,
+		Attempt: j.Attempt(), MaxAttempts: j.MaxAttempts, Run: j.Run, Lost: j.Lost,
+		Created: j.Created, Due: j.Due, Deadline: j.Deadline,
+		engine: e, task: t,
+	}
+}
+
+// Log is a logger whose lines are kept with the job and also go to the engine's
+// logger with the job's id, kind and attempt.
+func (i *Info) Log() *slog.Logger {
+	if i.log == nil {
+		next := i.engine.cfg.Logger.With("job", i.ID, "kind", i.Kind, "queue", i.Queue, "attempt", i.Attempt)
+		i.log = slog.New(&taskLog{task: i.task, next: next})
+	}
+	return i.log
+}
+
+// Progress says how far the handler is. It is kept with the job; calls in quick
+// succession are coalesced. It returns the cause when the run should stop.
+func (i *Info) Progress(ctx context.Context, done, total int64) error {
+	i.task.SetProgress(job.Progress{Done: done, Total: total})
+	return context.Cause(ctx)
+}
+
+// Headers are what the job was enqueued with.
+func (i *Info) Headers() map[string]string {
+	var h map[string]string
+	if len(i.task.Job.Headers) > 0 {
+		_ = json.Unmarshal(i.task.Job.Headers, &h) // written by Headers: a map of strings
+	}
+	return h
+}
+
+func (i *Info) setResult(v any) error {
+	b, err := i.engine.cfg.Codec.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if limit := i.engine.cfg.Limits.Payload; len(b) > limit {
+		return job.Invalid("result", sizeText(len(b)), "must be at most "+sizeText(limit))
+	}
+	i.result = b
+	return nil
+}
+
+func (i *Info) info() *Info { return i }

@@ -1,0 +1,44 @@
+package pawl
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Work runs one job.
+type Work func(ctx context.Context, j *Info) error
+
+// Middleware wraps the running of a job. It may change the context, look at the
+// error, and return another; it must call next at most once.
+type Middleware func(next Work) Work
+
+func wrap(work Work, layers []Middleware) Work {
+	for i := len(layers) - 1; i >= 0; i-- {
+		work = layers[i](work)
+	}
+	return work
+}
+
+// Hooks are called by the engine. They must be quick and safe for concurrent use.
+type Hooks struct {
+	// Enqueue sees checked drafts before they are handed to the store and may
+	// change them (they are checked again) or refuse them all with an error.
+	Enqueue func(ctx context.Context, drafts []job.Draft) error
+	// Finish sees each run's end once the store has committed it.
+	Finish func(Finished)
+	// Error sees each error or panic of a handler. final says that no attempt is
+	// left, or that none was wanted.
+	Error func(ctx context.Context, j *Info, err error, final bool)
+}
+
+// Finished is the committed end of a run.
+type Finished struct {
+	ID    job.ID
+	Kind  string
+	Queue string
+	Run   int64
+	State job.State // Waiting when it goes on later
+	Took  time.Duration
+}

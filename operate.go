@@ -1,0 +1,236 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Change says what an operator's call did to a job.
+type Change = store.Change
+
+// The answers to Cancel, Retry and Delete.
+const (
+	NotFound  = store.NotFound  // no such job
+	Changed   = store.Changed   // done
+	Asked     = store.Asked     // it is running: its handler was asked to stop
+	Ended     = store.Ended     // it has ended already; nothing changed
+	Duplicate = store.Duplicate // retry: another job holds its unique key
+	Active    = store.Active    // retry: it is running or ready already; nothing changed
+)
+
+type operatorKey struct{}
+
+// As names who makes the changes of a context; it goes into the audit log
+// ["code"].
+func As(ctx context.Context, operator, note string) context.Context {
+	return context.WithValue(ctx, operatorKey{}, store.Operator{Name: operator, Note: note})
+}
+
+func operatorOf(ctx context.Context) store.Operator {
+	if op, ok := ctx.Value(operatorKey{}).(store.Operator); ok {
+		return op
+	}
+	return store.Operator{Name: "code"}
+}
+
+// Cancel ends a job that is not running and asks a running one to stop: at once
+// when it runs in this process, within a second or so elsewhere. A handler that
+// succeeds all the same is done: the truth wins (P9).
+func (e *Engine) Cancel(ctx context.Context, id job.ID) (Change, error) {
+	c, err := e.change(ctx, id, e.store.Cancel)
+	if err == nil && c == Asked {
+		e.cancelHere(id)
+	}
+	return c, err
+}
+
+// Retry makes a dead, cancelled or parked job wait again with a fresh attempt
+// budget, and a scheduled one due now.
+func (e *Engine) Retry(ctx context.Context, id job.ID) (Change, error) {
+	c, err := e.change(ctx, id, e.store.Retry)
+	if err == nil && c == Changed {
+		e.hub.Ready(store.Hint{})
+	}
+	return c, err
+}
+
+// Delete removes a job that is not running; a running one is asked to cancel.
+func (e *Engine) Delete(ctx context.Context, id job.ID) (Change, error) {
+	c, err := e.change(ctx, id, e.store.Delete)
+	if err == nil && c == Asked {
+		e.cancelHere(id)
+	}
+	return c, err
+}
+
+func (e *Engine) change(ctx context.Context, id job.ID, f func(context.Context, []job.ID, store.Operator) ([]Change, error)) (Change, error) {
+	if err := e.usable(ctx); err != nil {
+		return 0, err
+	}
+	changes, err := f(ctx, []job.ID{id}, operatorOf(ctx))
+	if err != nil {
+		return 0, err
+	}
+	return changes[0], nil
+}
+
+func (e *Engine) cancelHere(id job.ID) {
+	e.mu.Lock()
+	r := e.running
+	e.mu.Unlock()
+	if r != nil {
+		r.Cancel([]job.ID{id})
+	}
+}
+
+// QueueHandle is one queue, to operate on.
+type QueueHandle struct {
+	engine *Engine
+	name   string
+}
+
+// Queue names a queue to operate on.
+func (e *Engine) Queue(name string) QueueHandle { return QueueHandle{e, name} }
+
+// Pause stops claims from the queue in the whole cluster. Running jobs go on.
+func (q QueueHandle) Pause(ctx context.Context) error { return q.set(ctx, true) }
+
+// Resume allows claims again.
+func (q QueueHandle) Resume(ctx context.Context) error { return q.set(ctx, false) }
+
+func (q QueueHandle) set(ctx context.Context, paused bool) error {
+	if err := q.engine.usable(ctx); err != nil {
+		return err
+	}
+	if err := job.CheckName("queue", q.name); err != nil {
+		return err
+	}
+	if err := q.engine.store.SetPaused(ctx, q.name, paused, operatorOf(ctx)); err != nil {
+		return err
+	}
+	q.engine.hub.Ready(store.Hint{Queue: q.name})
+	return nil
+}
+
+// Get returns a job, live or archived.
+func (e *Engine) Get(ctx context.Context, id job.ID) (job.Job, error) {
+	if err := e.usable(ctx); err != nil {
+		return job.Job{}, err
+	}
+	jobs, err := e.store.Get(ctx, []job.ID{id})
+	if err != nil {
+		return job.Job{}, err
+	}
+	if len(jobs) == 0 {
+		return job.Job{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	return jobs[0], nil
+}
+
+// Filter chooses jobs; zero fields match everything.
+type Filter = store.Filter
+
+// Page is a place in a list.
+type Page = store.Page
+
+// Listed is one page of jobs, the newest id first.
+type Listed = store.Listed
+
+const maxPage = 1000
+
+// List pages through jobs, the newest first.
+func (e *Engine) List(ctx context.Context, f Filter, p Page) (Listed, error) {
+	if err := e.usable(ctx); err != nil {
+		return Listed{}, err
+	}
+	if p.Limit == 0 {
+		p.Limit = 100
+	}
+	if p.Limit < 1 || p.Limit > maxPage {
+		return Listed{}, job.Invalid("limit", p.Limit, fmt.Sprintf("must be 1..%d", maxPage))
+	}
+	return e.store.List(ctx, f, p)
+}
+
+// Count counts jobs, up to cap when cap is not 0.
+func (e *Engine) Count(ctx context.Context, f Filter, cap int) (int, error) {
+	if err := e.usable(ctx); err != nil {
+		return 0, err
+	}
+	if cap < 0 {
+		return 0, job.Invalid("cap", cap, "must be 0 (none) or more")
+	}
+	return e.store.Count(ctx, f, cap)
+}
+
+// Why names what keeps a job from running, from the predicate that claims (P5).
+func (e *Engine) Why(ctx context.Context, id job.ID) (string, error) {
+	if err := e.usable(ctx); err != nil {
+		return "", err
+	}
+	s, err := e.store.Situation(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return job.Explain(s), nil
+}
+
+// Logs returns the lines a job's handler logged, the oldest first.
+func (e *Engine) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	if skip < 0 {
+		return nil, job.Invalid("skip", skip, "must be 0 or more")
+	}
+	if limit < 1 || limit > maxPage {
+		return nil, job.Invalid("limit", limit, fmt.Sprintf("must be 1..%d", maxPage))
+	}
+	return e.store.Logs(ctx, id, skip, limit)
+}
+
+// Audit lists operator actions, the newest first.
+func (e *Engine) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > maxPage {
+		return nil, job.Invalid("limit", limit, fmt.Sprintf("must be 1..%d", maxPage))
+	}
+	return e.store.Audit(ctx, limit)
+}
+
+// Workers lists the registered processes.
+func (e *Engine) Workers(ctx context.Context) ([]store.WorkerInfo, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	return e.store.Registry(ctx)
+}
+
+// Check looks for broken rules in the store (P6) and changes nothing.
+func (e *Engine) Check(ctx context.Context) (store.CheckReport, error) {
+	if err := e.usable(ctx); err != nil {
+		return store.CheckReport{}, err
+	}
+	return e.store.Check(ctx, store.Check{Grace: 2 * e.cfg.LostAfter})
+}
+
+// Result reads the result that HandleResult kept with a job that is done. It is
+// ErrNotDone before, and for a job that ended otherwise.
+func Result[R any](ctx context.Context, e *Engine, id job.ID) (result R, err error) {
+	j, err := e.Get(ctx, id)
+	if err != nil {
+		return result, err
+	}
+	if j.State != job.Done {
+		return result, fmt.Errorf("%w: %s is %s", ErrNotDone, id, j.State)
+	}
+	if err := e.cfg.Codec.Unmarshal(j.Result, &result); err != nil {
+		return result, fmt.Errorf("result of %s: %w", id, err)
+	}
+	return result, nil
+}

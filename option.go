@@ -1,0 +1,221 @@
+package pawl
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// EnqueueOption says how a job is to be run. Precedence: the call, then the
+// type's Defaults, then the queue's settings, then the engine's.
+type EnqueueOption interface{ enqueue(*draft) }
+
+// HandleOption says how a handler is to be run.
+type HandleOption interface{ handle(*registration) }
+
+// EnqueueHandleOption serves both.
+type EnqueueHandleOption interface {
+	EnqueueOption
+	HandleOption
+}
+
+// draft is a job.Draft on its way to being complete.
+type draft struct {
+	job.Draft
+	unique []UniqueRule // nil: not unique
+	kept   time.Duration
+	errs   []error
+}
+
+type enqueueOption func(*draft)
+
+func (o enqueueOption) enqueue(d *draft) { o(d) }
+
+type handleOption func(*registration)
+
+func (o handleOption) handle(r *registration) { o(r) }
+
+// Queue names the queue. Without it routes choose, then "default".
+func Queue(name string) EnqueueOption { return enqueueOption(func(d *draft) { d.Queue = name }) }
+
+// Priority orders jobs of a queue: 1 first, 9 last, 5 by default.
+func Priority(p int) EnqueueOption { return enqueueOption(func(d *draft) { d.Priority = p }) }
+
+// At makes the job due at a time of the store's clock. The past means now.
+func At(t time.Time) EnqueueOption {
+	return enqueueOption(func(d *draft) { d.At, d.In = t, 0 })
+}
+
+// In makes the job due after a time, counted by the store's clock.
+func In(wait time.Duration) EnqueueOption {
+	return enqueueOption(func(d *draft) { d.In, d.At = wait, time.Time{} })
+}
+
+// Attempts is how often the job may fail, counting the last time; 5 by default.
+func Attempts(n int) EnqueueOption { return enqueueOption(func(d *draft) { d.Attempts = n }) }
+
+// Deadline ends the job as dead when it is not done by then: its context is
+// cancelled with cause ErrDeadline while it runs, and no attempt starts after.
+func Deadline(t time.Time) EnqueueOption {
+	return enqueueOption(func(d *draft) {
+		if t.IsZero() {
+			d.errs = append(d.errs, job.Invalid("deadline", t, "must be a time"))
+		}
+		d.Draft.Deadline = t
+	})
+}
+
+// Timeout bounds one attempt: its context is cancelled with cause ErrTimeout.
+// On a job it goes before the handler's.
+func Timeout(limit time.Duration) EnqueueHandleOption { return timeoutOption(limit) }
+
+type timeoutOption time.Duration
+
+func (t timeoutOption) enqueue(d *draft) {
+	if t <= 0 {
+		d.errs = append(d.errs, job.Invalid("timeout", time.Duration(t), "must be more than 0"))
+	}
+	d.Draft.Timeout = time.Duration(t)
+}
+
+func (t timeoutOption) handle(r *registration) {
+	if t <= 0 {
+		r.fault(job.Invalid("timeout", time.Duration(t), "must be more than 0"))
+	}
+	r.timeout = time.Duration(t)
+}
+
+// WithID gives the job an id of the caller's choice, so that a send whose
+// outcome is unknown can be repeated: the job is accepted once.
+func WithID(id job.ID) EnqueueOption {
+	return enqueueOption(func(d *draft) { d.ID, d.Resend = id, true })
+}
+
+// Key groups jobs for ordering, concurrency and fairness.
+func Key(key string) EnqueueOption { return enqueueOption(func(d *draft) { d.Draft.Key = key }) }
+
+// Tags are words to find jobs by.
+func Tags(tags ...string) EnqueueOption {
+	return enqueueOption(func(d *draft) { d.Draft.Tags = append(d.Draft.Tags, tags...) })
+}
+
+// Needs names capabilities that a worker must have to run the job.
+func Needs(capabilities ...string) EnqueueOption {
+	return enqueueOption(func(d *draft) { d.Capabilities = append(d.Capabilities, capabilities...) })
+}
+
+// Headers travel with the job and reach its handler: trace context and the like.
+func Headers(h map[string]string) EnqueueOption {
+	return enqueueOption(func(d *draft) {
+		b, err := json.Marshal(h)
+		if err != nil {
+			d.errs = append(d.errs, err)
+			return
+		}
+		d.Draft.Headers = b
+	})
+}
+
+// UniqueRule is a part of what makes a job unique.
+type UniqueRule interface {
+	unique(*draft, []string) []string
+}
+
+type uniqueRule func(*draft, []string) []string
+
+func (u uniqueRule) unique(d *draft, parts []string) []string { return u(d, parts) }
+
+// Unique accepts the job only when no live job of its kind is the same by these
+// rules; otherwise the receipt names that job and says Duplicate. Without rules
+// jobs are the same when their arguments are.
+func Unique(rules ...UniqueRule) EnqueueOption {
+	return enqueueOption(func(d *draft) {
+		if len(rules) == 0 {
+			rules = []UniqueRule{ByArgs()}
+		}
+		d.unique = rules
+	})
+}
+
+// ByKey compares a key of the caller's.
+func ByKey(key string) UniqueRule {
+	return uniqueRule(func(d *draft, parts []string) []string { return append(parts, "key", key) })
+}
+
+// ByArgs compares the encoded arguments.
+func ByArgs() UniqueRule {
+	return uniqueRule(func(d *draft, parts []string) []string { return append(parts, "args", string(d.Args)) })
+}
+
+// ByQueue tells jobs of different queues apart.
+func ByQueue() UniqueRule {
+	return uniqueRule(func(d *draft, parts []string) []string { return append(parts, "queue", d.Draft.Queue) })
+}
+
+// HeldFor keeps the job unique for a time after its end as well.
+func HeldFor(period time.Duration) UniqueRule {
+	return uniqueRule(func(d *draft, parts []string) []string {
+		d.kept = period
+		return parts
+	})
+}
+
+// hashUnique applies the rules once everything else of the draft is known. A
+// rule that only says HeldFor compares arguments.
+func (d *draft) hashUnique() {
+	if d.unique == nil {
+		return
+	}
+	parts := []string{"kind", d.Kind}
+	for _, r := range d.unique {
+		parts = r.unique(d, parts)
+	}
+	if len(parts) == 2 {
+		parts = ByArgs().unique(d, parts)
+	}
+	d.Draft.Unique = job.Unique{Hash: job.UniqueHash(parts...), Period: d.kept}
+}
+
+// Backoff gives the wait before the next attempt, from the number of attempts
+// burned so far (1 after the first failure).
+type BackoffFunc func(used int) time.Duration
+
+// Backoff sets a handler's wait between attempts.
+func Backoff(f BackoffFunc) HandleOption {
+	return handleOption(func(r *registration) {
+		if f == nil {
+			r.fault(job.Invalid("backoff", "nil", "must be a function"))
+		}
+		r.backoff = f
+	})
+}
+
+// Exponential doubles the wait from base to max, spread over its upper half.
+func Exponential(base, max time.Duration) BackoffFunc { return job.Exponential(base, max) }
+
+// Constant waits the same time after each failure.
+func Constant(wait time.Duration) BackoffFunc { return job.Constant(wait) }
+
+// Use wraps a handler in middleware, the first one outermost.
+func Use(m ...Middleware) HandleOption {
+	return handleOption(func(r *registration) { r.middleware = append(r.middleware, m...) })
+}
+
+// Upgrade turns arguments of one version into those of the next, as bytes.
+// Versions without an upgrade are decoded as they are.
+func Upgrade(from int, f func(args []byte) ([]byte, error)) HandleOption {
+	return handleOption(func(r *registration) {
+		if f == nil {
+			r.fault(job.Invalid("upgrade", "nil", "must be a function"))
+			return
+		}
+		if r.upgrades == nil {
+			r.upgrades = map[int]func([]byte) ([]byte, error){}
+		}
+		if _, twice := r.upgrades[from]; twice {
+			r.fault(job.Invalid("upgrade", from, "is given twice"))
+		}
+		r.upgrades[from] = f
+	})
+}

@@ -1,0 +1,168 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// ErrInsideTx: an engine call was made with the context of a transaction's
+// callback. On SQLite it would wait for itself; use the Tx's own methods.
+var ErrInsideTx = store.ErrInsideTx
+
+type txKey struct{}
+
+// Tx is one transaction: jobs and the user's own rows in it commit together or
+// not at all (P3). It is used by one goroutine at a time.
+type Tx struct {
+	engine *Engine
+	ctx    context.Context
+	tx     store.Tx
+	hints  []store.Hint
+	ended  []*Info // runs that end with this transaction
+}
+
+// Tx runs fn in a transaction of the store's database and commits when it
+// returns nil. Engine calls made with the callback's context are refused with
+// ErrInsideTx. On SQLite everyone who writes waits meanwhile, so a transaction
+// held longer than the store's limit [5 s] is rolled back with store.ErrTxTooLong.
+func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
+	if err := e.usable(ctx); err != nil {
+		return err
+	}
+	stx, err := e.store.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	tx := &Tx{engine: e, ctx: context.WithValue(ctx, txKey{}, e), tx: stx}
+	open := true
+	defer func() {
+		if open { // fn returned an error or panicked
+			err = errors.Join(err, stx.Rollback(context.WithoutCancel(ctx)))
+			tx.tell((*runner.Task).NotFinishedInTx)
+		}
+	}()
+	if err := fn(tx.ctx, tx); err != nil {
+		return err
+	}
+	open = false
+	if err := stx.Commit(ctx); err != nil {
+		if errors.Is(err, ErrOutcomeUnknown) {
+			tx.tell((*runner.Task).UnclearInTx)
+		} else {
+			tx.tell((*runner.Task).NotFinishedInTx)
+		}
+		return err
+	}
+	tx.tell((*runner.Task).FinishedInTx)
+	e.hub.Ready(tx.hints...)
+	return nil
+}
+
+// tell lets the runs that end with this transaction know what became of it.
+func (t *Tx) tell(what func(*runner.Task)) {
+	for _, i := range t.ended {
+		what(i.task)
+	}
+}
+
+// Within makes a Tx of a transaction that a store package vouches for; users
+// call sqlite.Within or postgres.Within. Its owner commits it.
+func (e *Engine) Within(tx store.Tx) *Tx {
+	return &Tx{engine: e, ctx: context.Background(), tx: tx}
+}
+
+// Enqueue hands in a job that exists when the transaction commits.
+func (t *Tx) Enqueue(ctx context.Context, args Args, opts ...EnqueueOption) (Receipt, error) {
+	rs, err := t.EnqueueMany(ctx, Item{args, opts})
+	if err != nil {
+		return Receipt{}, err
+	}
+	return rs[0], nil
+}
+
+// EnqueueMany hands in jobs in order.
+func (t *Tx) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, error) {
+	drafts, err := t.engine.drafts(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := t.tx.Enqueue(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	t.hints = append(t.hints, hintsOf(drafts)...)
+	return receipts, nil
+}
+
+// Running is a job in its handler: every *Job is one.
+type Running interface{ info() *Info }
+
+// Finish ends the handler's job as done when the transaction commits, which
+// makes the transaction's effects exactly-once in this database: a run that has
+// lost its lease gets ErrLeaseLost, and its effects roll back. The handler
+// returns nil afterwards.
+func (t *Tx) Finish(j Running) error {
+	i := j.info()
+	return t.finish(i, i.result)
+}
+
+// FinishResult is Finish with a result that is kept with the job.
+func (t *Tx) FinishResult(j Running, result any) error {
+	i := j.info()
+	if err := i.setResult(result); err != nil {
+		return err
+	}
+	return t.finish(i, i.result)
+}
+
+func (t *Tx) finish(i *Info, result []byte) error {
+	end := i.task.End(job.Outcome{Kind: job.Succeeded, Result: result})
+	verdicts, err := t.tx.Finish(t.ctx, i.task.Worker(), []job.End{end})
+	if err != nil {
+		return err
+	}
+	if verdicts[0] != job.Applied {
+		return fmt.Errorf("finish job %s run %d: %w", i.ID, i.Run, ErrLeaseLost)
+	}
+	t.ended = append(t.ended, i)
+	i.task.FinishingInTx()
+	return nil
+}
+
+// Exec runs the user's own SQL and returns how many rows it changed.
+func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return t.tx.Exec(ctx, query, args...)
+}
+
+// Rows are the answer to a query.
+type Rows = store.Rows
+
+// Query runs the user's own SQL. Close the rows before the next call.
+func (t *Tx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
+	return t.tx.Query(ctx, query, args...)
+}
+
+// ErrNoRows: QueryRow found none.
+var ErrNoRows = errors.New("pawl: no rows")
+
+// QueryRow runs a query and reads its first row into dest; ErrNoRows when there
+// is none.
+func (t *Tx) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	rows, err := t.tx.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return errors.Join(rows.Err(), ErrNoRows)
+	}
+	if err := rows.Scan(dest...); err != nil {
+		return err
+	}
+	return rows.Close()
+}

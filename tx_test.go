@@ -1,0 +1,216 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite"
+)
+
+func table(t *testing.T, e *pawltest.Engine) {
+	t.Helper()
+	if _, err := e.DB().ExecContext(t.Context(), "create table effect(n integer)"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func effects(t *testing.T, e *pawltest.Engine) (n int) {
+	t.Helper()
+	if err := e.DB().QueryRowContext(t.Context(), "select count(*) from effect").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestP3_JobsAndRowsCommitTogetherOrNotAtAll(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		boom := errors.New("boom")
+		for _, fail := range []error{nil, boom} {
+			err := e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+				if _, err := tx.Exec(ctx, "insert into effect values ($1)", 1); err != nil {
+					return err
+				}
+				if _, err := tx.EnqueueMany(ctx, pawl.Draft(Welcome{1}), pawl.Draft(Welcome{2})); err != nil {
+					return err
+				}
+				return fail
+			})
+			if !errors.Is(err, fail) {
+				t.Errorf("got %v, want %v", err, fail)
+			}
+		}
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 2 || effects(t, e) != 1 {
+			t.Errorf("%d jobs, %d rows", n, effects(t, e))
+		}
+	})
+}
+
+func TestP3_PanicInTheCallbackRollsBack(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		func() {
+			defer func() {
+				if p := recover(); p != "oh" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+				tx.Exec(ctx, "insert into effect values (1)")
+				panic("oh")
+			})
+		}()
+		if n := effects(t, e); n != 0 {
+			t.Errorf("%d rows", n)
+		}
+		e.Enqueue(Welcome{1}) // the store is not blocked by what was left behind
+	})
+}
+
+// An effect in the transaction of Finish happens once, also when the handler
+// fails after the commit or before it.
+func TestP3_FinishInTheTransactionOfTheEffect(t *testing.T) {
+	register := func(to pawl.Registrar) {
+		e := to.(*pawl.Engine)
+		pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Charge]) error {
+			err := e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error {
+				if _, err := tx.Exec(ctx, "insert into effect values ($1)", j.Attempt); err != nil {
+					return err
+				}
+				if err := tx.FinishResult(j, Video{Seconds: 3}); err != nil {
+					return err
+				}
+				if j.Attempt == 1 {
+					return errors.New("before the commit")
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return errors.New("after the commit: changes nothing any more")
+		})
+	}
+	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		r := e.Enqueue(Charge{1})
+		e.RunUntilIdle()
+		e.Advance(time.Minute)
+		j := e.RequireState(r.ID, job.Done)
+		if effects(t, e) != 1 || j.Run != 2 || len(j.Failures) != 1 {
+			t.Errorf("%d effects, run %d, failures %v", effects(t, e), j.Run, j.Failures)
+		}
+		if v, err := pawl.Result[Video](t.Context(), e.Engine, r.ID); err != nil || v.Seconds != 3 {
+			t.Errorf("result %v, %v", v, err)
+		}
+	})
+}
+
+func TestErrInsideTx_EngineCallsInTheCallbackAreRefused(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		err := e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+			_, enqueue := e.Engine.Enqueue(ctx, Welcome{1})
+			_, cancel := e.Cancel(ctx, job.NewID())
+			_, count := e.Count(ctx, pawl.Filter{}, 0)
+			nested := e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error { return nil })
+			for name, err := range map[string]error{"enqueue": enqueue, "cancel": cancel, "count": count, "tx": nested, "pause": e.Queue("a").Pause(ctx)} {
+				if !errors.Is(err, pawl.ErrInsideTx) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestP8_TransactionHeldTooLongIsEndedAndOthersGoOn(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		held := make(chan error, 1)
+		begun := make(chan struct{})
+		go func() {
+			held <- e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+				if _, err := tx.Exec(ctx, "insert into effect values (1)"); err != nil {
+					return err
+				}
+				close(begun)
+				time.Sleep(time.Minute) // virtual
+				_, err := tx.Exec(ctx, "insert into effect values (2)")
+				return err
+			})
+		}()
+		<-begun
+		began := time.Now()
+		e.Enqueue(Welcome{1}) // waits for the limit, not for the minute
+		if waited := time.Since(began); waited > 10*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		if err := <-held; !errors.Is(err, store.ErrTxTooLong) {
+			t.Errorf("the holder got %v", err)
+		}
+		if n := effects(t, e); n != 0 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
+
+func TestJ2_EnqueueInTheCallersOwnTransaction(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		for _, commit := range []bool{true, false} {
+			stx, err := e.DB().BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stx.Exec("insert into effect values (1)"); err != nil {
+				t.Fatal(err)
+			}
+			tx := sqlite.Within(e.Engine, stx)
+			if _, err := tx.Enqueue(t.Context(), Welcome{42}); err != nil {
+				t.Fatal(err)
+			}
+			if commit {
+				err = stx.Commit()
+			} else {
+				err = stx.Rollback()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 1 || effects(t, e) != 1 {
+			t.Errorf("%d jobs, %d rows", n, effects(t, e))
+		}
+	})
+}
+
+func TestTx_QueryRow(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		err := e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+			var n int
+			if err := tx.QueryRow(ctx, "select n from effect where n = $1", []any{5}, &n); !errors.Is(err, pawl.ErrNoRows) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := tx.Exec(ctx, "insert into effect values (5)"); err != nil {
+				return err
+			}
+			if err := tx.QueryRow(ctx, "select n from effect where n = $1", []any{5}, &n); err != nil || n != 5 {
+				t.Errorf("got %d, %v", n, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
