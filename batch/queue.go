@@ -1,0 +1,98 @@
+package batch
+
+import "time"
+
+// queue is the state of one key, and exists only while the key has items. The lock of its shard guards it.
+//
+//	   admit            start               begin                finish
+//	item ----> waiting ------> open batch ---------> processing --------> answered
+//	              |  ready and    |  acquires its       |
+//	              |  a place      |  resource, takes    |
+//	              |               |  more items         |
+//	              +---- leave ----+                     + a caller that leaves now: ErrOutcomeUnknown
+//
+// Waiting items are one line, cut into batches when they start and not before: an item that leaves frees its place
+// for whoever stands behind it.
+type queue[K comparable, In, Out any] struct {
+	key     K
+	shard   *shard[K, In, Out]
+	waiting line[In, Out]
+	open    []*run[K, In, Out] // started and not yet begun, oldest first
+	running int                // started and not yet finished; each holds a place of turns
+
+	deadline time.Duration // when the first waiting item is due
+	position int           // in the shard's deadlines; -1 when not there
+
+	// generation counts the lives of this structure. A place that turns sent to an earlier life is not for this one.
+	generation uint64
+	lined      bool // in the line of turns, or a place is on its way
+	turn       turn[K, In, Out]
+}
+
+// ready reports whether the first waiting items may start as a batch. It is the whole of the policies.
+func (q *queue[K, In, Out]) ready() bool {
+	o := &q.shard.owner.options
+	switch {
+	case q.waiting.count == 0:
+		return false
+	case q.waiting.count >= o.MaxBatch, q.waiting.head.due, q.shard.closing:
+		return true
+	}
+	switch o.Policy.kind {
+	case immediate:
+		return true
+	case balanced:
+		return q.running == 0 || q.waiting.count >= o.Policy.hint
+	default: // Size, Duration: full or due
+		return false
+	}
+}
+
+func (q *queue[K, In, Out]) startable() bool {
+	return q.running < q.shard.owner.options.Concurrency && q.ready()
+}
+
+// admit puts an item behind all others of its key: into the newest open batch if nobody waits, else into the line.
+func (q *queue[K, In, Out]) admit(it *item[In, Out]) error {
+	o := &q.shard.owner.options
+	if newest := len(q.open) - 1; newest >= 0 && q.waiting.count == 0 && q.open[newest].items.count < o.MaxBatch {
+		q.open[newest].items.push(it)
+		return nil
+	}
+	if int64(q.waiting.count) >= int64(o.MaxWaiting)*int64(o.MaxBatch) {
+		return &QueueFullError{Limit: "MaxWaiting", Max: o.MaxWaiting, Held: o.MaxWaiting, Asked: 1}
+	}
+	q.waiting.push(it)
+	return nil
+}
+
+// pump starts what is ready while there are places, and keeps the deadline of what is not.
+func (q *queue[K, In, Out]) pump() {
+	for !q.lined && q.startable() && q.shard.owner.turns.take(q) {
+		q.shard.launch(q.start())
+	}
+	q.shard.schedule(q)
+}
+
+// start makes a batch of the first waiting items. The caller holds a place for it.
+func (q *queue[K, In, Out]) start() *run[K, In, Out] {
+	s := q.shard
+	r := s.newRun(q)
+	r.items.fill(&q.waiting, s.owner.options.MaxBatch)
+	r.few = r.items.count < s.lately
+	q.running++
+	q.open = append(q.open, r)
+	return r
+}
+
+// leave takes out an item whose caller gives up, and reports false when its processing has begun.
+func (q *queue[K, In, Out]) leave(it *item[In, Out]) bool {
+	if it.home == nil {
+		return false
+	}
+	it.home.remove(it)
+	q.shard.owner.totals.give(1, it.weight)
+	q.shard.schedule(q)
+	q.shard.dropIdle(q)
+	return true
+}

@@ -1,0 +1,126 @@
+package batch
+
+import (
+	"sync"
+	"time"
+)
+
+// shard holds the keys of one part of the key space behind one lock. No shard waits for another: what they share is
+// the atomic counts of totals and turns.
+type shard[K comparable, In, Out any] struct {
+	owner *Batcher[K, In, Out]
+
+	mu        sync.Mutex
+	keys      map[K]*queue[K, In, Out]
+	most      int // the largest the map has been since it was made
+	deadlines deadlines[K, In, Out]
+	alarm     *time.Timer
+	rings     time.Duration // when alarm is set to ring; 0 when it is not
+	closing   bool
+	empty     chan struct{} // closed when closing and no key is left
+
+	// lately follows the size of the batches: at once when they grow, by halves when they shrink. See run.few.
+	lately int
+
+	hovering bool             // a goroutine is about to end, and looks at handed before it does
+	handed   *run[K, In, Out] // a started batch for it
+
+	idleQueues []*queue[K, In, Out]
+	idleRuns   []*run[K, In, Out]
+}
+
+const (
+	mostIdle     = 64   // structures kept for reuse per shard and kind
+	mostEmptyMap = 1024 // a map that has held more is not kept when it is empty: maps do not shrink
+)
+
+func newShard[K comparable, In, Out any](owner *Batcher[K, In, Out]) *shard[K, In, Out] {
+	return &shard[K, In, Out]{owner: owner, keys: make(map[K]*queue[K, In, Out]), empty: make(chan struct{})}
+}
+
+// admit accepts an item for a key, and starts a batch if that makes one ready.
+func (s *shard[K, In, Out]) admit(key K, it *item[In, Out]) (*queue[K, In, Out], error) {
+	if s.closing {
+		return nil, ErrClosed
+	}
+	if s.owner.stamp {
+		it.arrived = s.owner.now() // under the lock: a line is in order of time
+	}
+	q, known := s.keys[key]
+	if !known {
+		q = s.newQueue(key)
+	}
+	if err := q.admit(it); err != nil {
+		return nil, err // a key that is full is not idle: nothing to drop
+	}
+	q.pump()
+	return q, nil
+}
+
+func (s *shard[K, In, Out]) newQueue(key K) *queue[K, In, Out] {
+	var q *queue[K, In, Out]
+	if last := len(s.idleQueues) - 1; last >= 0 {
+		q, s.idleQueues = s.idleQueues[last], s.idleQueues[:last]
+	} else {
+		q = &queue[K, In, Out]{shard: s, position: -1}
+	}
+	q.key = key
+	s.keys[key] = q
+	s.most = max(s.most, len(s.keys))
+	return q
+}
+
+// dropIdle forgets a key without items. Nothing refers to its queue afterwards, except a place that is on its way from
+// turns: the generation tells it that it comes too late.
+func (s *shard[K, In, Out]) dropIdle(q *queue[K, In, Out]) {
+	if q.running > 0 || q.waiting.count > 0 {
+		return
+	}
+	if q.lined {
+		s.owner.turns.leave(q)
+	}
+	delete(s.keys, q.key)
+	var none K
+	q.key, q.lined = none, false
+	q.generation++
+	if len(s.idleQueues) < mostIdle {
+		s.idleQueues = append(s.idleQueues, q)
+	}
+	if len(s.keys) > 0 {
+		return
+	}
+	if s.most > mostEmptyMap {
+		s.keys, s.most = make(map[K]*queue[K, In, Out]), 0
+	}
+	if s.closing {
+		close(s.empty)
+	}
+}
+
+func (s *shard[K, In, Out]) newRun(q *queue[K, In, Out]) *run[K, In, Out] {
+	var r *run[K, In, Out]
+	if last := len(s.idleRuns) - 1; last >= 0 {
+		r, s.idleRuns = s.idleRuns[last], s.idleRuns[:last]
+	} else {
+		r = &run[K, In, Out]{owner: s.owner}
+		r.carry = r.carryOn
+	}
+	r.queue = q
+	return r
+}
+
+func (s *shard[K, In, Out]) reuse(r *run[K, In, Out]) {
+	*r = run[K, In, Out]{owner: r.owner, carry: r.carry}
+	if len(s.idleRuns) < mostIdle {
+		s.idleRuns = append(s.idleRuns, r)
+	}
+}
+
+// launch lets a goroutine carry a started batch: the one that hovers, or a new one.
+func (s *shard[K, In, Out]) launch(r *run[K, In, Out]) {
+	if s.hovering && s.handed == nil {
+		s.handed = r
+		return
+	}
+	go r.carry()
+}

@@ -1,0 +1,54 @@
+package batch
+
+import "sync/atomic"
+
+// total is a count with a limit that is never exceeded, not even for a moment: a caller near the limit is refused only
+// by what is really held.
+type total struct {
+	held atomic.Int64
+	most int64
+}
+
+// take reserves n and reports whether it fitted, and what was held if not.
+func (t *total) take(n int) (held int64, ok bool) {
+	for {
+		held = t.held.Load()
+		if int64(n) > t.most-held {
+			return held, false
+		}
+		if t.held.CompareAndSwap(held, held+int64(n)) {
+			return held, true
+		}
+	}
+}
+
+func (t *total) give(n int) { t.held.Add(-int64(n)) }
+
+// totals are the limits over all keys on what is accepted and not yet answered.
+type totals struct {
+	items total
+	bytes total
+}
+
+func (t *totals) take(weight int) error {
+	if held, ok := t.items.take(1); !ok {
+		return &QueueFullError{Limit: "TotalItems", Max: int(t.items.most), Held: int(held), Asked: 1}
+	}
+	if weight == 0 {
+		return nil
+	}
+	if held, ok := t.bytes.take(weight); !ok {
+		t.items.give(1)
+		return &QueueFullError{Limit: "TotalBytes", Max: int(t.bytes.most), Held: int(held), Asked: weight}
+	}
+	return nil
+}
+
+func (t *totals) give(items, weight int) {
+	if items != 0 {
+		t.items.give(items)
+	}
+	if weight != 0 {
+		t.bytes.give(weight)
+	}
+}
