@@ -26,8 +26,8 @@ UNDER = dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'rm -rf "$$dir"
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## runs the most telling program there is
-	@if [ -d examples/hello ]; then go run ./examples/hello; else go test ./batch -run Simulator -v; fi
+run: ## a small living shop on an embedded store, until Ctrl-C
+	@go run ./examples/shop
 
 test: ## every test, with -race, beside private servers; a suite that cannot run is a failure
 	@$(UNDER) go test -race -timeout $(TEST_TIMEOUT) $(PACKAGES)
