@@ -21,9 +21,11 @@ func TestConformance_Memory(t *testing.T) {
 	storetest.Run(t, storetest.Declared("sqlite memory"), memory)
 }
 
+func TestConformance_Model(t *testing.T) { storetest.RunModel(t, 1000, memory) }
+
 // A file and a memory play the same programs: where they differ from each other
 // or from the model, one of three is wrong.
-func TestConformance_Model(t *testing.T) { storetest.RunModel(t, memory) }
+func TestConformance_ModelFile(t *testing.T) { storetest.RunModel(t, 50, file, memory) }
 
 func TestConformance_LinearFile(t *testing.T) { storetest.RunLinear(t, file) }
 

@@ -18,7 +18,6 @@ func closing() []testCase {
 			if err := d.Store.Close(); err != nil {
 				d.Fatalf("close: %v", err)
 			}
-			d.opened = nil
 			d.Store = d.open(store.Settings{})
 			equal(d, "jobs", []job.Job{d.get(waiting), d.get(held), d.get(done)}, before)
 			d.duplicate("unique within its period", done, draft(once("x", 0)))

@@ -30,23 +30,25 @@ type database struct {
 
 func newDatabase(t *testing.T, fresh Fresh, s store.Settings) *database {
 	d := &database{T: t, ctx: t.Context(), opener: fresh(t)}
+	t.Cleanup(func() {
+		for _, s := range d.opened {
+			if err := s.Close(); err != nil {
+				d.Errorf("close: %v", err)
+			}
+		}
+	})
 	d.Store = d.open(s)
 	t.Cleanup(d.inspect)
 	return d
 }
 
-// open opens one more store on the database. It is closed when the case ends.
+// open opens one more store on the database. It is closed after the last look.
 func (d *database) open(s store.Settings) store.Store {
 	d.Helper()
 	opened, err := d.opener.Open(d.ctx, s)
 	if err != nil {
 		d.Fatalf("open: %v", err)
 	}
-	d.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			d.Errorf("close: %v", err)
-		}
-	})
 	shift(d.T, opened, d.offset)
 	d.opened = append(d.opened, opened)
 	return opened

@@ -1,0 +1,270 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net/rpc"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite"
+)
+
+// The wire between the two processes: a method's name, its arguments after the
+// context, and its answer. Errors keep their meaning.
+
+type Opening struct {
+	Path, Namespace string
+	MaxLost         int
+	Keep            map[string]job.Keep
+}
+
+type Request struct {
+	Store  int
+	Method string
+	Args   [][]byte
+}
+
+type Answer struct {
+	Value   []byte
+	Failed  string
+	Meaning int // place in meanings, from 1
+}
+
+var meanings = []error{
+	job.ErrWorkerLost, job.ErrNotFound, job.ErrInvalid, job.ErrOutcomeUnknown, store.ErrClosed, store.ErrBusy, context.Canceled,
+}
+
+// Remote serves the stores of the second process.
+type Remote struct {
+	mu     sync.Mutex
+	stores []store.Store
+}
+
+// Open opens a store and gives its number.
+func (r *Remote) Open(o Opening, number *int) error {
+	settings := store.Settings{Namespace: o.Namespace, MaxLost: o.MaxLost}
+	if len(o.Keep) > 0 {
+		settings.Keep = func(queue string) job.Keep { return o.Keep[queue] }
+	}
+	s, err := sqlite.File(o.Path).Open(context.Background(), settings)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stores = append(r.stores, s)
+	*number = len(r.stores) - 1
+	return nil
+}
+
+// Call calls a method of a store.
+func (r *Remote) Call(q Request, a *Answer) error {
+	r.mu.Lock()
+	s := r.stores[q.Store]
+	r.mu.Unlock()
+	method := reflect.ValueOf(s).MethodByName(q.Method)
+	var args []reflect.Value
+	if method.Type().NumIn() > len(q.Args) {
+		args = append(args, reflect.ValueOf(context.Background()))
+	}
+	for _, encoded := range q.Args {
+		arg := reflect.New(method.Type().In(len(args)))
+		if err := gob.NewDecoder(bytes.NewReader(encoded)).DecodeValue(arg); err != nil {
+			return err
+		}
+		args = append(args, arg.Elem())
+	}
+	for _, result := range method.Call(args) {
+		if err, ok := result.Interface().(error); ok {
+			a.Failed = err.Error()
+			for i, meaning := range meanings {
+				if errors.Is(err, meaning) {
+					a.Meaning = i + 1
+				}
+			}
+			return nil
+		}
+		if result.Type() != reflect.TypeFor[error]() {
+			a.Value = encode(result.Interface())
+		}
+	}
+	return nil
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return b.Bytes()
+}
+
+// remote is a store of the second process as the first sees it.
+type remote struct {
+	client *rpc.Client
+	number int
+}
+
+func (r *remote) open(o Opening) error { return r.client.Call("Remote.Open", o, &r.number) }
+
+func (r *remote) shift(d time.Duration) error { return r.do("SetClockOffset", d) }
+
+func (r *remote) close() error { return r.do("Close") }
+
+func (r *remote) do(method string, args ...any) error {
+	_, err := call[struct{}](r, method, args...)
+	return err
+}
+
+// call calls a method over there.
+func call[A any](r *remote, method string, args ...any) (value A, err error) {
+	q := Request{Store: r.number, Method: method}
+	for _, arg := range args {
+		q.Args = append(q.Args, encode(arg))
+	}
+	var a Answer
+	if err := r.client.Call("Remote.Call", q, &a); err != nil {
+		return value, err
+	}
+	if a.Failed != "" {
+		err := errors.New("the second process: " + a.Failed)
+		if a.Meaning > 0 {
+			err = fmt.Errorf("%w: %w", err, meanings[a.Meaning-1])
+		}
+		return value, err
+	}
+	if len(a.Value) > 0 {
+		err = gob.NewDecoder(bytes.NewReader(a.Value)).Decode(&value)
+	}
+	return value, err
+}
+
+// Each method of a spread store: here, or over there.
+
+func (s *spread) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]job.Receipt](r, "Enqueue", drafts)
+	}
+	return s.Store.Enqueue(ctx, drafts)
+}
+
+// Claim stays in the worker's own process, which may know of claims that found
+// nothing; a worker is one boot of one process.
+func (s *spread) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+	if c.Worker%2 == 0 && ctx.Err() == nil {
+		return call[store.Claimed](s.there, "Claim", c)
+	}
+	return s.Store.Claim(ctx, c)
+}
+
+func (s *spread) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]job.Verdict](r, "Finish", w, ends)
+	}
+	return s.Store.Finish(ctx, w, ends)
+}
+
+func (s *spread) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]job.Verdict](r, "Note", w, notes)
+	}
+	return s.Store.Note(ctx, w, notes)
+}
+
+func (s *spread) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]store.Change](r, "Cancel", ids, op)
+	}
+	return s.Store.Cancel(ctx, ids, op)
+}
+
+func (s *spread) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]store.Change](r, "Retry", ids, op)
+	}
+	return s.Store.Retry(ctx, ids, op)
+}
+
+func (s *spread) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]store.Change](r, "Delete", ids, op)
+	}
+	return s.Store.Delete(ctx, ids, op)
+}
+
+func (s *spread) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("SetPaused", queue, paused, op)
+	}
+	return s.Store.SetPaused(ctx, queue, paused, op)
+}
+
+func (s *spread) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
+	if r := s.next(ctx); r != nil {
+		return call[job.WorkerID](r, "Register", w)
+	}
+	return s.Store.Register(ctx, w)
+}
+
+func (s *spread) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.Beaten](r, "Beat", b)
+	}
+	return s.Store.Beat(ctx, b)
+}
+
+func (s *spread) Hold(ctx context.Context, w job.WorkerID, held []store.RunRef) (store.Held, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.Held](r, "Hold", w, held)
+	}
+	return s.Store.Hold(ctx, w, held)
+}
+
+func (s *spread) Lose(ctx context.Context, by job.WorkerID) (int, error) {
+	if r := s.next(ctx); r != nil {
+		return call[int](r, "Lose", by)
+	}
+	return s.Store.Lose(ctx, by)
+}
+
+func (s *spread) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.Rescued](r, "Rescue", limit)
+	}
+	return s.Store.Rescue(ctx, limit)
+}
+
+func (s *spread) Expire(ctx context.Context, limit int) (int, error) {
+	if r := s.next(ctx); r != nil {
+		return call[int](r, "Expire", limit)
+	}
+	return s.Store.Expire(ctx, limit)
+}
+
+func (s *spread) Purge(ctx context.Context, limit int) (int, error) {
+	if r := s.next(ctx); r != nil {
+		return call[int](r, "Purge", limit)
+	}
+	return s.Store.Purge(ctx, limit)
+}
+
+func (s *spread) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.CheckReport](r, "Check", c)
+	}
+	return s.Store.Check(ctx, c)
+}
+
+func (s *spread) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]job.Job](r, "Get", ids)
+	}
+	return s.Store.Get(ctx, ids)
+}

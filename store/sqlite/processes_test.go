@@ -1,0 +1,145 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/rpc"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite"
+	"github.com/pawlwork/pawl/store/storetest"
+)
+
+// Two processes on one file: each call of the suite goes to a store in this
+// process or, in turn, to one in a second process. What one of them keeps in
+// memory (its place in a queue, a prepared answer) must not keep the other's
+// commits from it.
+
+func TestConformance_TwoProcesses(t *testing.T) {
+	other := startOther(t)
+	storetest.Run(t, storetest.Declared("sqlite two processes"), other.file)
+}
+
+func TestConformance_ModelTwoProcesses(t *testing.T) {
+	storetest.RunModel(t, 50, startOther(t).file)
+}
+
+func TestConformance_LinearTwoProcesses(t *testing.T) {
+	storetest.RunLinear(t, startOther(t).file)
+}
+
+// otherProcess is this test binary once more, serving stores.
+type otherProcess struct{ client *rpc.Client }
+
+// childVariable tells the test binary that it is the second process.
+const childVariable = "PAWL_TEST_SQLITE_CHILD"
+
+// TestOtherProcess is the second process's main; in the first it does nothing.
+// It ends when its standard input does, so that it cannot outlive the first.
+func TestOtherProcess(t *testing.T) {
+	if os.Getenv(childVariable) == "" {
+		return
+	}
+	server := rpc.NewServer()
+	if err := server.Register(&Remote{}); err != nil {
+		t.Fatal(err)
+	}
+	server.ServeConn(pipes{os.Stdin, os.Stdout})
+}
+
+// pipes are a process's two standard streams as one connection.
+type pipes struct {
+	io.Reader
+	io.WriteCloser
+}
+
+func startOther(t *testing.T) *otherProcess {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOtherProcess$")
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &otherProcess{client: rpc.NewClient(pipes{out, in})}
+	t.Cleanup(func() {
+		_ = p.client.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the second process: %v", err)
+		}
+	})
+	return p
+}
+
+// file makes an empty database file that both processes open.
+func (p *otherProcess) file(t *testing.T) store.Opener {
+	return twice{other: p, path: filepath.Join(t.TempDir(), "work.db")}
+}
+
+// twice opens a file in both processes.
+type twice struct {
+	other *otherProcess
+	path  string
+}
+
+func (o twice) Open(ctx context.Context, s store.Settings) (store.Store, error) {
+	here, err := sqlite.File(o.path).Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	there := &remote{client: o.other.client}
+	keep := map[string]job.Keep{}
+	if s.Keep != nil { // functions do not travel: the queues of the suite do
+		for _, queue := range []string{"q", "a", "b", "c", "forget"} {
+			keep[queue] = s.Keep(queue)
+		}
+	}
+	if err := there.open(Opening{Path: o.path, Namespace: s.Namespace, MaxLost: s.MaxLost, Keep: keep}); err != nil {
+		return nil, errors.Join(err, here.Close())
+	}
+	return &spread{Store: here, there: there}, nil
+}
+
+// spread is one store in two processes. Transactions and listening stay in the
+// first, everything else goes back and forth.
+type spread struct {
+	store.Store // in this process
+	there       *remote
+	calls       atomic.Int64
+}
+
+func (s *spread) next(ctx context.Context) *remote {
+	if s.calls.Add(1)%2 == 0 || ctx.Err() != nil {
+		return nil
+	}
+	return s.there
+}
+
+// Listen hears what the other process commits.
+func (s *spread) Listen(ctx context.Context, hear func(store.Hint)) error {
+	return s.Store.(store.Listener).Listen(ctx, hear)
+}
+
+func (s *spread) SetClockOffset(d time.Duration) {
+	s.Store.(interface{ SetClockOffset(time.Duration) }).SetClockOffset(d)
+	if err := s.there.shift(d); err != nil {
+		panic(err)
+	}
+}
+
+func (s *spread) Close() error { return errors.Join(s.Store.Close(), s.there.close()) }
