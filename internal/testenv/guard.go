@@ -15,10 +15,19 @@ import (
 // endings are the signals that mean: take everything down.
 var endings = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
-// guard is the process that was started. It runs the host, passes signals on, and cleans up after a host that could not.
-func guard(opts options) int {
+// watchEndings returns the signals that mean: take everything down. A broken pipe is none of them, and must not end us
+// either: when the terminal or the pager that we write to is gone, there is still everything to take down. It is caught
+// rather than ignored, because programs inherit what is ignored.
+func watchEndings() <-chan os.Signal {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, endings...)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return signals
+}
+
+// guard is the process that was started. It runs the host, passes signals on, and cleans up after a host that could not.
+func guard(opts options) int {
+	signals := watchEndings()
 	launcherDied := watchLauncher()
 
 	dir, err := folder(opts.dir)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +29,7 @@ type server struct {
 // host starts the servers, runs the command and takes everything down, in this order and whatever happens in between.
 // The exit code is the command's, 1 if a server did not start or stop, 128 and the signal's number if one came first.
 func host(dir string, opts options) (code int) {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, endings...)
+	signals := watchEndings()
 	defer removeFolder(dir)
 	if err := adoptOrphans(); err != nil {
 		say("%v", err)

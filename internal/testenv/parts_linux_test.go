@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -54,6 +55,7 @@ type run struct {
 	guard  *exec.Cmd
 	root   string // where it may make temporary files
 	said   *bytes.Buffer
+	stdout io.Closer
 	ready  string // TMPDIR of the command, once it runs
 	family *family
 }
@@ -102,6 +104,7 @@ func testenv(t *testing.T, root string, args ...string) (*exec.Cmd, *bytes.Buffe
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), partVariable+"="+partTestenv, "TMPDIR="+root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = generousLimit
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	return cmd, &said
@@ -127,6 +130,7 @@ func start(t *testing.T, part string, change func(*exec.Cmd)) *run {
 	if err := r.guard.Start(); err != nil {
 		t.Fatal(err)
 	}
+	r.stdout = stdout
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	temporary, ready := strings.CutPrefix(strings.TrimSpace(line), readyPrefix)
 	if err != nil || !ready {

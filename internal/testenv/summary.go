@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // packages counts what `go test` says of each package.
@@ -31,6 +32,7 @@ func (p *packages) count(line string) {
 // output passes the command's output on and counts packages as they go by.
 type output struct {
 	writer   *os.File // what the command writes to
+	reader   *os.File
 	done     chan struct{}
 	packages packages // complete after close
 }
@@ -40,10 +42,10 @@ func watchOutput() (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &output{writer: writer, done: make(chan struct{})}
+	o := &output{writer: writer, reader: reader, done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
-		defer reader.Close()
+		defer reader.Close() // so that the command, too, learns that nobody reads on
 		lines := bufio.NewReader(io.TeeReader(reader, os.Stdout))
 		for {
 			line, err := lines.ReadString('\n')
@@ -56,9 +58,18 @@ func watchOutput() (*output, error) {
 	return o, nil
 }
 
+// outputGrace bounds the wait for a process that holds the command's output and could not be found to be ended.
+const outputGrace = 5 * time.Second
+
 // close waits until all that was written has been passed on.
 func (o *output) close() {
 	_ = o.writer.Close()
+	select {
+	case <-o.done:
+	case <-time.After(outputGrace):
+		say("something that the command started still holds its output")
+	}
+	_ = o.reader.Close()
 	<-o.done
 }
 

@@ -92,6 +92,49 @@ func TestTakedown_FollowsADeadLauncher(t *testing.T) {
 	}
 }
 
+// A closed terminal, or the end of a pipe to less: whoever read our words is gone, and the next one we write raises
+// SIGPIPE. Both ways of ending must work all the same.
+func TestTakedown_WithNobodyToTellIt(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			reader, writer, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := start(t, commandPart, func(cmd *exec.Cmd) { cmd.Stderr = writer })
+			_ = writer.Close()
+			_ = reader.Close()
+			_ = r.stdout.Close()
+			if err := r.guard.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			r.wait(t)
+			r.family.waitEnded(t)
+		})
+	}
+}
+
+// A command whose output nobody reads any more learns it, as it would without testenv, instead of waiting for ever.
+func TestTakedown_WhenNobodyReadsOn(t *testing.T) {
+	t.Parallel()
+	cmd, said := testenv(t, root(t), "-suites", "nats", "--", "yes")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	_ = stdout.Close()
+	if code := exit(t, cmd.Wait()); code != 1 {
+		t.Errorf("exit code %d, want 1\n%s", code, said)
+	}
+}
+
 func TestTakedown_AfterTheCommandsOwnEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -109,6 +152,9 @@ func TestTakedown_AfterTheCommandsOwnEnd(t *testing.T) {
 			out, code := complete(t, cmd)
 			if code != c.code || out != "out\n" {
 				t.Errorf("output %q, code %d, want \"out\\n\" and %d\n%s", out, code, c.code, said)
+			}
+			if strings.Contains(said.String(), "still holds its output") {
+				t.Errorf("waited for what should have been ended:\n%s", said)
 			}
 		})
 	}
