@@ -10,11 +10,11 @@ import (
 
 const (
 	// fillTime is how long a backlog is written: on a slow machine it is shorter than asked for.
-	fillTime  = 3 * time.Second
-	fillChunk = 10_000
+	fillTime  = 2500 * time.Millisecond
+	fillChunk = 2000
 	// drainTime is how long a drain is watched. A system that is not through its backlog by then is measured by what
 	// it has committed.
-	drainTime = 4 * time.Second
+	drainTime = 3500 * time.Millisecond
 )
 
 // drains is a contender that works off a backlog of jobs that do nothing.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -37,6 +38,7 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 	rounds := flags.Int("n", 3, "rounds: each runs every system of a work once")
 	path := flags.String("out", "out/latest.json", "file for the result")
 	dir := flags.String("dir", "", "folder for SQLite files (default that for temporary files)")
+	profiles := flags.String("profile", "", "folder for CPU profiles, one of the last run of each system")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 		return fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
 
-	r := runner{servers: findServers(), dir: *dir, rounds: *rounds, says: says}
+	r := runner{servers: findServers(), dir: *dir, rounds: *rounds, says: says, out: filepath.Dir(*path), profiles: *profiles}
 	var result report
 	if result.About, err = describeEnvironment(ctx, r.servers, *dir); err != nil {
 		return err

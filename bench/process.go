@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,7 +22,8 @@ const taskVariable = "PAWL_BENCH_TASK"
 type task struct {
 	Work    string
 	System  string
-	Prepare bool // the preparation, not the measurement
+	Prepare bool   // the preparation, not the measurement
+	Profile string // file for a CPU profile of the measurement; "" means none
 	At      place
 }
 
@@ -28,14 +31,14 @@ type task struct {
 func resultFile(at place) string { return filepath.Join(at.Dir, "result.json") }
 
 // runOnce measures a contender in processes of its own, within the work's limit.
-func runOnce(ctx context.Context, w work, c contender, at place) (measurement, error) {
+func runOnce(ctx context.Context, w work, c contender, at place, profile string) (measurement, error) {
 	limit := w.limit
 	if limit == 0 {
 		limit = runLimit
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %v", limit))
 	defer cancel()
-	t := task{Work: w.name, System: c.name, At: at}
+	t := task{Work: w.name, System: c.name, At: at, Profile: profile}
 	if c.prepare != nil {
 		t.Prepare = true
 		if err := spawn(ctx, t); err != nil {
@@ -68,15 +71,29 @@ func spawn(ctx context.Context, t task) error {
 	command := exec.CommandContext(ctx, program)
 	command.Env = append(os.Environ(), taskVariable+"="+string(text))
 	command.Stdout, command.Stderr = &said, &said
+	command.Cancel = func() error { return askForStacks(command.Process) }
 	command.WaitDelay = time.Second
 	if err := command.Run(); err != nil {
-		const enough = 2000
-		tail := said.Bytes()
-		tail = bytes.TrimSpace(tail[max(0, len(tail)-enough):])
-		return fmt.Errorf("%w\n%s", errors.Join(err, context.Cause(ctx)), tail)
+		return &failure{errors.Join(err, context.Cause(ctx)), said.String()}
 	}
 	return nil
 }
+
+// failure is a runner that did not succeed, with all it said; one that was ended at its limit says where it stood.
+type failure struct {
+	cause error
+	said  string
+}
+
+// Error holds the last lines only.
+func (f *failure) Error() string {
+	const enough = 400
+	before, _, _ := strings.Cut(f.said, "SIGQUIT: quit") // stacks are for the log
+	tail := strings.TrimSpace(before)
+	return strings.ReplaceAll(fmt.Sprintf("%v: %s", f.cause, tail[max(0, len(tail)-enough):]), "\n", "; ")
+}
+
+func (f *failure) Unwrap() error { return f.cause }
 
 // perform is the runner: it does the task and leaves the result.
 func perform(ctx context.Context, text string) error {
@@ -91,6 +108,13 @@ func perform(ctx context.Context, text string) error {
 	if t.Prepare {
 		return c.prepare(ctx, t.At)
 	}
+	if t.Profile != "" {
+		stop, err := profile(t.Profile)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	m, err := c.measure(ctx, t.At)
 	if err != nil {
 		return err
@@ -103,6 +127,21 @@ func perform(ctx context.Context, text string) error {
 		return err
 	}
 	return os.WriteFile(resultFile(t.At), result, 0o600)
+}
+
+// profile writes a CPU profile until it is stopped.
+func profile(path string) (stop func(), err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
 }
 
 func findContender(workName, system string) (contender, error) {

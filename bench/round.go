@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // row is one system's result for one work: the median of its runs.
@@ -39,10 +43,12 @@ type report struct {
 
 // runner takes the works through their rounds.
 type runner struct {
-	servers servers
-	dir     string
-	rounds  int
-	says    io.Writer // progress
+	servers  servers
+	dir      string // of SQLite files
+	rounds   int
+	says     io.Writer // progress
+	out      string    // folder for what a failed run said
+	profiles string    // folder for CPU profiles; "" means none
 }
 
 // run measures one work: in each round every system once, each round beginning with another, so that whatever
@@ -65,8 +71,9 @@ func (r runner) run(ctx context.Context, w work, into *report) {
 			}
 			m, err := r.once(ctx, w, c)
 			if err != nil {
-				fmt.Fprintf(r.says, "%s %s: %v\n", w.name, c.name, err)
-				into.Failed = append(into.Failed, fmt.Sprintf("%s, %s: %v", w.name, c.name, err))
+				line := fmt.Sprintf("%s, %s: %v%s", w.name, c.name, err, r.keepLog(w, c, err))
+				fmt.Fprintln(r.says, line)
+				into.Failed = append(into.Failed, line)
 				continue
 			}
 			fmt.Fprintf(r.says, "%-26s %-22s round %d: %s\n", w.name, c.name, round+1, describe(w.unit, m))
@@ -101,7 +108,28 @@ func (r runner) once(ctx context.Context, w work, c contender) (m measurement, e
 			err = gone
 		}
 	}()
-	return runOnce(ctx, w, c, at)
+	profile := ""
+	if r.profiles != "" {
+		profile = filepath.Join(r.profiles, fileName(w, c)+".pprof")
+	}
+	return runOnce(ctx, w, c, at, profile)
+}
+
+// keepLog writes down all that a failed run said and says where.
+func (r runner) keepLog(w work, c contender, err error) string {
+	var failed *failure
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	path := filepath.Join(r.out, fileName(w, c)+".log")
+	if err := errors.Join(os.MkdirAll(r.out, 0o755), os.WriteFile(path, []byte(failed.said), 0o644)); err != nil {
+		return fmt.Sprintf(" (and it could not be written down: %v)", err)
+	}
+	return " (all of it is in " + path + ")"
+}
+
+func fileName(w work, c contender) string {
+	return w.name + "-" + strings.NewReplacer(" ", "-", ",", "").Replace(c.name)
 }
 
 // medianOf takes each figure's median by itself. Goroutines are those of the last run.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"syscall"
 	"time"
 )
@@ -15,3 +16,6 @@ func cpuTime() (time.Duration, bool) {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), true
 }
+
+// askForStacks ends a Go program that hangs, and makes it say where.
+func askForStacks(p *os.Process) error { return p.Signal(syscall.SIGQUIT) }
