@@ -31,7 +31,7 @@ func (s *Store) connect(ctx context.Context, cachePages int) (*conn, error) {
 // openRaw opens one connection with the settings all of them share.
 func (s *Store) openRaw(ctx context.Context) (*sqlite3.Conn, error) {
 	flags := sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE
-	if s.memory {
+	if s.uri {
 		flags |= sqlite3.OPEN_URI
 	}
 	raw, err := sqlite3.OpenFlags(s.path, flags)

@@ -102,7 +102,7 @@ func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
 // claimedBy reads what a worker still holds of one of its claims.
 func (t *transition) claimedBy(w job.WorkerID, seq int64) ([]store.Leased, error) {
 	var jobs []store.Leased
-	q := t.on("SELECT " + liveColumns + ", begun FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
+	q := t.on("SELECT " + liveColumns + ", begun FROM " + running + " AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
 		int(int64(w)).int(seq)
 	for q.step() {
 		var l store.Leased

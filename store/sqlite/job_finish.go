@@ -25,7 +25,17 @@ func (t *transition) finish(w job.WorkerID, ends []job.End) ([]job.Verdict, erro
 	verdicts := make([]job.Verdict, len(ends))
 	for i := range ends {
 		e := &ends[i]
-		held, ok, err := t.held(w, e.ID, e.Run)
+		if short(e) {
+			done, err := t.finishShort(w, e)
+			if err != nil {
+				return nil, err
+			}
+			if done {
+				verdicts[i] = job.Applied
+				continue
+			}
+		}
+		held, ok, err := t.owned(w, e.ID, e.Run)
 		if err != nil {
 			return nil, err
 		}
@@ -39,4 +49,21 @@ func (t *transition) finish(w job.WorkerID, ends []job.End) ([]job.Verdict, erro
 		verdicts[i] = job.Applied
 	}
 	return verdicts, nil
+}
+
+// short reports whether an end is the common one: done, kept, and nothing else
+// to write down.
+func short(e *job.End) bool {
+	return e.To == job.Done && e.Keep.WithDefaults().Done >= 0 && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0
+}
+
+// finishShort ends a run in two statements instead of three, by putting the
+// fence into the first. False means that it was not that simple; then nothing
+// was changed.
+func (t *transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
+	n, err := t.intoArchive(archiveOwned, e).int(e.Run).int(int64(w)).changes()
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, t.dropLive(e.ID)
 }

@@ -80,16 +80,13 @@ const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes,
 // archive ends a job: it leaves the live table in the transaction that ends it.
 // Where the archive keeps nothing, a tombstone still stops a resend.
 func (t *transition) archive(s *subject, e job.End) error {
-	if keep := e.Keep.WithDefaults().For(e.To); keep < 0 {
+	if e.Keep.WithDefaults().For(e.To) < 0 {
 		if err := t.bury(s.id, s.logs); err != nil {
 			return err
 		}
 	} else {
-		// REPLACE, because a copy that should not be there must not stop the end of a job.
-		q := t.query(`INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, ` + carried + `)
-			SELECT namespace, id, ?, ?, ?, ?, ?, ` + carried + ` FROM pawl_job WHERE namespace = ? AND id = ?`).
-			int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, keep)).int(t.namespace).blob(s.id[:])
-		if err := q.exec(); err != nil {
+		e.ID = s.id
+		if err := t.intoArchive(archiveRow, &e).exec(); err != nil {
 			return err
 		}
 	}
@@ -98,6 +95,19 @@ func (t *transition) archive(s *subject, e job.End) error {
 	}
 	return t.releaseUnique(s)
 }
+
+// intoArchive copies a live row into the archive, in its final state. REPLACE,
+// because a copy that should not be there must not stop the end of a job.
+func (t *transition) intoArchive(text string, e *job.End) *query {
+	return t.query(text).
+		int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, e.Keep.WithDefaults().For(e.To))).int(t.namespace).blob(e.ID[:])
+}
+
+const (
+	archiveRow = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, ` + carried + `)
+		SELECT namespace, id, ?, ?, ?, ?, ?, ` + carried + ` FROM pawl_job WHERE namespace = ? AND id = ?`
+	archiveOwned = archiveRow + " AND run = ? AND worker = ? AND state = 3 AND unique_hash IS NULL"
+)
 
 func (t *transition) dropLive(id job.ID) error {
 	return t.on("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:]).exec()

@@ -25,7 +25,7 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) (v
 func (t *transition) note(w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	for i, n := range notes {
-		held, ok, err := t.held(w, n.ID, n.Run)
+		held, ok, err := t.owned(w, n.ID, n.Run)
 		if err != nil {
 			return nil, err
 		}

@@ -126,8 +126,13 @@ func (c *conn) ranges(namespace int64, f store.Filter) ([]span, error) {
 	var spans []span
 	for _, s := range live {
 		r := span{table: "pawl_job", columns: liveColumns}.and("namespace = ?", func(q *query) { q.int(namespace) })
-		if s != 0 {
-			r = r.and("state = "+string(rune('0'+s)), nil)
+		switch s {
+		case 0:
+		case job.Waiting:
+			r = r.and("state = 2", nil)
+		default:
+			r.table += " INDEXED BY pawl_job_held"
+			r = r.and("state <> 2 AND state = ?", func(q *query) { q.int(int64(s)) })
 		}
 		if f.Queue != "" {
 			r = r.and("queue = ?", func(q *query) { q.text(f.Queue) })

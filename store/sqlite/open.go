@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,12 +44,14 @@ type opener struct {
 	path    string
 	memory  bool
 	options []Options
+	vfs     string // of tests that make the disk fail
 }
 
 // Store is one namespace of one SQLite database.
 type Store struct {
 	name    string // for messages
 	path    string // for SQLite
+	uri     bool   // path is a URI
 	memory  bool
 	options Options
 	logger  *slog.Logger
@@ -114,12 +117,18 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		s.maxLost = job.MaxLost
 	}
 	if o.memory {
-		s.memory = true
+		s.memory, s.uri = true, true
 		s.name = ":memory:"
 		s.path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
 		return s, nil
 	}
-	return s, s.locate(o.path)
+	if err := s.locate(o.path); err != nil {
+		return nil, err
+	}
+	if o.vfs != "" {
+		s.path, s.uri = (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "vfs=" + o.vfs}).String(), true
+	}
+	return s, nil
 }
 
 // locate checks the path before SQLite makes a file of it.

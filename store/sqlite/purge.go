@@ -24,7 +24,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
 				SELECT id FROM pawl_audit WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
 			`DELETE FROM pawl_worker WHERE namespace = ?1 AND id IN (
 				SELECT w.id FROM pawl_worker AS w WHERE w.namespace = ?1 AND w.lost <= ?2
-					AND NOT EXISTS (SELECT 1 FROM pawl_job AS j WHERE j.namespace = w.namespace AND j.state = 3 AND j.worker = w.id) LIMIT ?3)`,
+					AND NOT EXISTS (SELECT 1 FROM pawl_job AS j INDEXED BY pawl_job_held WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id) LIMIT ?3)`,
 		} {
 			n, err := t.on(text).int(t.now).int(int64(limit)).changes()
 			if err != nil {

@@ -69,7 +69,7 @@ func (t *transition) orphans(limit int) ([]subject, error) {
 	var found []subject
 	worker := int64(-1 << 62)
 	for len(found) < limit {
-		q := t.on("SELECT worker FROM pawl_job WHERE namespace = ? AND state = 3 AND worker > ? ORDER BY worker LIMIT 1").int(worker)
+		q := t.on("SELECT worker FROM " + running + " AND worker > ? ORDER BY worker LIMIT 1").int(worker)
 		if !q.step() {
 			return found, q.done()
 		}
@@ -84,7 +84,7 @@ func (t *transition) orphans(limit int) ([]subject, error) {
 		if live {
 			continue
 		}
-		more, err := subjects(t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ? ORDER BY id LIMIT ?").
+		more, err := subjects(t.on("SELECT " + subjectColumns + " FROM " + running + " AND worker = ? ORDER BY id LIMIT ?").
 			int(worker).int(int64(limit - len(found))))
 		if err != nil {
 			return nil, err

@@ -71,8 +71,12 @@ func subjects(q *query) ([]subject, error) {
 	return list, q.done()
 }
 
-// held reads the row of a run that its worker still owns: the fence (P2).
-func (t *transition) held(w job.WorkerID, id job.ID, run int64) (s subject, ok bool, err error) {
+// running is the running jobs of a namespace, by worker. SQLite uses a partial
+// index only where its condition is repeated, hence the second look at state.
+const running = "pawl_job INDEXED BY pawl_job_held WHERE namespace = ? AND state = 3 AND state <> 2"
+
+// owned reads the row of a run that its worker still owns: the fence (P2).
+func (t *transition) owned(w job.WorkerID, id job.ID, run int64) (s subject, ok bool, err error) {
 	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
 		blob(id[:]).int(run).int(int64(w))
 	if ok = q.step(); ok {

@@ -131,7 +131,7 @@ func (t *transition) hold(w job.WorkerID, refs []store.RunRef) (held store.Held,
 	if _, err := t.liveWorker(w); err != nil {
 		return held, err
 	}
-	leased, err := subjects(t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ?").int(int64(w)))
+	leased, err := subjects(t.on("SELECT " + subjectColumns + " FROM " + running + " AND worker = ?").int(int64(w)))
 	if err != nil {
 		return held, err
 	}
@@ -164,7 +164,7 @@ func (t *transition) hold(w job.WorkerID, refs []store.RunRef) (held store.Held,
 // gone, so that a check can tell how long they have been without an owner.
 func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 	err := s.write(ctx, 1, func(t *transition) error {
-		holds, err := t.on("SELECT 1 FROM pawl_job WHERE namespace = ? AND state = 3 AND worker = ? LIMIT 1").int(int64(w)).found()
+		holds, err := t.on("SELECT 1 FROM " + running + " AND worker = ? LIMIT 1").int(int64(w)).found()
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (s *Store) Registry(ctx context.Context) (workers []store.WorkerInfo, err e
 func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
 	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
-			(SELECT count(*) FROM pawl_job WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND worker = pawl_worker.id)
+			(SELECT count(*) FROM pawl_job INDEXED BY pawl_job_held WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
 		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).int(namespace)
 	for q.step() {
 		w := store.WorkerInfo{

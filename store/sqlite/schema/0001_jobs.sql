@@ -55,12 +55,13 @@ CREATE TABLE pawl_job (
 
 -- Claims seek here by queue and priority, in the order in which they take.
 CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WHERE state = 2;
--- What a worker holds: hold, rescue, repeated claims.
-CREATE INDEX pawl_job_held ON pawl_job (namespace, worker, id) WHERE state = 3;
--- The rest is rare, and empty most of the time.
-CREATE INDEX pawl_job_cancel ON pawl_job (namespace, worker, id) WHERE cancel = 1;
-CREATE INDEX pawl_job_deadline ON pawl_job (namespace, deadline, id) WHERE deadline IS NOT NULL AND state <> 3;
-CREATE INDEX pawl_job_idle ON pawl_job (namespace, state, id) WHERE state IN (1, 4);
+-- What does not wait: what a worker holds (hold, rescue, repeated claims), and
+-- what is blocked or suspended.
+CREATE INDEX pawl_job_held ON pawl_job (namespace, state, worker, id) WHERE state <> 2;
+-- The rest is rare, and empty most of the time. Neither names a column that a
+-- claim or finish changes, so that those do not even look at them.
+CREATE INDEX pawl_job_cancel ON pawl_job (namespace, id) WHERE cancel = 1;
+CREATE INDEX pawl_job_deadline ON pawl_job (namespace, deadline, id) WHERE deadline IS NOT NULL;
 
 -- Final jobs. Few indexes: six cost three times the insert.
 CREATE TABLE pawl_job_archive (
