@@ -7,15 +7,16 @@ import (
 
 // Close refuses new items, makes every partial batch ready at once, and returns nil when the last batch is finished.
 //
-// When ctx ends first, Close answers every item that is not yet in processing with ErrClosed, ends the context of
+// When ctx ends first, or has ended before, Close answers every item that is not yet in processing with ErrClosed, ends the context of
 // what is, and returns: it waits neither for a process function nor for an acquisition that does not listen. Callers
 // of such a batch get its answer when it has one. Close may be called again, and from several goroutines.
 func (b *Batcher[K, In, Out]) Close(ctx context.Context) error {
 	if b.fault != nil {
 		return b.fault
 	}
+	flush := ctx.Err() == nil
 	for _, s := range b.shards {
-		s.close()
+		s.close(flush)
 	}
 	for _, s := range b.shards {
 		select {
@@ -33,8 +34,8 @@ func (b *Batcher[K, In, Out]) Close(ctx context.Context) error {
 	return nil
 }
 
-// close makes the shard refuse items and start what waits. Batches that find no place now start as others finish.
-func (s *shard[K, In, Out]) close() {
+// close makes the shard refuse items, and all that waits ready. Batches that find no place now start as others finish.
+func (s *shard[K, In, Out]) close(flush bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
@@ -44,8 +45,14 @@ func (s *shard[K, In, Out]) close() {
 	if s.alarm != nil {
 		s.alarm.Stop()
 	}
-	for _, q := range s.keys {
-		q.pump()
+	for _, q := range s.deadlines {
+		q.position = -1
+	}
+	s.deadlines = nil
+	if flush {
+		for _, q := range s.keys {
+			q.pump()
+		}
 	}
 	if len(s.keys) == 0 {
 		close(s.empty)

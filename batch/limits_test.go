@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 )
@@ -12,7 +13,7 @@ func refusedBy(t *testing.T, a *answer, limit string) {
 	t.Helper()
 	bad(t, ErrQueueFull, a)
 	var full *QueueFullError
-	if !errors.As(a.err, &full) || full.Limit != limit {
+	if !errors.As(a.err, &full) || full.Limit != limit || !strings.Contains(a.err.Error(), "Options."+limit+" is ") {
 		t.Fatalf("%v, want the limit %s", a.err, limit)
 	}
 }
@@ -146,8 +147,10 @@ func TestB3_TotalBytesByWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
 		work := Work[string, struct{}, int, int]{
-			Process: func(ctx context.Context, key string, _ struct{}, in []int) ([]int, error) { return s.process(ctx, key, in) },
-			Weigh:   func(in int) int { return in },
+			Process: func(ctx context.Context, key string, _ struct{}, in []int) ([]int, error) {
+				return s.process(ctx, key, in)
+			},
+			Weigh: func(in int) int { return in },
 		}
 		b := NewWork(work, Options{TotalBytes: 100})
 		defer mustClose(t, b)

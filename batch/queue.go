@@ -79,6 +79,9 @@ func (q *queue[K, In, Out]) start() *run[K, In, Out] {
 	s := q.shard
 	r := s.newRun(q)
 	r.items.fill(&q.waiting, s.owner.options.MaxBatch)
+	if s.owner.options.Observer != nil {
+		r.report.Queued = s.owner.now() - r.items.head.arrived
+	}
 	r.few = r.items.count < s.lately
 	q.running++
 	q.open = append(q.open, r)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"runtime"
-	"time"
 )
 
 // run is a batch from its start to its answers. It is open, and its items are guarded by the shard's lock, until it
@@ -87,7 +86,7 @@ func (b *Batcher[K, In, Out]) work(r *run[K, In, Out]) (f fate[Out]) {
 	} else if r.few {
 		b.gather(r)
 	}
-	in := b.begin(r, started)
+	in := b.begin(r)
 	if len(in) == 0 {
 		return fate[Out]{}
 	}
@@ -121,7 +120,7 @@ func (b *Batcher[K, In, Out]) gather(r *run[K, In, Out]) {
 
 // begin closes a batch to new items and to callers that leave, and returns its inputs. Places that callers left empty
 // while it was open go to those who wait.
-func (b *Batcher[K, In, Out]) begin(r *run[K, In, Out], started time.Duration) []In {
+func (b *Batcher[K, In, Out]) begin(r *run[K, In, Out]) []In {
 	q, s := r.queue, r.queue.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,9 +129,6 @@ func (b *Batcher[K, In, Out]) begin(r *run[K, In, Out], started time.Duration) [
 		s.schedule(q)
 	}
 	s.seal(r)
-	if r.items.count > 0 && b.options.Observer != nil {
-		r.report.Queued = max(0, started-r.items.head.arrived)
-	}
 	in := make([]In, 0, r.items.count)
 	for it := r.items.head; it != nil; it = it.next {
 		in = append(in, it.in)
