@@ -16,17 +16,25 @@ import (
 // process die they go back free of charge.
 
 // suspects takes at most one suspect in and gives the others back: they count
-// as begun, and would be blamed for the death of the first. With a stuck
-// handler the process will never be empty, so it takes none. The caller holds mu.
+// as begun, and would be blamed for the death of the first. They may be taken
+// again as soon as it has run, so that all that a dead process held is soon
+// through. In a process that is not going to be empty (a handler is stuck, or
+// the last suspect has waited in vain) none is taken for a while: it would only
+// hold up the others. The caller holds mu.
 func (r *Runner) suspects(tasks []*Task, now time.Time) {
+	var delay time.Duration
+	hopeless := r.anyStuck() || now.Before(r.crowded)
+	if hopeless {
+		delay = r.config.AloneDelay
+	}
 	for _, t := range tasks {
-		if r.suspect == nil && !r.anyStuck() {
+		if r.suspect == nil && !hopeless {
 			t.claimed = now
 			r.suspect = t
 			r.signal(r.claimWanted)
 			continue
 		}
-		r.giveBack(t, r.config.AloneDelay)
+		r.giveBack(t, delay)
 	}
 }
 
@@ -69,7 +77,7 @@ func (r *Runner) tooLongAlone(now time.Time) {
 	}
 	r.log.Warn("a suspect job could not run alone in time and goes back", "job", t.Job.ID, "kind", t.Job.Kind,
 		"lost", t.Job.Lost, "running", len(r.running), "again in", r.config.AloneDelay)
-	r.suspect = nil
+	r.suspect, r.crowded = nil, now.Add(r.config.AloneDelay)
 	r.giveBack(t, r.config.AloneDelay)
 	r.startReady()
 	r.signal(r.claimWanted)

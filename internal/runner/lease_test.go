@@ -256,7 +256,7 @@ func TestJ32_StoreClockStepsDoNoHarm(t *testing.T) {
 				after(time.Minute)
 				clock.SetClockOffset(step)
 				late := l.add(2, nil, first, second)
-				after(time.Hour)
+				after(15 * time.Minute)
 				for _, id := range append(ids, late...) {
 					if j := l.get(id); j.State != job.Done || j.Used != 0 {
 						t.Errorf("job is %s, %d attempts used", j.State, j.Used)
@@ -344,23 +344,29 @@ func TestJ12_SuspectThatCannotBeAloneIsPutOff(t *testing.T) {
 // lostJob is a waiting job that was lost with its process once.
 func (l *lab) lostJob() job.ID {
 	l.t.Helper()
+	return l.lostJobs(1)[0]
+}
+
+// lostJobs are waiting jobs that were lost with their process once.
+func (l *lab) lostJobs(n int) []job.ID {
+	l.t.Helper()
 	ctx := l.t.Context()
-	id := l.add(1, nil)[0] // no time passes, so nobody else claims it
+	ids := l.add(n, nil) // no time passes, so nobody else claims them
 	offer := job.Offer{Kinds: map[string]int{"k": 0}}
 	w, err := l.store.Register(ctx, store.Worker{Label: "doomed", Queues: []string{"q"}, Offer: offer, LostAfter: time.Minute})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if _, err := l.store.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err != nil {
+	if _, err := l.store.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: n, Start: n}}}); err != nil {
 		l.t.Fatal(err)
 	}
 	if err := l.store.Deregister(ctx, w); err != nil {
 		l.t.Fatal(err)
 	}
-	if n, err := l.store.Rescue(ctx, 10); err != nil || n.Waiting != 1 {
-		l.t.Fatalf("rescue: %+v, %v", n, err)
+	if rescued, err := l.store.Rescue(ctx, n); err != nil || rescued.Waiting != n {
+		l.t.Fatalf("rescue: %+v, %v", rescued, err)
 	}
-	return id
+	return ids
 }
 
 func TestP2_AnswerOfAFinishLostIsNotALostLease(t *testing.T) {

@@ -52,8 +52,9 @@ type Runner struct {
 	// The places of a task.
 	running  []*Task
 	parked   []*slot
-	suspect  *Task // waits to run alone, or does
-	alone    bool  // the suspect is running
+	suspect  *Task     // waits to run alone, or does
+	alone    bool      // the suspect is running
+	crowded  time.Time // until then no suspect is taken: the last one waited in vain
 	ending   []*Task
 	inflight []*Task
 	over     []*Task // finished in their own transaction: only the hook is left
