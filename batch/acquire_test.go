@@ -11,7 +11,7 @@ import (
 
 func TestB4_TheResourceIsAcquiredBeforeAndReleasedBeforeTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{})
 		defer mustClose(t, b)
 		a := ask(b, "k", 1)
@@ -34,7 +34,7 @@ func TestB4_TheResourceIsAcquiredBeforeAndReleasedBeforeTheAnswer(t *testing.T) 
 
 func TestB4_AFailedAcquisitionFailsOnlyItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 2, Concurrency: 2})
 		defer mustClose(t, b)
 		first := askAll(b, "k", 1, 2)
@@ -66,7 +66,7 @@ func TestB4_AFailedAcquisitionFailsOnlyItsBatch(t *testing.T) {
 
 func TestB4_AFailedAcquisitionDoesNotTakeWaitingItemsAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 2, Concurrency: 1})
 		defer mustClose(t, b)
 		batch := askAll(b, "k", 1, 2)
@@ -85,7 +85,7 @@ func TestB4_AFailedAcquisitionDoesNotTakeWaitingItemsAlong(t *testing.T) {
 
 func TestB4_CapacityDoesNotLeakWhenBatchesBecomeReadyOutOfOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 1, Concurrency: 3, TotalConcurrency: 3})
 		defer mustClose(t, b)
 		broken := errors.New("no connection")
@@ -145,7 +145,7 @@ func TestB4_AcquisitionHasATimeout(t *testing.T) {
 
 func TestB4_TheTimeoutIsOverWhenTheResourceIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{AcquireTimeout: time.Second})
 		defer mustClose(t, b)
 		a := ask(b, "k", 1)
@@ -162,7 +162,7 @@ func TestB4_TheTimeoutIsOverWhenTheResourceIsThere(t *testing.T) {
 
 func TestB4_AResourceNobodyWantsAnyMoreIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{})
 		defer mustClose(t, b)
 		a := ask(b, "k", 1)

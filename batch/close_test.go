@@ -19,7 +19,7 @@ func closing(ctx context.Context, b *Batcher[string, int, int]) chan error {
 
 func TestB7_CloseRefusesNewItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{})
 		a := ask(b, "k", 1)
 		result := closing(t.Context(), b)
@@ -41,7 +41,7 @@ func TestB7_CloseFlushesPartialBatchesAtOnce(t *testing.T) {
 	for _, policy := range []Policy{Size(), Duration(time.Hour), Balanced(50)} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var s stage
+				s := newStage(t)
 				b := New(s.process, Options{Policy: policy, MaxWait: time.Hour})
 				start := time.Now()
 				answers := []*answer{ask(b, "k", 1), ask(b, "k", 2), ask(b, "other", 3)}
@@ -64,7 +64,7 @@ func TestB7_CloseFlushesPartialBatchesAtOnce(t *testing.T) {
 
 func TestB7_CloseFlushesWithinTheLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size(), MaxBatch: 2, Concurrency: 1, TotalConcurrency: 1, MaxWaiting: 5})
 		answers := append(askAll(b, "a", 1, 2, 3, 4, 5), askAll(b, "b", 6)...)
 		result := closing(t.Context(), b)
@@ -83,7 +83,7 @@ func TestB7_CloseFlushesWithinTheLimits(t *testing.T) {
 
 func TestB7_NotAShutdownThatMayNeverEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, Concurrency: 1})
 		answers := askAll(b, "k", 1, 2, 3)
 		stuck := s.only(t, 1) // does not listen to its context
@@ -113,7 +113,7 @@ func TestB7_NotAShutdownThatMayNeverEnd(t *testing.T) {
 
 func TestB7_CloseDoesNotWaitForAnAcquisitionThatDoesNotListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 1, Concurrency: 1})
 		answers := askAll(b, "k", 1, 2)
 		stuck := s.acquiring()[0]
@@ -134,7 +134,7 @@ func TestB7_CloseDoesNotWaitForAnAcquisitionThatDoesNotListen(t *testing.T) {
 
 func TestB7_CloseOfAnIdleBatcherIsDoneAtOnceAndMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{})
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -148,7 +148,7 @@ func TestB7_CloseOfAnIdleBatcherIsDoneAtOnceAndMayBeRepeated(t *testing.T) {
 
 func TestB7_SeveralClosesAllWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{})
 		a := ask(b, "k", 1)
 		first, second := closing(t.Context(), b), closing(t.Context(), b)

@@ -13,7 +13,7 @@ import (
 
 func TestB1_OneOutputPerInputInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size(), MaxBatch: 3})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 7, 5, 9)
@@ -24,7 +24,7 @@ func TestB1_OneOutputPerInputInOrder(t *testing.T) {
 
 func TestB1_KeysAreNeverMixed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size(), MaxBatch: 2})
 		defer mustClose(t, b)
 		one := ask(b, "a", 1)
@@ -42,7 +42,7 @@ func TestB1_KeysAreNeverMixed(t *testing.T) {
 
 func TestB1_DoManyAnswersEachInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 3, Concurrency: 2})
 		defer mustClose(t, b)
 		var outs []int
@@ -82,7 +82,7 @@ func TestB1_DoManyThatSucceedsHasNoError(t *testing.T) {
 
 func TestB1_DoManyRefusesWhatDoesNotFitAndHandlesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 2, Concurrency: 1, MaxWaiting: 1})
 		defer mustClose(t, b)
 		var outs []int

@@ -17,7 +17,7 @@ var errBroken = errors.New("broken")
 // three asks for 1, 2 and 3 in one batch and ends it.
 func three(t *testing.T, end func(c *call)) []*answer {
 	t.Helper()
-	var s stage
+	s := newStage(t)
 	b := New(s.process, Options{Policy: Size(), MaxBatch: 3})
 	answers := askAll(b, "k", 1, 2, 3)
 	end(s.only(t, 1, 2, 3))
@@ -85,7 +85,7 @@ func TestB5_ItemsKeepTheirOwnErrorsWhenOutputsAreMissing(t *testing.T) {
 
 func TestB5_APanicIsErrPanicForItsBatchOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, Concurrency: 3})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3)
@@ -107,7 +107,7 @@ func TestB5_APanicIsErrPanicForItsBatchOnly(t *testing.T) {
 
 func TestB5_AGoroutineThatExitsIsErrPanicForItsBatchOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 1, Concurrency: 1})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3)

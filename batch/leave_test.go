@@ -10,7 +10,7 @@ import (
 
 func TestB6_ACallerThatLeavesFreesItsPlaceAndIsNotProcessed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 2, Concurrency: 1, MaxWaiting: 2})
 		defer mustClose(t, b)
 		running := ask(b, "k", 1)
@@ -32,7 +32,7 @@ func TestB6_ACallerThatLeavesFreesItsPlaceAndIsNotProcessed(t *testing.T) {
 
 func TestB6_ACallerMayLeaveABatchThatAcquires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 2, Concurrency: 1})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3)
@@ -46,7 +46,7 @@ func TestB6_ACallerMayLeaveABatchThatAcquires(t *testing.T) {
 
 func TestB6_ACallerThatLeavesDuringProcessingDoesNotKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size(), MaxBatch: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2)
@@ -68,7 +68,7 @@ func TestB6_ACallerThatLeavesDuringProcessingDoesNotKnow(t *testing.T) {
 
 func TestB6_ADeadlineIsAReasonToLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size()})
 		defer mustClose(t, b)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -86,7 +86,7 @@ func TestB6_ADeadlineIsAReasonToLeave(t *testing.T) {
 
 func TestB6_AContextThatHasEndedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{})
 		defer mustClose(t, b)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +103,7 @@ func TestB6_AContextThatHasEndedIsRefused(t *testing.T) {
 
 func TestB6_DoManyLeavesWithAllThatIsNotProcessed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 2, Concurrency: 1})
 		defer mustClose(t, b)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -124,7 +124,7 @@ func TestB6_DoManyLeavesWithAllThatIsNotProcessed(t *testing.T) {
 
 func TestB6_TheTimerFollowsTheFirstItemThatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Duration(10 * time.Millisecond)})
 		defer mustClose(t, b)
 		first := ask(b, "k", 1)
@@ -142,7 +142,7 @@ func TestB6_TheTimerFollowsTheFirstItemThatIsLeft(t *testing.T) {
 
 func TestB6_AKeyInLineWhoseCallersLeaveIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, TotalConcurrency: 1})
 		defer mustClose(t, b)
 		running := ask(b, "a", 1)

@@ -20,7 +20,7 @@ func refusedBy(t *testing.T, a *answer, limit string) {
 
 func TestB3_MaxBatchIsNeverExceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 2, Concurrency: 1})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3, 4, 5)
@@ -33,7 +33,7 @@ func TestB3_MaxBatchIsNeverExceeded(t *testing.T) {
 
 func TestB3_ConcurrencyPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, Concurrency: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3)
@@ -53,7 +53,7 @@ func TestB3_ConcurrencyPerKey(t *testing.T) {
 
 func TestB3_WaitingBatchesPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 2, Concurrency: 1, MaxWaiting: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3, 4, 5)
@@ -71,7 +71,7 @@ func TestB3_WaitingBatchesPerKey(t *testing.T) {
 
 func TestB3_WaitingBatchesAreTwiceTheConcurrencyUnlessSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, Concurrency: 3})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -86,7 +86,7 @@ func TestB3_WaitingBatchesAreTwiceTheConcurrencyUnlessSet(t *testing.T) {
 
 func TestB3_TotalConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{TotalConcurrency: 2})
 		defer mustClose(t, b)
 		answers := []*answer{ask(b, "a", 1), ask(b, "b", 2), ask(b, "c", 3)}
@@ -105,7 +105,7 @@ func TestB3_TotalConcurrency(t *testing.T) {
 
 func TestB3_FairOrderBetweenKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, TotalConcurrency: 1})
 		defer mustClose(t, b)
 		// A busy key has four batches waiting before the others come with one or two each.
@@ -130,7 +130,7 @@ func TestB3_FairOrderBetweenKeys(t *testing.T) {
 
 func TestB3_TotalItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{TotalItems: 2})
 		defer mustClose(t, b)
 		one, two := ask(b, "a", 1), ask(b, "b", 2)
@@ -145,7 +145,7 @@ func TestB3_TotalItems(t *testing.T) {
 
 func TestB3_TotalBytesByWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		work := Work[string, struct{}, int, int]{
 			Process: func(ctx context.Context, key string, _ struct{}, in []int) ([]int, error) {
 				return s.process(ctx, key, in)

@@ -54,7 +54,7 @@ func (d *diary) Finished(report Report) {
 
 func TestB9_ObserversAreToldEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		var d diary
 		b := NewWork(s.work(), Options{MaxBatch: 2, Concurrency: 1, MaxWaiting: 1, Observer: &d})
 		answers := askAll(b, "k", 1, 2, 3)

@@ -29,7 +29,8 @@ type Options struct {
 
 	// Bisect reports whether err, which failed a whole batch, may be the fault of one item. If so the batch is processed
 	// again in two halves, and so on, until the items that fail are alone with their errors: up to 2n-1 calls for n
-	// items. Only use it when a failed call leaves nothing behind. [never; AnyError is the simplest choice]
+	// items. Only use it when a failed call leaves nothing behind and its inputs as they were. [never; AnyError is the
+	// simplest choice]
 	Bisect func(err error) bool
 
 	Observer Observer // is told what happens; see also Tracer [none]

@@ -8,7 +8,7 @@ import (
 
 func TestB2_ImmediateStartsAtOnceBelowTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Concurrency: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2)
@@ -24,7 +24,7 @@ func TestB2_ImmediateStartsAtOnceBelowTheLimit(t *testing.T) {
 
 func TestB2_ImmediateStaysOpenWhileItAcquires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := NewWork(s.work(), Options{MaxBatch: 3})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3)
@@ -46,7 +46,7 @@ func TestB2_ImmediateStaysOpenWhileItAcquires(t *testing.T) {
 
 func TestB2_ImmediateAtTheLimitStartsTheNextOnFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Concurrency: 1, MaxBatch: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3, 4)
@@ -59,7 +59,7 @@ func TestB2_ImmediateAtTheLimitStartsTheNextOnFinish(t *testing.T) {
 
 func TestB2_SizeProcessesWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size(), MaxBatch: 3})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2)
@@ -72,7 +72,7 @@ func TestB2_SizeProcessesWhenFull(t *testing.T) {
 
 func TestB2_NotASizeBatchThatWaitsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Size()}) // MaxWait is 1 s unless set
 		defer mustClose(t, b)
 		first := ask(b, "k", 1)
@@ -88,7 +88,7 @@ func TestB2_NotASizeBatchThatWaitsForEver(t *testing.T) {
 
 func TestB2_DurationProcessesWhenTheTimerFires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Duration(5 * time.Second)}) // longer than the MaxWait of other policies
 		defer mustClose(t, b)
 		first := ask(b, "k", 1)
@@ -111,7 +111,7 @@ func TestB2_DurationProcessesWhenTheTimerFires(t *testing.T) {
 
 func TestB2_DurationProcessesWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Duration(time.Hour), MaxBatch: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2)
@@ -122,7 +122,7 @@ func TestB2_DurationProcessesWhenFull(t *testing.T) {
 
 func TestB2_NotDurationWithAMaxSizeOfOneWaitingForItsTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Duration(time.Hour), MaxBatch: 1})
 		defer mustClose(t, b)
 		start := time.Now()
@@ -137,7 +137,7 @@ func TestB2_NotDurationWithAMaxSizeOfOneWaitingForItsTimer(t *testing.T) {
 
 func TestB2_BalancedStartsAtOnceWhenNothingRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Balanced(3)})
 		defer mustClose(t, b)
 		a := ask(b, "k", 1)
@@ -154,7 +154,7 @@ func TestB2_BalancedStartsAtOnceWhenNothingRuns(t *testing.T) {
 
 func TestB2_BalancedStartsAtTheHintWhenSomethingRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Balanced(3)})
 		defer mustClose(t, b)
 		first := ask(b, "k", 1)
@@ -176,7 +176,7 @@ func TestB2_BalancedStartsAtTheHintWhenSomethingRuns(t *testing.T) {
 
 func TestB2_BalancedTakesTheNextReadyBatchOnFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Balanced(2), Concurrency: 2, MaxBatch: 2})
 		defer mustClose(t, b)
 		answers := askAll(b, "k", 1, 2, 3, 4, 5, 6) // [1] and [2 3] run, [4 5] is ready, [6] is not
@@ -196,7 +196,7 @@ func TestB2_EveryPolicyTakesMaxWait(t *testing.T) {
 	for _, policy := range []Policy{Size(), Duration(time.Hour), Balanced(50)} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var s stage
+				s := newStage(t)
 				b := New(s.process, Options{Policy: policy, MaxBatch: 50, MaxWait: 20 * time.Millisecond})
 				defer mustClose(t, b)
 				if policy.kind == balanced { // something must run for a batch to wait at all
@@ -227,7 +227,7 @@ func TestB2_MaxWaitDoesNotLiftTheLimits(t *testing.T) {
 	for _, policy := range []Policy{Immediate(), Size(), Balanced(2)} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var s stage
+				s := newStage(t)
 				b := New(s.process, Options{Policy: policy, MaxBatch: 2, Concurrency: 1, MaxWait: time.Millisecond})
 				defer mustClose(t, b)
 				first := ask(b, "k", 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"runtime"
+	"slices"
 )
 
 // run is a batch from its start to its answers. It is open, and its items are guarded by the shard's lock, until it
@@ -102,9 +103,10 @@ func (b *Batcher[K, In, Out]) work(r *run[K, In, Out]) (f fate[Out]) {
 	return process.call(ctx, key, in)
 }
 
-// gather lets the goroutines run that can run now, while that brings items to a batch that is smaller than they were
-// lately. Callers that were answered together come back together; without this the first of them would be a batch of
-// its own and the others would wait for it. It costs no timer, and nothing when batches are small.
+// gather lets the goroutines run that can run now, as long as that brings items to a batch that is smaller than others
+// were lately. Callers that were answered together come back together; without this the first of them would be a batch
+// of its own and all others would wait for it, which halves what 64 callers get from a commit. It needs no timer, and
+// costs nothing where batches are small.
 func (b *Batcher[K, In, Out]) gather(r *run[K, In, Out]) {
 	s := r.queue.shard
 	for before, now := 0, 1; now > before; {
@@ -140,12 +142,8 @@ func (b *Batcher[K, In, Out]) begin(r *run[K, In, Out]) []In {
 func (s *shard[K, In, Out]) seal(r *run[K, In, Out]) {
 	r.begun = true
 	q := r.queue
-	for i, open := range q.open {
-		if open == r {
-			q.open = append(q.open[:i], q.open[i+1:]...)
-			break
-		}
-	}
+	at := slices.Index(q.open, r)
+	q.open = slices.Delete(q.open, at, at+1)
 	for it := r.items.head; it != nil; it = it.next {
 		it.home = nil
 	}
@@ -183,6 +181,9 @@ func (b *Batcher[K, In, Out]) finish(r *run[K, In, Out], f fate[Out]) *run[K, In
 	q.pump()
 	s.dropIdle(q)
 	s.mu.Unlock()
+	if next == nil {
+		next = b.passTurn()
+	}
 
 	i := 0
 	for it := items.head; it != nil; i++ {
@@ -190,9 +191,6 @@ func (b *Batcher[K, In, Out]) finish(r *run[K, In, Out], f fate[Out]) *run[K, In
 		it.out, it.err = f.of(i)
 		it.ready <- struct{}{}
 		it = following
-	}
-	if next == nil {
-		next = b.passTurn()
 	}
 	return next
 }

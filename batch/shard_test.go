@@ -70,7 +70,7 @@ func TestB8_TheMapOfABurstOfKeysIsNotKept(t *testing.T) {
 
 func TestB8_AStaleTimerForARemovedKeyIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{Policy: Duration(10 * time.Millisecond), MaxBatch: 2})
 		defer mustClose(t, b)
 		full := askAll(b, "k", 1, 2) // sets the timer, and is served before it rings
@@ -93,7 +93,7 @@ func TestB8_AStaleTimerForARemovedKeyIsHarmless(t *testing.T) {
 
 func TestB8_APlaceForAnEarlierLifeOfAKeyIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1, TotalConcurrency: 1})
 		defer mustClose(t, b)
 		running := ask(b, "a", 1)
@@ -143,7 +143,7 @@ func TestB10_NoShardWaitsForAnother(t *testing.T) {
 
 func TestB10_NoGoroutinePerItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s stage
+		s := newStage(t)
 		b := New(s.process, Options{MaxBatch: 1000, Concurrency: 1})
 		defer mustClose(t, b)
 		first := ask(b, "k", 0)

@@ -24,6 +24,21 @@ type stage struct {
 	released  []string
 }
 
+// newStage makes a stage that ends all its calls if the test fails, so that the failure is what one gets to read.
+func newStage(t *testing.T) *stage {
+	s := &stage{}
+	t.Cleanup(func() {
+		for t.Failed() {
+			calls := append(s.acquiring(), s.processing()...)
+			if len(calls) == 0 {
+				return
+			}
+			calls[0].fail(errBroken)
+		}
+	})
+	return s
+}
+
 // call is one call of a user's function that waits for the test.
 type call struct {
 	key    string
@@ -194,7 +209,12 @@ func pass(d time.Duration) { time.Sleep(d); synctest.Wait() }
 // mustClose ends a test's batcher and proves that it holds nothing any more.
 func mustClose[K comparable, In, Out any](t *testing.T, b *Batcher[K, In, Out]) {
 	t.Helper()
-	if err := b.Close(context.Background()); err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if t.Failed() { // do not wait for what the test did not finish
+		cancel()
+	}
+	if err := b.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	checkEmpty(t, b)
