@@ -105,20 +105,18 @@ func TestP8_BadEndDoesNotHoldUpTheOthers(t *testing.T) {
 
 func TestP8_EndThatIsRefusedInEveryFormGoesBack(t *testing.T) {
 	inLab(t, func(l *lab) {
-		refuse := true
-		var bad job.ID
+		bad := job.NewID()
 		p := l.run(2, func(context.Context, *runner.Task) job.Outcome { return succeed })
 		p.faults.set(func(f *faults) {
 			f.ends = func(ends []job.End) error {
 				for _, e := range ends {
-					if refuse && e.ID == bad {
+					if e.ID == bad {
 						return errors.New("row is cursed")
 					}
 				}
 				return nil
 			}
 		})
-		bad = job.NewID()
 		l.add(1, func(d *job.Draft) { d.ID = bad }, p)
 		for range 40 { // others are applied meanwhile: the fault is its own
 			l.add(1, nil, p)
@@ -128,7 +126,7 @@ func TestP8_EndThatIsRefusedInEveryFormGoesBack(t *testing.T) {
 		if s.Unkept == 0 || s.Returned == 0 {
 			t.Errorf("unkept %d, returned %d, want the job given back by the report of what is held", s.Unkept, s.Returned)
 		}
-		refuse = false
+		p.faults.set(func(f *faults) { f.ends = nil })
 		after(time.Minute)
 		if j := l.get(bad); j.State != job.Done || j.Lost != 0 {
 			t.Errorf("job is %s, lost %d times, want done", j.State, j.Lost)
