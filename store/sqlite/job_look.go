@@ -28,6 +28,7 @@ type lane struct {
 	passed  position // the last row that was taken or skipped
 	head    position // the row that q stands on, when row is set
 	row     bool     // q stands on a row that the worker can run
+	rescued bool     // and which was taken back from a lost worker before
 }
 
 // position is a place in the order of a lane.
@@ -79,6 +80,11 @@ func (l *look) first() (int, error) {
 			}
 		}
 		lane := l.lanes[p]
+		if lane.row && lane.rescued && l.taken >= l.queue.Start { // it was found while there were slots
+			if err := l.advance(lane); err != nil {
+				return 0, err
+			}
+		}
 		if !lane.row {
 			continue
 		}
@@ -94,6 +100,9 @@ func (l *look) first() (int, error) {
 
 func (l *look) open(p int) error {
 	from := l.from[laneName{l.queue.Queue, p}]
+	if from.since > l.now || from.at.due > l.now {
+		from = place{} // the clock was set back: new jobs come in front of this place
+	}
 	lane := &lane{place: from, passed: from.at, bound: 1000 + 10*l.queue.Limit}
 	lane.q = l.on(laneQueries[p]).text(l.queue.Queue).int(int64(p)).int(l.now).int(from.at.due).blob(from.at.id[:])
 	l.lanes[p] = lane
@@ -113,8 +122,8 @@ func (l *look) advance(lane *lane) error {
 		if err != nil {
 			return err
 		}
-		rescued := lane.q.colInt(8) > 0
-		if l.claim.Offer.Takes(lane.q.colText(16), int(lane.q.colInt(10)), needs) && !(rescued && l.taken >= l.queue.Start) {
+		lane.rescued = lane.q.colInt(8) > 0
+		if l.claim.Offer.Takes(lane.q.colText(16), int(lane.q.colInt(10)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
 			lane.row = true
 			return nil
 		}

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -34,6 +36,25 @@ func claimFilter() []testCase {
 			v := d.hire()
 			v.offer = job.Offer{Kinds: map[string]int{"unheard.of": 0}}
 			equal(d, "left for who knows them", len(v.claim(unknown)), unknown)
+		}},
+		{name: "J32_AClockStepBackStrandsNothingBehindThem", run: func(d *database) {
+			// A look that gave up among many unknown kinds goes on from there. After
+			// the step new jobs come in front of that place.
+			d.enqueue(drafts(3_000, ofKind("unheard.of"))...)
+			w := d.hire()
+			look := store.QueueClaim{Queue: queue, Limit: 2, Start: 2}
+			equal(d, "claimed", len(w.ask(look).Jobs), 0)
+			d.advance(-10 * time.Minute)
+			known := d.one()
+			var got []job.ID
+			for range 50 {
+				claimed := w.ask(look)
+				got = append(got, ids(claimed.Jobs)...)
+				if len(got) > 0 || !claimed.More {
+					break
+				}
+			}
+			equal(d, "claimed after the step", got, []job.ID{known})
 		}},
 		{name: "J14_WhatWasLeftIsFoundByALaterWorker", run: func(d *database) {
 			left := d.one(ofKind("unheard.of"))

@@ -137,6 +137,18 @@ func jobClaim() []testCase {
 			equal(d, "claimed to start at once", ids(got.Jobs), []job.ID{rescued})
 			equal(d, "begun", got.Jobs[0].Begun, true)
 		}},
+		{name: "J12_ARescuedJobIsNeverPrefetchedInAnAgingQueue", run: func(d *database) {
+			rescued := d.one(priority(5))
+			w := d.hire()
+			w.take()
+			d.lose(w)
+			d.rescue()
+			first, last := d.one(priority(1)), d.one(priority(9))
+			v := d.hire()
+			aged := store.QueueClaim{Queue: queue, Limit: 3, Start: 1, Aging: time.Minute}
+			equal(d, "claimed", ids(v.ask(aged).Jobs), []job.ID{first, last})
+			equal(d, "claimed to start at once", ids(v.ask(aged).Jobs), []job.ID{rescued})
+		}},
 		{name: "NextTellsWhenToComeBack", run: func(d *database) {
 			w := d.hire()
 			equal(d, "next of nothing", w.ask(store.QueueClaim{Queue: queue, Limit: 1, Start: 1}).Next, 0)

@@ -19,7 +19,10 @@ func Run(t *testing.T, f Features, fresh Fresh) {
 				if f.missing(c.needs) != "" {
 					continue
 				}
-				t.Run(c.name, func(t *testing.T) { c.run(newDatabase(t, fresh, c.settings)) })
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel() // databases are apart, and most of a case is waiting for the disk
+					c.run(newDatabase(t, fresh, c.settings))
+				})
 			}
 		})
 	}
