@@ -1,0 +1,308 @@
+package keeper_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawlwork/pawl/internal/keeper"
+	"github.com/pawlwork/pawl/internal/wake"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var offer = job.Offer{Kinds: map[string]int{"k": 0}}
+
+// house is a store in memory with a keeper whose own beats a test decides.
+type house struct {
+	t      *testing.T
+	store  store.Store
+	hub    *wake.Hub
+	own    job.WorkerID
+	steady time.Duration
+	*keeper.Keeper
+}
+
+func inHouse(t *testing.T, test func(h *house), change ...func(*keeper.Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		st, err := sqlite.Memory().Open(t.Context(), store.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &house{t: t, store: st, hub: wake.NewHub(), steady: time.Hour}
+		h.own = h.worker()
+		c := keeper.Config{
+			Store: st, Hub: h.hub, Logger: slog.New(slog.DiscardHandler),
+			Worker: func() job.WorkerID { return h.own }, SteadyFor: func() time.Duration { return h.steady },
+		}
+		for _, f := range change {
+			f(&c)
+		}
+		if h.Keeper, err = keeper.New(c); err != nil {
+			t.Fatal(err)
+		}
+		test(h)
+		report, err := st.Check(t.Context(), store.Check{})
+		if err != nil || len(report.Faults) > 0 {
+			t.Errorf("check: %v, %v", report.Faults, err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (h *house) worker() job.WorkerID {
+	h.t.Helper()
+	w, err := h.store.Register(h.t.Context(), store.Worker{Label: "w", Queues: []string{"q"}, Offer: offer, LostAfter: 30 * time.Second})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return w
+}
+
+func (h *house) add(n int, change func(*job.Draft)) []job.ID {
+	h.t.Helper()
+	var drafts []job.Draft
+	var ids []job.ID
+	for range n {
+		d := job.Draft{ID: job.NewID(), Kind: "k", Queue: "q", Priority: 5, Attempts: 5}
+		if change != nil {
+			change(&d)
+		}
+		drafts, ids = append(drafts, d), append(ids, d.ID)
+	}
+	if _, err := h.store.Enqueue(h.t.Context(), drafts); err != nil {
+		h.t.Fatal(err)
+	}
+	return ids
+}
+
+func (h *house) claim(w job.WorkerID, n int) []store.Leased {
+	h.t.Helper()
+	c, err := h.store.Claim(h.t.Context(), store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: n, Start: n}}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return c.Jobs
+}
+
+func (h *house) state(id job.ID) job.State {
+	h.t.Helper()
+	jobs, err := h.store.Get(h.t.Context(), []job.ID{id})
+	if err != nil || len(jobs) != 1 {
+		h.t.Fatal(jobs, err)
+	}
+	return jobs[0].State
+}
+
+func TestJ12_LostWorkersJobsComeBack(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		sub := h.hub.Subscribe("q")
+		lost := h.worker()
+		ids := h.add(3, nil)
+		h.claim(lost, 3)
+		time.Sleep(29 * time.Second)
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+			t.Errorf("before its time: %+v, %v", r, err)
+		}
+		if _, err := h.store.Beat(ctx, store.Beat{Worker: h.own}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		r, err := h.RescueOnce(ctx)
+		if err != nil || r.Lost != 1 || r.Waiting != 3 {
+			t.Errorf("after its time: %+v, %v", r, err)
+		}
+		for _, id := range ids {
+			if s := h.state(id); s != job.Waiting {
+				t.Errorf("job is %s", s)
+			}
+		}
+		select {
+		case <-sub.C():
+		default:
+			t.Error("nobody was told that jobs wait again")
+		}
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+			t.Errorf("a second keeper found something left: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestJ32_WhoWasNotSteadyDeclaresNobodyLost(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		other := h.worker()
+		id := h.add(1, nil)[0]
+		h.claim(other, 1)
+		time.Sleep(2 * time.Minute) // the store was down for all of them
+		h.steady = 29 * time.Second
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		own := h.own
+		h.steady, h.own = time.Hour, 0 // not registered
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if s := h.state(id); s != job.Running {
+			t.Errorf("job is %s: an outage lost the fleet", s)
+		}
+		h.own = own
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 1 || r.Waiting != 1 {
+			t.Errorf("steady: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestJ12_KeeperThatIsLostItselfStillRescues(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		gone := h.worker()
+		h.add(1, nil)
+		h.claim(gone, 1)
+		if err := h.store.Deregister(ctx, gone); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.store.Deregister(ctx, h.own); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := h.RescueOnce(ctx); err != nil || r.Waiting != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestF14_DeadlinesOfWaitingJobsEndThem(t *testing.T) {
+	inHouse(t, func(h *house) {
+		late := h.add(1, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })[0]
+		fine := h.add(1, nil)[0]
+		time.Sleep(2 * time.Minute)
+		if n, err := h.ExpireOnce(h.t.Context()); err != nil || n != 1 {
+			t.Errorf("expired %d, %v", n, err)
+		}
+		if s := h.state(late); s != job.Dead {
+			t.Errorf("late job is %s", s)
+		}
+		if s := h.state(fine); s != job.Waiting {
+			t.Errorf("other job is %s", s)
+		}
+	})
+}
+
+func TestJ15_PurgeIsBoundedAndGoesOnWhileFull(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		h.add(25, nil)
+		var ends []job.End
+		for _, j := range h.claim(h.own, 25) {
+			ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
+		}
+		if _, err := h.store.Finish(ctx, h.own, ends); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if n, err := h.PurgeOnce(ctx); err != nil || n != 10 {
+			t.Errorf("one round removed %d, %v; want 10", n, err)
+		}
+		tree, err := supervise.New(supervise.Config{Services: []supervise.Service{h.Service()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(61 * time.Second) // the first tick starts within the interval; full rounds follow at once
+		synctest.Wait()
+		if n, err := h.store.Count(ctx, store.Filter{}, 0); err != nil || n != 0 {
+			t.Errorf("%d jobs left, %v", n, err)
+		}
+		if stuck := tree.Stop(ctx); stuck != nil {
+			t.Error(stuck)
+		}
+	}, func(c *keeper.Config) { c.Limit = 10 })
+}
+
+func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
+	inHouse(t, func(h *house) {
+		lost := h.worker()
+		ids := h.add(50, nil)
+		h.claim(lost, 50)
+		time.Sleep(31 * time.Second)
+		total := make(chan int)
+		for range 4 {
+			go func() {
+				n := 0
+				for range 10 {
+					r, err := h.RescueOnce(context.WithoutCancel(h.t.Context()))
+					if err != nil {
+						t.Error(err)
+					}
+					n += r.Waiting
+				}
+				total <- n
+			}()
+		}
+		sum := 0
+		for range 4 {
+			sum += <-total
+		}
+		if sum != len(ids) {
+			t.Errorf("%d rescues for %d jobs", sum, len(ids))
+		}
+	}, func(c *keeper.Config) { c.Limit = 7 })
+}
+
+// broken is a store whose upkeep fails.
+type broken struct{ store.Upkeep }
+
+func (broken) Lose(context.Context, job.WorkerID) (int, error) { return 0, store.ErrUnavailable }
+
+func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {
+	var st store.Upkeep
+	inHouse(t, func(h *house) {
+		st = h.store
+		gone := h.worker()
+		h.add(1, nil)
+		h.claim(gone, 1)
+		if err := h.store.Deregister(h.t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		k, err := keeper.New(keeper.Config{
+			Store: broken{st}, Logger: slog.New(slog.DiscardHandler),
+			Worker: func() job.WorkerID { return h.own }, SteadyFor: func() time.Duration { return time.Hour },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := k.RescueOnce(h.t.Context())
+		if !errors.Is(err, store.ErrUnavailable) || r.Waiting != 1 {
+			t.Errorf("%+v, %v; want the rescue and the error", r, err)
+		}
+	})
+}
+
+func TestKeeper_ConfigFaultsAreAllReported(t *testing.T) {
+	_, err := keeper.New(keeper.Config{Limit: -1, Rescue: time.Millisecond, Purge: -1})
+	if !errors.Is(err, job.ErrInvalid) {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"store", "worker", "limit -1", "rescue interval 1ms", "purge interval -1ns"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not name %q: %v", part, err)
+		}
+	}
+}

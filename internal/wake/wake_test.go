@@ -1,0 +1,181 @@
+package wake
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// take returns what was hinted, by queue name.
+func take(s *Subscription, names ...string) (map[string]time.Time, Heard) {
+	got := map[string]time.Time{}
+	heard := s.Take(func(i int, due time.Time) { got[names[i]] = due })
+	return got, heard
+}
+
+func token(s *Subscription) bool {
+	select {
+	case <-s.C():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestHub_HintsAreMerged(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a", "b")
+	defer s.Close()
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	h.Ready(store.Hint{Queue: "a", Due: noon}, store.Hint{Queue: "a", Due: noon.Add(-time.Hour)}, store.Hint{Queue: "a", Due: noon.Add(time.Hour)})
+	h.Ready(store.Hint{Queue: "elsewhere"})
+	if !token(s) || token(s) {
+		t.Error("want one token for any number of hints")
+	}
+	got, heard := take(s, "a", "b")
+	if len(got) != 1 || !got["a"].Equal(noon.Add(-time.Hour)) {
+		t.Errorf("hinted %v, want a at its lowest due time", got)
+	}
+	if heard.Cancel || heard.Outside {
+		t.Errorf("heard %+v", heard)
+	}
+	if got, _ := take(s, "a", "b"); len(got) != 0 {
+		t.Errorf("hinted again: %v", got)
+	}
+}
+
+func TestHub_ReadyNowBeatsADueTime(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a")
+	h.Ready(store.Hint{Queue: "a", Due: time.Now().Add(time.Hour)}, store.Hint{Queue: "a"}, store.Hint{Queue: "a", Due: time.Now()})
+	if got, _ := take(s, "a"); !got["a"].IsZero() {
+		t.Errorf("due %v, want now", got["a"])
+	}
+}
+
+func TestHub_ZeroHintMeansEverything(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a", "b")
+	h.Ready(store.Hint{})
+	got, heard := take(s, "a", "b")
+	if len(got) != 2 || !heard.Cancel {
+		t.Errorf("hinted %v, %+v", got, heard)
+	}
+}
+
+func TestHub_CancelHintAloneAsksForNoLook(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a")
+	h.Ready(store.Hint{Cancel: true})
+	if !token(s) {
+		t.Error("no token")
+	}
+	if got, heard := take(s, "a"); len(got) != 0 || !heard.Cancel {
+		t.Errorf("hinted %v, %+v", got, heard)
+	}
+}
+
+func TestHub_HintForOthersWakesNobody(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a")
+	h.Ready(store.Hint{Queue: "b"})
+	if token(s) {
+		t.Error("woken for a queue that is not served")
+	}
+	s.Close()
+	s.Close()
+	h.Ready(store.Hint{Queue: "a"})
+	if token(s) {
+		t.Error("woken after Close")
+	}
+}
+
+// ear is a listener whose connection the test holds.
+type ear struct {
+	calls chan call
+}
+
+type call struct {
+	hear func(store.Hint)
+	end  chan error
+}
+
+func (e *ear) Listen(ctx context.Context, hear func(store.Hint)) error {
+	c := call{hear: hear, end: make(chan error)}
+	e.calls <- c
+	select {
+	case err := <-c.end:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func TestListen_HealthFollowsTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub()
+		s := h.Subscribe("a")
+		e := &ear{calls: make(chan call)}
+		tree, err := supervise.New(supervise.Config{Services: []supervise.Service{h.Service(e)}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first := <-e.calls
+		synctest.Wait()
+		if h.Healthy() {
+			t.Error("healthy before it can be known")
+		}
+		time.Sleep(settle)
+		synctest.Wait()
+		if !h.Healthy() {
+			t.Error("not healthy after it has listened for a while")
+		}
+		if got, _ := take(s, "a"); len(got) != 1 {
+			t.Error("no look after the listener came up: what came before was not heard")
+		}
+		first.hear(store.Hint{Queue: "a"})
+		if _, heard := take(s, "a"); !heard.Outside {
+			t.Error("a hint from the listener does not say so")
+		}
+		first.end <- errors.New("connection lost")
+		synctest.Wait()
+		if h.Healthy() {
+			t.Error("healthy without a connection")
+		}
+		if !token(s) {
+			t.Error("nobody was told that the poll must be short now")
+		}
+		second := <-e.calls // it comes back by itself
+		second.hear(store.Hint{Queue: "a"})
+		if !h.Healthy() {
+			t.Error("not healthy although it hears")
+		}
+		second.end <- nil // a clean return that nobody asked for is a loss, too
+		third := <-e.calls
+		if h.Healthy() {
+			t.Error("healthy although Listen had returned")
+		}
+		_ = third
+		if stuck := tree.Stop(t.Context()); stuck != nil {
+			t.Error(stuck)
+		}
+		time.Sleep(2 * settle) // a settle timer that outlives its listener would say healthy here
+		synctest.Wait()
+		if h.Healthy() {
+			t.Error("healthy after the stop")
+		}
+	})
+}
