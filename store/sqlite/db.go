@@ -53,10 +53,12 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, c.s.explain("open", err)
 	}
-	if c.s.options.ForeignKeys {
-		if err := inner.raw.Exec("PRAGMA foreign_keys=on"); err != nil {
-			return nil, errors.Join(err, inner.close())
-		}
+	enforce := "PRAGMA foreign_keys=on"
+	if c.s.options.IgnoreForeignKeys {
+		enforce = "PRAGMA foreign_keys=off"
+	}
+	if err := inner.raw.Exec(enforce); err != nil {
+		return nil, errors.Join(err, inner.close())
 	}
 	return &userConn{s: c.s, conn: inner}, nil
 }

@@ -17,9 +17,9 @@ type Options struct {
 	BusyLimit time.Duration
 	// Synchronous weakens durability [Full].
 	Synchronous Synchronous
-	// ForeignKeys enforces the foreign keys of the user's own tables in DB and
-	// Begin [off, as SQLite has it].
-	ForeignKeys bool
+	// IgnoreForeignKeys does not enforce the foreign keys of the user's own
+	// tables in DB and Begin [they are enforced].
+	IgnoreForeignKeys bool
 	// TrustNetworkLocks opens a file on a network or FUSE file system all the
 	// same. Two machines that write to it will damage it.
 	TrustNetworkLocks bool

@@ -93,7 +93,7 @@ func (s *Store) Cancels(ctx context.Context, w job.WorkerID) (refs []store.RunRe
 // cancels reads pawl_job_cancel, which is empty when nobody cancels.
 func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	q := c.query("SELECT id, run FROM pawl_job WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3").int(namespace).int(int64(w))
+	q := c.query("SELECT id, run FROM pawl_job INDEXED BY pawl_job_cancel WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3").int(namespace).int(int64(w))
 	for q.step() {
 		refs = append(refs, store.RunRef{ID: q.colID(0), Run: q.colInt(1)})
 	}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// The plans of what runs all the time: each must seek, never read a table.
+func TestPlans_HotStatementsSeek(t *testing.T) {
+	s := open(t, newFile(t))
+	w := s.mustRegister(t)
+	one := draft()
+	s.mustEnqueue(t, one)
+	held := s.mustClaim(t, claimOf(w, 1, 1)).Jobs[0]
+	for _, err := range []error{
+		second(s.Beat(t.Context(), store.Beat{Worker: w, Begun: []store.RunRef{{ID: held.ID, Run: held.Run}}})),
+		second(s.Hold(t.Context(), w, []store.RunRef{{ID: held.ID, Run: held.Run}})),
+		second(s.Cancel(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
+		second(s.Retry(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
+		second(s.Finish(t.Context(), w, []job.End{{ID: held.ID, Run: held.Run, To: job.Dead, Burn: true}})),
+		second(s.Retry(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
+		second(s.Claim(t.Context(), claimOf(w, 2, 10))),
+		second(s.Finish(t.Context(), w, []job.End{{ID: held.ID, Run: held.Run + 1, To: job.Done}})),
+		second(s.Delete(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
+		second(s.Rescue(t.Context(), 10)), second(s.Expire(t.Context(), 10)), second(s.Purge(t.Context(), 10)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	looked := 0
+	for text := range s.writer.conn.queries {
+		q := s.writer.conn.once("EXPLAIN QUERY PLAN " + text)
+		for q.step() {
+			looked++
+			if step := q.colText(3); scans(step) {
+				t.Errorf("%s\nin %s", step, text)
+			}
+		}
+		if err := q.close(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if looked < 50 {
+		t.Errorf("only %d steps of plans were looked at", looked)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// scans reports whether a step of a plan reads a whole table of a namespace.
+// Workers are few, and so is what pawl_job_cancel holds.
+func scans(step string) bool {
+	large := regexp.MustCompile(`^(SCAN|SEARCH) (pawl_job|pawl_job_archive|pawl_job_unique|pawl_tombstone|pawl_job_log|pawl_audit|j|a|u)( |$)`)
+	return large.MatchString(step) && !strings.Contains(step, "pawl_job_cancel") &&
+		(strings.HasPrefix(step, "SCAN") || strings.HasSuffix(step, "(namespace=?)"))
+}
+
+// Lists and counts that name a state read only jobs of that state.
+func TestPlans_ListsByStateSeek(t *testing.T) {
+	s := open(t, newFile(t))
+	w := s.mustRegister(t)
+	s.mustEnqueue(t, drafts(2)...)
+	for _, l := range s.mustClaim(t, claimOf(w, 1, 1)).Jobs {
+		if _, err := s.Finish(t.Context(), w, []job.End{{ID: l.ID, Run: l.Run, To: job.Dead}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []store.Filter{
+		{States: []job.State{job.Running}},
+		{States: []job.State{job.Running}, Queue: "q"},
+		{States: []job.State{job.Suspended, job.Blocked}},
+		{States: []job.State{job.Dead}},
+		{States: []job.State{job.Dead}, Queue: "q", Kind: "k"},
+		{States: []job.State{job.Done, job.Dead, job.Cancelled}, Queue: "q", Tag: "x"},
+	} {
+		c := <-s.readers
+		spans, err := c.ranges(s.namespace, f)
+		if err != nil || len(spans) == 0 {
+			t.Fatal(spans, err)
+		}
+		for _, r := range spans {
+			text := "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " AND id < ? ORDER BY id DESC"
+			q := c.once("EXPLAIN QUERY PLAN " + text)
+			for q.step() {
+				if step := q.colText(3); scans(step) {
+					t.Errorf("%+v: %s", f, step)
+				}
+			}
+			if err := q.close(); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+		s.readers <- c
+	}
+}
