@@ -123,6 +123,7 @@ var layers = []layer{
 
 	{at: "internal/archtest", is: "these rules"},
 	{at: "internal/breaks/...", is: "proof that the tests can fail", may: list("internal/breaks")},
+	{at: "internal/fault/...", is: "tests that kill, stop and starve whole processes", may: list(".", domain, "store/sqlite", "store/postgres", "internal/need/...", pgx)},
 	{at: "internal/need/...", is: "what tests ask for, and the only place that skips", may: list("internal/need/...", pgx)},
 }
 

@@ -87,11 +87,14 @@ func isRapid(open []ast.Node, name string) bool {
 }
 
 // Tests wait for events, never for time to pass: a sleep is too short on a slow machine and too long on a fast one.
-// Under synctest a sleep is virtual. Elsewhere a sleep may only make something happen, such as a slow handler, and
-// says so: `stimulus:` in a comment on its line or the line above.
+// Under synctest and pawltest a sleep is virtual; where the bubble is made in another file, the sleep says `virtual`.
+// Elsewhere a sleep may only make something happen, such as a slow handler, and says so: `stimulus:`. Both stand in a
+// comment on the sleep's line or the line above.
 func checkSleeps(f file) []string {
-	if _, ok := f.imports("testing/synctest"); ok {
-		return nil
+	for _, bubble := range []string{"testing/synctest", modulePath + "/pawltest"} {
+		if _, ok := f.imports(bubble); ok {
+			return nil
+		}
 	}
 	_, testing := f.imports("testing")
 	name, ok := f.imports("time")
@@ -101,7 +104,7 @@ func checkSleeps(f file) []string {
 	explained := make(map[int]bool)
 	for _, group := range f.syntax.Comments {
 		for _, comment := range group.List {
-			if strings.Contains(comment.Text, "stimulus:") {
+			if strings.Contains(comment.Text, "stimulus:") || strings.Contains(comment.Text, "virtual") {
 				line := f.lines.Position(comment.Pos()).Line
 				explained[line], explained[line+1] = true, true
 			}
@@ -162,10 +165,12 @@ func TestA(t *testing.T) {
 
 	time.Sleep(4)
 	f := time.Sleep
+	time.Sleep(5) // virtual
 }
 `
 	finds(t, checkSleeps(mustParse(t, "batch/x_test.go", sleeps)), "x_test.go:4:", "x_test.go:10:", "x_test.go:11:")
 	finds(t, checkSleeps(mustParse(t, "pawltest/x.go", sleeps)), "x.go:4:", "x.go:10:", "x.go:11:")
 	finds(t, checkSleeps(mustParse(t, "batch/x_test.go", strings.Replace(sleeps, `"testing";`, `"testing"; "testing/synctest";`, 1))))
+	finds(t, checkSleeps(mustParse(t, "x_test.go", strings.Replace(sleeps, `"testing";`, `"testing"; "github.com/pawlwork/pawl/pawltest";`, 1))))
 	finds(t, checkSleeps(mustParse(t, "examples/slow/main.go", "package main\nimport \"time\"\nfunc main() { time.Sleep(1) }\n")))
 }
