@@ -66,5 +66,6 @@ func (r *Runner) cancelWhere(match func(*Task) bool, cause error) {
 		r.suspect = nil
 		called(t)
 		r.startReady()
+		r.signal(r.claimWanted)
 	}
 }

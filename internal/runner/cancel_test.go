@@ -49,7 +49,7 @@ func TestJ10_CancelFromElsewhereComesWithinASecond(t *testing.T) {
 		synctest.Wait()
 		l.cancelJob(told)
 		p.hub.Ready(store.Hint{Cancel: true})
-		synctest.Wait()
+		after(100 * time.Millisecond)
 		l.expect(told, job.Cancelled, 0, 0)
 		p.stop()
 	})

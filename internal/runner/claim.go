@@ -18,6 +18,9 @@ const (
 	// the process with it earlier is rescued unmarked, once; the store
 	// never lets it be prefetched again.
 	markAfter = 50 * time.Millisecond
+	// cancelsEvery bounds how often the store is asked for cancels: a listener
+	// that cannot say what was committed wakes us for everything.
+	cancelsEvery = 100 * time.Millisecond
 	// soonest bounds how often a due time that the store calls near is looked at.
 	soonest = time.Millisecond
 )
@@ -119,13 +122,14 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	if !r.config.Hub.Healthy() && now.Sub(c.asked) >= r.config.PollOnly {
 		c.cancels = true // nobody will tell
 	}
-	if c.cancels && busy {
-		if err := r.lookForCancels(ctx, worker); err != nil {
-			return err
+	if c.cancels && now.Sub(c.asked) >= cancelsEvery {
+		if busy {
+			if err := r.lookForCancels(ctx, worker); err != nil {
+				return err
+			}
 		}
-		c.asked = now
+		c.cancels, c.asked = false, now
 	}
-	c.cancels = false
 	if report {
 		if err := r.reportHeld(ctx, worker); err != nil {
 			return err
@@ -248,6 +252,9 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	wait := poll
 	if !c.heardAt.IsZero() && c.followed < len(followUps) {
 		wait = min(wait, c.heardAt.Add(followUps[c.followed]).Sub(now))
+	}
+	if c.cancels && r.healthy && !r.stopping {
+		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
 	if !r.mayStart() || len(r.ending)+len(r.inflight) >= maxEnding {
 		return max(wait, soonest) // a token comes when that changes

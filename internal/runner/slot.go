@@ -146,6 +146,7 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	if t == r.suspect {
 		r.suspect, r.alone = nil, false
 		r.startReady()
+		r.signal(r.claimWanted) // for all queues
 	}
 	if next := r.nextFor(t.queue); next != nil {
 		r.begin(next)

@@ -37,7 +37,7 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	worker := r.Worker()
 	if names := tree.Stop(context.Background()); len(names) > 0 {
 		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
-	} else if stored && worker != 0 {
+	} else if worker != 0 {
 		faults = append(faults, r.leaveStore(worker))
 	}
 	if !stored {
@@ -143,8 +143,8 @@ func (r *Runner) leaveStore(worker job.WorkerID) error {
 	return nil
 }
 
-// unstored names the runs whose end did not reach the store. They are
-// rescued when the worker is declared lost.
+// unstored names the runs whose end did not reach the store. Their jobs go back
+// with the rest, or are rescued when the worker is declared lost.
 func (r *Runner) unstored() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

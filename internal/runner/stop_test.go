@@ -71,22 +71,24 @@ func TestP7_PrefetchedJobsGoBack(t *testing.T) {
 			t.Fatal("nothing was prefetched, the test proves nothing")
 		}
 		p.cancel()
-		synctest.Wait()
-		close(slow)
-		if err := <-p.ended; err != nil {
-			t.Error(err)
-		}
+		synctest.Wait() // at once, while a handler still uses its grace period
 		waiting := 0
 		for _, id := range ids {
-			if j := l.get(id); j.State == job.Waiting {
+			switch l.get(id).State {
+			case job.Waiting:
 				l.expect(id, job.Waiting, 0, 0)
 				waiting++
-			} else {
-				l.expect(id, job.Done, 0, 0)
+			case job.Done:
+			default:
+				l.expect(id, job.Running, 0, 0)
 			}
 		}
 		if waiting != 19 {
 			t.Errorf("%d jobs went back or were never claimed, want 19", waiting)
+		}
+		close(slow)
+		if err := <-p.ended; err != nil {
+			t.Error(err)
 		}
 	})
 }
