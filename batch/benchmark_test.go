@@ -165,13 +165,15 @@ func BenchmarkDo64OneKey(b *testing.B) {
 	}
 }
 
+// On 1,000 keys items hardly ever meet. The channel loops are one goroutine per key that stays for ever; the batcher has
+// none for a key that is idle.
 func BenchmarkDo64ThousandKeys(b *testing.B) {
 	keys := make([]string, 1000)
 	for i := range keys {
 		keys[i] = "key-" + strconv.Itoa(i)
 	}
 	for _, kind := range contexts {
-		b.Run(kind.name, func(b *testing.B) {
+		b.Run(kind.name+"/system=batch", func(b *testing.B) {
 			ctx, cancel := kind.make()
 			defer cancel()
 			x := batch.New(func(_ context.Context, _ string, in []int) ([]int, error) {
@@ -182,5 +184,31 @@ func BenchmarkDo64ThousandKeys(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+		b.Run(kind.name+"/system=channel-loops", func(b *testing.B) {
+			ctx, cancel := kind.make()
+			defer cancel()
+			loops := make(map[string]*channelLoop)
+			for _, key := range keys {
+				loops[key] = startChannelLoop(callers, func(_ context.Context, in []int) ([]int, error) { return double(in, 0) })
+			}
+			fromCallers(b, func(n int) error { _, err := loops[keys[n*7919%len(keys)]].do(ctx, n); return err })
+			for _, l := range loops {
+				l.stop()
+			}
+		})
+	}
+}
+
+// BenchmarkDoAlone is one caller with nobody to share a batch with: what an idle batcher adds to a call.
+func BenchmarkDoAlone(b *testing.B) {
+	b.ReportAllocs()
+	x := batch.New(func(_ context.Context, _ string, in []int) ([]int, error) { return double(in, 0) }, batch.Options{})
+	for b.Loop() {
+		if _, err := x.Do(context.Background(), "key", 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := x.Close(context.Background()); err != nil {
+		b.Fatal(err)
 	}
 }

@@ -40,17 +40,17 @@ func (r *run[K, In, Out]) carryOn() {
 // to it. A new goroutine would cost more than that, above all the growth of its stack.
 func (s *shard[K, In, Out]) hover() *run[K, In, Out] {
 	s.mu.Lock()
-	if s.hovering {
-		s.mu.Unlock()
-		return nil
-	}
-	s.hovering = true
+	s.hovering++
 	s.mu.Unlock()
 	runtime.Gosched()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.handed
-	s.hovering, s.handed = false, nil
+	s.hovering--
+	if len(s.handed) == 0 {
+		return nil
+	}
+	r := s.handed[0]
+	s.handed = slices.Delete(s.handed, 0, 1)
 	return r
 }
 
@@ -60,7 +60,7 @@ func (b *Batcher[K, In, Out]) rescue(r **run[K, In, Out]) {
 		return
 	}
 	if next := b.finish(*r, fate[Out]{err: newPanicError(errExited)}); next != nil {
-		go next.carry()
+		go next.carry() // not launch, which would need the lock of its shard
 	}
 }
 

@@ -22,8 +22,8 @@ type shard[K comparable, In, Out any] struct {
 	// lately follows the size of the batches: at once when they grow, by halves when they shrink. See run.few.
 	lately int
 
-	hovering bool             // a goroutine is about to end, and looks at handed before it does
-	handed   *run[K, In, Out] // a started batch for it
+	hovering int                // goroutines that are about to end, and look at handed before they do
+	handed   []*run[K, In, Out] // started batches for them
 
 	idleQueues []*queue[K, In, Out]
 	idleRuns   []*run[K, In, Out]
@@ -53,7 +53,9 @@ func (s *shard[K, In, Out]) admit(key K, it *item[In, Out]) (*queue[K, In, Out],
 	if err := q.admit(it); err != nil {
 		return nil, err // a key that is full is not idle: nothing to drop
 	}
-	q.pump()
+	if q.waiting.count > 0 { // otherwise it joined a batch that has started
+		q.pump()
+	}
 	return q, nil
 }
 
@@ -116,10 +118,10 @@ func (s *shard[K, In, Out]) reuse(r *run[K, In, Out]) {
 	}
 }
 
-// launch lets a goroutine carry a started batch: the one that hovers, or a new one.
+// launch lets a goroutine carry a started batch: one that hovers, or a new one.
 func (s *shard[K, In, Out]) launch(r *run[K, In, Out]) {
-	if s.hovering && s.handed == nil {
-		s.handed = r
+	if len(s.handed) < s.hovering {
+		s.handed = append(s.handed, r)
 		return
 	}
 	go r.carry()

@@ -240,8 +240,8 @@ func leftBehind[K comparable, In, Out any](b *Batcher[K, In, Out]) error {
 		return fmt.Errorf("a key stands in line for a place")
 	}
 	for _, s := range b.shards {
-		if len(s.deadlines) != 0 || s.hovering || s.handed != nil {
-			return fmt.Errorf("a shard has %d deadlines, hovering %v, handed %v", len(s.deadlines), s.hovering, s.handed)
+		if len(s.deadlines) != 0 || s.hovering != 0 || len(s.handed) != 0 {
+			return fmt.Errorf("a shard has %d deadlines, %d goroutines hovering and %d batches handed", len(s.deadlines), s.hovering, len(s.handed))
 		}
 	}
 	return nil
