@@ -16,7 +16,7 @@ func TestJ12_ManySuspectsRunOneAfterTheOther(t *testing.T) {
 		suspects := l.lostJobs(20)
 		begin := time.Now()
 		p := l.run(4, func(context.Context, *runner.Task) job.Outcome {
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // virtual
 			return succeed
 		})
 		after(10 * time.Second)
@@ -42,7 +42,7 @@ func TestP8_SuspectsInABusyProcessDoNotStopTheOthers(t *testing.T) {
 			if t.Job.Priority == 1 {
 				<-long
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // virtual
 			return succeed
 		})
 		l.add(1, func(d *job.Draft) { d.Priority = 1 }, p)

@@ -43,7 +43,7 @@ func drain(b *testing.B, workers int, work time.Duration) {
 		Queues: []runner.Queue{{Name: "q", Workers: workers}},
 		Kinds: []runner.Kind{{Name: "k", Handler: handle(func(context.Context, *runner.Task) job.Outcome {
 			if work > 0 {
-				time.Sleep(work)
+				time.Sleep(work) // stimulus: a handler of known length
 			}
 			return succeed
 		})}},

@@ -173,7 +173,7 @@ func TestJ32_LostAnswersLoseAndDoubleNothing(t *testing.T) {
 				var ran atomic.Int64
 				p := l.run(5, func(context.Context, *runner.Task) job.Outcome {
 					ran.Add(1)
-					time.Sleep(10 * time.Millisecond)
+					time.Sleep(10 * time.Millisecond) // virtual
 					return succeed
 				})
 				dice := rand.New(rand.NewPCG(seed, 0))
@@ -289,12 +289,12 @@ func TestJ12_SuspectRunsAlone(t *testing.T) {
 			defer now.Add(-1)
 			if t.Job.ID == suspect {
 				beside = n - 1
-				time.Sleep(2 * time.Second)
+				time.Sleep(2 * time.Second) // virtual
 				beside = max(beside, now.Load()-1)
 				ran++
 				return succeed
 			}
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond) // virtual
 			return succeed
 		})
 		others := l.add(12, nil, p)
