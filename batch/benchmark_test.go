@@ -115,7 +115,7 @@ var costs = []struct {
 
 func double(in []int, wait time.Duration) ([]int, error) {
 	if wait > 0 {
-		time.Sleep(wait)
+		time.Sleep(wait) // stimulus: a commit that takes its time
 	}
 	outs := make([]int, len(in))
 	for i := range in {
