@@ -90,6 +90,22 @@ func TestClaim_RescuedJobIsNotStarvedByPrefetching(t *testing.T) {
 	})
 }
 
+// Nor must it wait for the next poll when a claim that was not filled had no
+// place for it to start.
+func TestClaim_RescuedJobLeftBehindIsLookedForAtOnce(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome { return succeed },
+			func(c *runner.Config) { c.PollOnly = time.Hour })
+		l.add(50, nil, p) // sets the pace, so that the runner claims ahead
+		synctest.Wait()
+		rescued := l.rescuedJob()
+		l.add(1, func(d *job.Draft) { d.Priority = 1 }, p)
+		synctest.Wait()
+		l.expect(rescued, job.Done, 0, 0)
+		p.stop()
+	})
+}
+
 // rescuedJob is a waiting job that was taken back from a lost worker before it began.
 func (l *lab) rescuedJob() job.ID {
 	l.t.Helper()

@@ -66,6 +66,7 @@ func TestNote_LongRunsShowTheirLinesAndProgress(t *testing.T) {
 func TestP3_RunFinishedInATransactionIsNotFinishedAgain(t *testing.T) {
 	inLab(t, func(l *lab) {
 		var told []runner.Finished
+		more := make(chan struct{})
 		p := l.run(1, func(ctx context.Context, t *runner.Task) job.Outcome {
 			tx, err := l.store.Begin(ctx)
 			if err != nil {
@@ -77,10 +78,13 @@ func TestP3_RunFinishedInATransactionIsNotFinishedAgain(t *testing.T) {
 				return fail
 			}
 			t.FinishedInTx()
+			<-more      // the report of what is held finds the run gone: it is over, not lost
 			return fail // too late to matter
 		}, func(c *runner.Config) { c.Hooks.Finish = func(f runner.Finished) { told = append(told, f) } })
 		id := l.add(1, nil, p)[0]
 		after(time.Minute)
+		close(more)
+		after(time.Second)
 		l.expect(id, job.Done, 0, 0)
 		if s := p.Stats(); s.InTx != 1 || s.Refused != 0 || s.LeasesLost != 0 || !p.Idle() {
 			t.Errorf("stats %+v", s)
