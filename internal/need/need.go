@@ -1,10 +1,11 @@
-// Package need is how tests ask for what a machine may lack: servers and tools.
+// Package need is how tests ask for what a machine may lack: servers, tools and rights.
 //
 //	db := need.Postgres(t)           // a fresh schema on the shared server, dropped at the end
 //	server := need.PostgresServer(t) // a server of the test's own, to be stopped, killed and started again
 //	redis := need.Redis(t)           // address and a prefix of its own
 //	nats := need.NATS(t)             // address and a prefix of its own
 //	path := need.Tool(t, "pgbouncer")
+//	dir := need.SmallDisk(t, 8<<20)  // a folder with so much room, to be filled up
 //
 // Every answer belongs to one test alone, so that tests may run in parallel.
 //

@@ -1,0 +1,206 @@
+//go:build fault || soak
+
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	_ "github.com/pawlwork/pawl/store/sqlite" // its scheme
+)
+
+// ground is the database of one test, as the test itself sees it.
+type ground struct {
+	*pawl.Engine
+	t       *testing.T
+	address string
+}
+
+// onSQLite makes an empty file.
+func onSQLite(t *testing.T) *ground {
+	return openGround(t, "sqlite:"+filepath.Join(t.TempDir(), "work.db"))
+}
+
+// openGround opens an empty database and makes the user's table in it. Whatever the test did to it, its rules must
+// hold at the end (P6).
+func openGround(t *testing.T, address string) *ground {
+	t.Helper()
+	c := config()
+	c.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	e, err := pawl.Open(t.Context(), address, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &ground{Engine: e, t: t, address: address}
+	t.Cleanup(func() {
+		report, err := e.Check(context.Background())
+		if err != nil {
+			t.Error("check:", err)
+		}
+		for _, fault := range report.Faults {
+			t.Errorf("check: %+v", fault)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	err = e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+		_, err := tx.Exec(ctx, "create table effect (n bigint, run bigint)")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// watch runs the test's own engine, which knows no kind of job and so runs none. It lives throughout, and so may declare
+// others lost. The function that is returned stops it.
+func (g *ground) watch() (stop func()) {
+	ctx, cancel := context.WithCancel(g.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	return func() {
+		g.t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			g.t.Error(err)
+		}
+	}
+}
+
+// live counts the jobs that have not ended.
+func (g *ground) live() int {
+	g.t.Helper()
+	n, err := g.Count(g.t.Context(), pawl.Filter{States: []job.State{job.Waiting, job.Running, job.Suspended}}, 0)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return n
+}
+
+// drained waits until every job has ended. There is no event for it that covers what a killed process committed and
+// could no longer say, so the store is asked.
+func (g *ground) drained(limit time.Duration) {
+	g.t.Helper()
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for late := time.After(limit); g.live() > 0; {
+		select {
+		case <-look.C:
+		case <-late:
+			g.t.Fatalf("%d jobs have not ended after %v", g.live(), limit)
+		}
+	}
+}
+
+// rows are the numbers in the user's table, in order.
+func (g *ground) rows() (numbers []int) {
+	g.t.Helper()
+	err := g.Tx(g.t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+		rows, err := tx.Query(ctx, "select n from effect order by n")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var n int
+			if err := rows.Scan(&n); err != nil {
+				return err
+			}
+			numbers = append(numbers, n)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return numbers
+}
+
+// jobs are all jobs, by pages.
+func (g *ground) jobs() (all []job.Job) {
+	g.t.Helper()
+	for page := (pawl.Page{Limit: 1000}); ; {
+		listed, err := g.List(g.t.Context(), pawl.Filter{}, page)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		all = append(all, listed.Jobs...)
+		if !listed.More {
+			return all
+		}
+		page.After = all[len(all)-1].ID
+	}
+}
+
+// expectOnce demands that exactly these numbers were accepted, that their jobs are all done, and that each has left one
+// row, no more.
+func (g *ground) expectOnce(numbers []int) {
+	g.t.Helper()
+	times := make(map[int]int, len(numbers))
+	jobs := g.jobs()
+	var undone int
+	for _, j := range jobs {
+		var args struct{ N int }
+		if err := json.Unmarshal(j.Args, &args); err != nil {
+			g.t.Fatal(err)
+		}
+		if _, twice := times[args.N]; twice {
+			g.t.Errorf("number %d has two jobs", args.N)
+		}
+		times[args.N] = 0
+		if j.State != job.Done {
+			if undone++; undone <= 10 {
+				g.t.Errorf("job %s %s is %s after %d runs (%d lost): %s %v", j.ID, j.Args, j.State, j.Run, j.Lost, j.Reason, j.Failures)
+			}
+		}
+	}
+	for _, n := range g.rows() {
+		times[n]++
+	}
+	for _, n := range numbers {
+		if rows, ok := times[n]; !ok || rows != 1 {
+			g.t.Errorf("number %d was accepted: it has a job: %t, and %d rows, want one", n, ok, rows)
+			break
+		}
+	}
+	if len(times) != len(numbers) {
+		g.t.Errorf("%d numbers have a job or a row, want the %d that were accepted", len(times), len(numbers))
+	}
+}
+
+// expectUnblamed demands that no job burned an attempt: nothing failed but processes.
+func (g *ground) expectUnblamed() (lost int) {
+	g.t.Helper()
+	for _, j := range g.jobs() {
+		lost += j.Lost
+		if j.Used != 0 {
+			g.t.Errorf("job %s burned %d attempts: %v", j.ID, j.Used, j.Failures)
+			return lost
+		}
+	}
+	return lost
+}
+
+// enqueue hands in Effect jobs 0..n-1 and returns their numbers.
+func (g *ground) enqueue(n int) (numbers []int) {
+	g.t.Helper()
+	for len(numbers) < n {
+		var items []pawl.Item
+		for range min(500, n-len(numbers)) {
+			items = append(items, pawl.Draft(Effect{len(numbers)}))
+			numbers = append(numbers, len(numbers))
+		}
+		if _, err := g.EnqueueMany(g.t.Context(), items...); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	return numbers
+}

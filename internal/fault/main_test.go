@@ -1,0 +1,67 @@
+//go:build fault || soak
+
+package fault
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawlwork/pawl"
+)
+
+// TestMain is also where the processes of the tests begin.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(roleVariable); name != "" {
+		os.Exit(play(name))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// long reports whether this is a soak.
+func long() bool { return os.Getenv("PAWL_FAULT") == "long" }
+
+// seeded is the chance that a test throws. A failure shows its seed.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(1)
+	if long() {
+		seed = uint64(time.Now().UnixNano())
+	}
+	if text := os.Getenv("PAWL_FAULT_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("PAWL_FAULT_SEED is %q, must be a number", text)
+		}
+	}
+	t.Logf("PAWL_FAULT_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// Leases as short as an engine takes them, so that a lost process is missed soon.
+const (
+	beat      = 200 * time.Millisecond
+	lostAfter = 6 * time.Second
+)
+
+// slots is how many jobs a process runs at once.
+const slots = 4
+
+// config is that of every process. The total is so large that each gets its slots: a total that is scarce is split
+// over the dead as well, until they are declared lost. MaxLost is never reached: the kills are ours, no job is to blame.
+func config() pawl.Config {
+	return pawl.Config{
+		Queues:    pawl.Queues{"default": {Workers: 100_000, MaxLocal: slots}},
+		Beat:      beat,
+		LostAfter: lostAfter,
+		Grace:     5 * time.Second,
+		MaxLost:   1_000,
+		Backoff:   pawl.Constant(50 * time.Millisecond),
+		Worker:    pawl.Worker{Prefix: "fault", ID: fmt.Sprint(os.Getpid())},
+	}
+}
