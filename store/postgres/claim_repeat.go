@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// claimAgain answers a claim that was asked for before.
+func (s *Store) claimAgain(ctx context.Context, c *store.Claim) (claimed store.Claimed, err error) {
+	err = s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) (err error) {
+		claimed, err = s.claimedBefore(ctx, c)
+		return err
+	})
+	return claimed, err
+}
+
+// The worker's row is locked against its own claims, which hold it FOR SHARE: a
+// claim whose connection was lost may still be under way on the server, and is
+// waited for. job_held finds the jobs.
+const (
+	awaitClaims = `SELECT {now}, (SELECT count(*) FROM (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR UPDATE) AS me) > 0`
+	claimHeld   = "SELECT " + liveColumns + ", begun FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2 AND claim = $3 ORDER BY queue, priority, due, id"
+)
+
+// claimedBefore reads what a worker still holds of one of its claims.
+func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.Claimed, error) {
+	var claimed store.Claimed
+	var row jobRow
+	var begun pgtype.Bool
+	alive := false
+	columns := append(row.targets(), &begun)
+	steps := []*step{
+		{text: awaitClaims, args: []any{s.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
+		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq}, each: func(scan scan) error {
+			if err := scan(columns...); err != nil {
+				return err
+			}
+			claimed.Jobs = append(claimed.Jobs, store.Leased{Begun: begun.Bool})
+			return row.job(&claimed.Jobs[len(claimed.Jobs)-1].Job)
+		}},
+	}
+	if len(c.Begun) > 0 {
+		steps = append(steps, s.begunStep(c.Worker, c.Begun))
+	}
+	if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
+		return store.Claimed{}, err
+	}
+	claimed.Now = claimed.Now.UTC()
+	if !alive {
+		s.claims.forget(c.Worker)
+		return store.Claimed{}, fmt.Errorf("worker %d: %w", c.Worker, job.ErrWorkerLost)
+	}
+	return claimed, nil
+}
+
+// markBegun notes that handlers have begun. A row that a handler's own
+// transaction holds is passed over: its finish is on the way, and a heartbeat
+// must not wait for a user's transaction. A lost worker marks nothing.
+const markBegun = `WITH own AS MATERIALIZED (
+		SELECT job.ctid AS place FROM (SELECT $1::int AS namespace, 3::smallint AS running, r.* FROM unnest($3::uuid[], $4::bigint[]) AS r (id, run) OFFSET 0) AS r
+		JOIN pawl.job ON job.namespace = r.namespace AND job.id = r.id
+		WHERE job.run = r.run AND job.worker = $2 AND job.state = r.running AND NOT job.begun
+			AND EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)
+		ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
+	UPDATE pawl.job SET begun = true, started = {now} FROM own WHERE job.ctid = own.place`
+
+func (s *Store) begunStep(w job.WorkerID, refs []store.RunRef) *step {
+	ids, runs := refArrays(refs)
+	return &step{text: markBegun, args: []any{s.namespace, w, ids, runs}}
+}
+
+func refArrays(refs []store.RunRef) (ids [][16]byte, runs []int64) {
+	for _, r := range refs {
+		ids, runs = append(ids, r.ID), append(runs, r.Run)
+	}
+	return ids, runs
+}

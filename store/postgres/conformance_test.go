@@ -1,0 +1,46 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"github.com/pawlwork/pawl/internal/need"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres"
+	"github.com/pawlwork/pawl/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pool connects to a schema of the test's own.
+func pool(t testing.TB, db need.Database) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgxpool.New(t.Context(), db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// fresh makes an empty database.
+func fresh(t *testing.T) store.Opener {
+	db := need.Postgres(t)
+	return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema})
+}
+
+// polling makes one that does not listen.
+func polling(t *testing.T) store.Opener {
+	db := need.Postgres(t)
+	return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema, PollOnly: true})
+}
+
+func TestConformance(t *testing.T) { storetest.Run(t, storetest.Declared("postgres"), fresh) }
+
+func TestConformance_PollOnly(t *testing.T) {
+	storetest.Run(t, storetest.Declared("postgres poll-only"), polling)
+}
+
+func TestConformance_Model(t *testing.T) { storetest.RunModel(t, 200, fresh) }

@@ -1,0 +1,32 @@
+// Package postgres keeps a Pawl store in a schema of a Postgres database, 13 or
+// newer: the store for more than one machine, and for transactions that hold
+// jobs together with rows of the user's own tables.
+//
+// # Connections
+//
+// [Pool] takes the user's pool and opens two small ones of its own with the same
+// settings: one for enqueue, claim and reading, and a reserved one for
+// heartbeat, finish and upkeep, so that neither user code nor a flood of
+// enqueues keeps a worker from renewing its lease. The user's pool serves the
+// user's transactions only. One more connection listens.
+//
+// # One round trip
+//
+// A transition is one statement, or a few sent together: what arrives up to one
+// Sync is one transaction of the server. The first statement of each sets what
+// the transaction needs (synchronous_commit, lock_timeout and the like) for
+// itself alone, so nothing depends on the session and a pooler in transaction
+// mode may stand in between ([Options.PollOnly]).
+//
+// # Group commit
+//
+// Enqueue and Finish calls of many goroutines share one commit (gather.go). What
+// may have to wait for somebody else's lock goes through a line of its own and,
+// once it has waited, on alone: nobody else waits for a user's transaction (P8).
+//
+// # Claims
+//
+// A claim seeks from a remembered place, its frontier, instead of stepping over
+// the dead index entries of everything that was claimed before
+// (frontier.go, docs/adr/0007-postgres-claims-frontier.md).
+package postgres

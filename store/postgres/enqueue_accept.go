@@ -1,0 +1,257 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// acceptance takes drafts in that may meet a unique key or an id of before.
+// Nothing in it fails because a row is there already, so it also works inside a
+// user's transaction, which an error would end.
+//
+// The order of the looks matters: a resend is answered with its own id before
+// its unique key is judged, because that key may be held by itself.
+type acceptance struct {
+	s        *Store
+	session  session
+	drafts   []job.Draft
+	receipts []job.Receipt
+	// again: this very call may have been committed before, its answer lost.
+	// Then an id that is found is this call's own, and no duplicate.
+	again bool
+	told  hintSet // what went in, for claims
+
+	answered []bool
+	left     int              // drafts without an answer
+	byKey    map[string][]int // drafts of a unique key, in order
+}
+
+// rounds bounds how often a key may change hands under our eyes.
+const rounds = 10
+
+var errRestless = errors.New("pawl: a unique key changed hands too often")
+
+func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
+	a.receipts = make([]job.Receipt, len(a.drafts))
+	a.answered, a.left = make([]bool, len(a.drafts)), len(a.drafts)
+	a.byKey = map[string][]int{}
+	for i := range a.drafts {
+		if hash := a.drafts[i].Unique.Hash; hash != nil {
+			a.byKey[string(hash)] = append(a.byKey[string(hash)], i)
+		}
+	}
+	for range rounds {
+		if err := a.lookByID(ctx); err != nil {
+			return nil, err
+		}
+		batch, err := a.takeKeys(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.insert(ctx, batch); err != nil {
+			return nil, err
+		}
+		if a.left == 0 {
+			return a.receipts, nil
+		}
+	}
+	return nil, errRestless
+}
+
+// settle answers a draft.
+func (a *acceptance) settle(i int, r job.Receipt) {
+	a.receipts[i], a.answered[i] = r, true
+	a.left--
+}
+
+// known answers a draft whose id was accepted before.
+func (a *acceptance) known(i int) {
+	a.settle(i, job.Receipt{ID: a.drafts[i].ID, Duplicate: !a.again || a.drafts[i].Resend})
+}
+
+// sought reports whether a draft may have been accepted before.
+func (a *acceptance) sought(i int) bool { return a.again || a.drafts[i].Resend }
+
+// Each look is a primary key lookup per id. The live table is looked at first:
+// a job that ends between the looks is then found in the archive.
+const (
+	lookArchived = `SELECT a.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
+			JOIN pawl.job_archive AS a ON a.namespace = d.namespace AND a.id = d.id
+		UNION ALL SELECT t.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
+			JOIN pawl.tombstone AS t ON t.namespace = d.namespace AND t.id = d.id`
+	lookLive = `SELECT j.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
+			JOIN pawl.job AS j ON j.namespace = d.namespace AND j.id = d.id`
+)
+
+// lookByID answers the drafts whose ids are known.
+func (a *acceptance) lookByID(ctx context.Context) error {
+	var ids [][16]byte
+	at := map[job.ID][]int{}
+	for i := range a.drafts {
+		if a.answered[i] || !a.sought(i) {
+			continue
+		}
+		id := a.drafts[i].ID
+		if at[id] == nil {
+			ids = append(ids, id)
+		}
+		at[id] = append(at[id], i)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found := func(scan scan) error {
+		var id job.ID
+		if err := scan(&id); err != nil {
+			return err
+		}
+		for _, i := range at[id] {
+			a.known(i)
+		}
+		delete(at, id)
+		return nil
+	}
+	args := []any{a.s.namespace, ids}
+	return a.session.run(ctx, &step{text: lookLive, args: args, each: found}, &step{text: lookArchived, args: args, each: found})
+}
+
+// takeKeys takes the unique keys of the unanswered drafts in the order of their
+// hashes, as every transition does, and returns the drafts that may go in: one
+// for each id and each key. A key that another job holds answers its drafts.
+func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
+	var batch, asks []int
+	ids, keys := map[job.ID]bool{}, map[string]bool{}
+	for i := range a.drafts {
+		d := &a.drafts[i]
+		if a.answered[i] {
+			continue
+		}
+		if ids[d.ID] || d.Unique.Hash != nil && keys[string(d.Unique.Hash)] {
+			continue // after its twin has been answered
+		}
+		ids[d.ID] = true
+		if d.Unique.Hash == nil {
+			batch = append(batch, i)
+			continue
+		}
+		keys[string(d.Unique.Hash)] = true
+		asks = append(asks, i)
+	}
+	if len(asks) == 0 {
+		return batch, nil
+	}
+	slices.SortFunc(asks, func(i, j int) int { return bytes.Compare(a.drafts[i].Unique.Hash, a.drafts[j].Unique.Hash) })
+	taken, err := a.s.takeUnique(ctx, a.session, a.keysOf(asks))
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range asks {
+		switch {
+		case taken[n].free:
+			batch = append(batch, i)
+		case taken[n].holder != (job.ID{}):
+			a.answerKey(a.drafts[i].Unique.Hash, job.Receipt{ID: taken[n].holder, Duplicate: true})
+		}
+		// Otherwise its holder left in between: the next round asks again.
+	}
+	return batch, nil
+}
+
+func (a *acceptance) keysOf(list []int) []uniqueKey {
+	keys := make([]uniqueKey, len(list))
+	for n, i := range list {
+		keys[n] = uniqueKey{hash: a.drafts[i].Unique.Hash, job: a.drafts[i].ID}
+	}
+	return keys
+}
+
+// answerKey answers every draft of a key that has no answer yet.
+func (a *acceptance) answerKey(hash []byte, r job.Receipt) {
+	for _, i := range a.byKey[string(hash)] {
+		if !a.answered[i] {
+			a.settle(i, r)
+		}
+	}
+}
+
+// insert puts the drafts in, then looks among ended jobs once more: one may have
+// ended after the first look and before the insert (its id was still live then).
+// What is found undoes itself.
+func (a *acceptance) insert(ctx context.Context, batch []int) error {
+	slices.Sort(batch)
+	for start := 0; start < len(batch); start += maxGathered {
+		if err := a.insertSome(ctx, batch[start:min(start+maxGathered, len(batch))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
+	drafts := make([]job.Draft, len(batch))
+	at := make(map[job.ID]int, len(batch))
+	var sought [][16]byte
+	for n, i := range batch {
+		drafts[n] = a.drafts[i]
+		at[drafts[n].ID] = i
+		if a.sought(i) {
+			sought = append(sought, drafts[n].ID)
+		}
+	}
+	added := make(map[job.ID]bool, len(batch))
+	put := insertStep(a.s.namespace, drafts, insertNew)
+	put.each = func(scan scan) error {
+		var id job.ID
+		var due time.Time
+		if err := scan(&id, &due); err != nil {
+			return err
+		}
+		added[id] = true
+		d := &a.drafts[at[id]]
+		a.told.add(d.Queue, d.Priority, due)
+		return nil
+	}
+	steps := []*step{put}
+	var ended [][16]byte
+	if len(sought) > 0 {
+		steps = append(steps, &step{text: lookArchived, args: []any{a.s.namespace, sought}, each: func(scan scan) error {
+			var id job.ID
+			err := scan(&id)
+			ended = append(ended, id)
+			return err
+		}})
+	}
+	if err := a.session.run(ctx, steps...); err != nil {
+		return err
+	}
+	if len(ended) > 0 {
+		undo := &step{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.namespace, ended}}
+		if err := a.session.run(ctx, undo); err != nil {
+			return err
+		}
+		for _, id := range ended {
+			delete(added, job.ID(id))
+		}
+	}
+	var unused []uniqueKey
+	for n, i := range batch {
+		d := &drafts[n]
+		if added[d.ID] {
+			a.settle(i, job.Receipt{ID: d.ID})
+			if d.Unique.Hash != nil {
+				a.answerKey(d.Unique.Hash, job.Receipt{ID: d.ID, Duplicate: true})
+			}
+			continue
+		}
+		a.known(i)
+		if d.Unique.Hash != nil {
+			unused = append(unused, uniqueKey{hash: d.Unique.Hash, job: d.ID})
+		}
+	}
+	return a.s.dropUnique(ctx, a.session, unused)
+}

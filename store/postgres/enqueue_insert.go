@@ -1,0 +1,206 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// draftColumn is a column of a new job: how drafts fill it and how the insert
+// reads it.
+type draftColumn struct {
+	name, kind string
+	// used tells whether a draft needs the column at all; nil means always. What
+	// no draft of a batch needs is left out of the statement: most jobs use a
+	// third of the columns, and an array of NULLs costs as much as one of values.
+	used func(*job.Draft) bool
+	// values makes the array for a batch.
+	values func([]job.Draft) any
+	// copied makes the value of one row for COPY; now is the store's clock.
+	copied func(d *job.Draft, now time.Time) any
+}
+
+func each[T any](drafts []job.Draft, f func(*job.Draft) T) []T {
+	list := make([]T, len(drafts))
+	for i := range drafts {
+		list[i] = f(&drafts[i])
+	}
+	return list
+}
+
+// column describes a column whose value does not depend on the clock.
+func column[T any](name, kind string, used func(*job.Draft) bool, value func(*job.Draft) T) draftColumn {
+	return draftColumn{
+		name: name, kind: kind, used: used,
+		values: func(drafts []job.Draft) any { return each(drafts, value) },
+		copied: func(d *job.Draft, _ time.Time) any { return value(d) },
+	}
+}
+
+func textOrNull(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }
+func microsOrNull(d time.Duration) pgtype.Int8 {
+	return pgtype.Int8{Int64: d.Microseconds(), Valid: d != 0}
+}
+func timeOrNull(t time.Time) pgtype.Timestamptz {
+	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
+}
+
+// words writes a list of names as a Postgres array: arrays of arrays are
+// flattened by unnest, so that lists travel as text.
+func words(list []string) pgtype.Text {
+	if len(list) == 0 {
+		return pgtype.Text{}
+	}
+	var b strings.Builder
+	for i, w := range list {
+		b.WriteByte("{,"[min(i, 1)])
+		b.WriteByte('"')
+		for _, r := range []byte(w) {
+			if r == '"' || r == '\\' {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(r)
+		}
+		b.WriteByte('"')
+	}
+	b.WriteByte('}')
+	return pgtype.Text{String: b.String(), Valid: true}
+}
+
+func list(name string, of func(*job.Draft) []string) draftColumn {
+	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) })
+	c.copied = func(d *job.Draft, _ time.Time) any { return of(d) }
+	return c
+}
+
+// The order is that of the arguments; the first are in every insert.
+var draftColumns = []draftColumn{
+	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }),
+	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }),
+	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }),
+	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }),
+	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }),
+	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }),
+	{ // due: how long after now, or when
+		name: "delay", kind: "bigint", used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
+		values: func(drafts []job.Draft) any {
+			return each(drafts, func(d *job.Draft) pgtype.Int8 {
+				return pgtype.Int8{Int64: d.In.Microseconds(), Valid: d.At.IsZero() && d.In > 0}
+			})
+		},
+	},
+	{
+		name: "at", kind: "timestamptz", used: func(d *job.Draft) bool { return !d.At.IsZero() },
+		values: func(drafts []job.Draft) any {
+			return each(drafts, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.At) })
+		},
+	},
+	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }),
+	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }),
+	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }),
+	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }),
+	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }),
+	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }),
+	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }),
+	list("capabilities", func(d *job.Draft) []string { return d.Capabilities }),
+	list("tags", func(d *job.Draft) []string { return d.Tags }),
+	column("headers", "bytea", func(d *job.Draft) bool { return d.Headers != nil }, func(d *job.Draft) []byte { return d.Headers }),
+}
+
+// usedColumns is the set of columns that a batch needs, as bits.
+func usedColumns(drafts []job.Draft) uint32 {
+	var used uint32
+	for n, c := range draftColumns {
+		if c.used == nil {
+			used |= 1 << n
+			continue
+		}
+		for i := range drafts {
+			if c.used(&drafts[i]) {
+				used |= 1 << n
+				break
+			}
+		}
+	}
+	return used
+}
+
+// insertMode says what an insert does about ids that are there already.
+type insertMode uint8
+
+const (
+	// insertFresh fails on one, and answers the store's time.
+	insertFresh insertMode = iota
+	// insertNew leaves those out, and answers what went in.
+	insertNew
+)
+
+type insertKind struct {
+	used uint32
+	mode insertMode
+}
+
+var insertTexts sync.Map // insertKind → string
+
+// insertStep puts drafts in with one statement, each column as an array.
+func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *step {
+	kind := insertKind{usedColumns(drafts), mode}
+	args := make([]any, 0, 1+len(draftColumns))
+	args = append(args, namespace)
+	for n, c := range draftColumns {
+		if kind.used&(1<<n) != 0 {
+			args = append(args, c.values(drafts))
+		}
+	}
+	text, ok := insertTexts.Load(kind)
+	if !ok {
+		text, _ = insertTexts.LoadOrStore(kind, insertText(kind))
+	}
+	return &step{text: text.(string), args: args}
+}
+
+// insertText writes the statement for a set of columns.
+func insertText(kind insertKind) string {
+	var into, from, arrays, names []string
+	delay, at := false, false
+	for n, c := range draftColumns {
+		if kind.used&(1<<n) == 0 {
+			continue
+		}
+		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+c.kind+"[]")
+		names = append(names, c.name)
+		switch c.name {
+		case "delay":
+			delay = true
+		case "at":
+			at = true
+		case "capabilities", "tags":
+			into, from = append(into, c.name), append(from, "d."+c.name+"::text[]")
+		default:
+			into, from = append(into, c.name), append(from, "d."+c.name)
+		}
+	}
+	// A row that enters waiting is due now at the earliest: a frontier that has
+	// passed its due time would not see it.
+	due := "{now}"
+	switch {
+	case delay && at:
+		due = "greatest({now}, coalesce(d.at, {now} + d.delay * interval '1 microsecond'))"
+	case delay:
+		due = "coalesce({now} + d.delay * interval '1 microsecond', {now})"
+	case at:
+		due = "greatest({now}, d.at)"
+	}
+	insert := "INSERT INTO pawl.job (namespace, state, due, created, " + strings.Join(into, ", ") + ")\n" +
+		"SELECT $1, 2, " + due + ", {now}, " + strings.Join(from, ", ") + "\n" +
+		"FROM unnest(" + strings.Join(arrays, ", ") + ") AS d (" + strings.Join(names, ", ") + ")"
+	if kind.mode == insertNew {
+		return insert + "\nON CONFLICT (namespace, id) DO NOTHING RETURNING id, due"
+	}
+	return "WITH added AS (" + insert + ") SELECT {now}"
+}

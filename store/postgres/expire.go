@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// lockLate finds jobs past their deadline on job_deadline, which holds those
+// with a deadline that are not running.
+const lockLate = "SELECT " + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND deadline <= {now}
+	ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED`
+
+// Expire ends up to limit jobs that are not running and past their deadline. A
+// running one is ended by its worker, which has the handler to stop.
+func (s *Store) Expire(ctx context.Context, limit int) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	some := false
+	err := s.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.reserved, nil, &step{
+			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND deadline <= {now})",
+			args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) },
+		})
+	})
+	if err != nil || !some {
+		return 0, err
+	}
+	expired := 0
+	err = s.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
+		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+			expired, err = s.expire(ctx, t, limit)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return expired, nil
+}
+
+func (s *Store) expire(ctx context.Context, session session, limit int) (int, error) {
+	lock, late := subjects(lockLate, s.namespace, limit)
+	var now time.Time
+	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+		return 0, err
+	}
+	var moves []move
+	for _, l := range *late {
+		to := job.Dead
+		if !job.CanMove(l.state, to) {
+			to = job.Cancelled
+		}
+		m, err := decide(l, job.End{ID: l.id, To: to, Reason: "its deadline passed", Keep: s.keep(l.queue)}, false, now)
+		if err != nil {
+			return 0, err
+		}
+		moves = append(moves, m)
+	}
+	_, err := s.apply(ctx, session, moves, now)
+	return len(moves), err
+}

@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// position is a place in the order in which a priority of a queue is claimed.
+// A look goes on behind it.
+type position struct {
+	due time.Time
+	id  job.ID
+}
+
+func (p position) before(q position) bool {
+	if !p.due.Equal(q.due) {
+		return p.due.Before(q.due)
+	}
+	return bytes.Compare(p.id[:], q.id[:]) < 0
+}
+
+// start is in front of everything.
+var start = position{due: time.Unix(0, 0).UTC()}
+
+// frontiers remember where claims go on, so that a look does not step over the
+// dead index entries of what was claimed before: with a snapshot held open
+// anywhere in the database nobody can remove those.
+//
+// The rules that keep a job from being passed over:
+//
+//   - A frontier moves behind a row only when the row was claimed, or when this
+//     offer can never take it. It is kept per offer for that reason.
+//   - It is never ahead of the store's clock: a row that enters waiting is due
+//     now at the earliest.
+//   - A hint of a commit lowers it to the lowest due time that was committed.
+//   - It is dropped when the clock steps back, when a claim fails, and when the
+//     listener connects anew.
+//   - Every sweepEvery a look goes behind it (sweep.go), for whatever the hints
+//     missed: a row whose lock another claim held and gave back, a commit whose
+//     process died before it could tell.
+type frontiers struct {
+	mu      sync.Mutex
+	lanes   map[laneName]*lane
+	latest  time.Time // the store's clock as last seen
+	dropped int64     // how often everything was forgotten
+}
+
+type laneName struct {
+	queue string
+	offer string // its fingerprint
+}
+
+// lane is what is known about one queue, as one offer sees it.
+type lane struct {
+	at      [job.MaxPriority + 1]position
+	lowered int64     // counts hints, so that a claim under way does not undo one
+	quiet   bool      // the last look found nothing ready, and no hint came since
+	mixed   time.Time // when it last held jobs that the offer does not take
+	sweep   sweep
+}
+
+// maxLanes bounds the memory of a process that is offered ever new things.
+const maxLanes = 10_000
+
+// fingerprint tells offers apart.
+func fingerprint(o job.Offer) string {
+	var b strings.Builder
+	for _, k := range o.KindNames() {
+		b.WriteString(k)
+		b.WriteByte('=')
+		b.WriteString(strconv.Itoa(o.Kinds[k]))
+		b.WriteByte(',')
+	}
+	needs := slices.Clone(o.Capabilities)
+	slices.Sort(needs)
+	for _, c := range needs {
+		b.WriteByte('+')
+		b.WriteString(c)
+	}
+	return b.String()
+}
+
+// view is a lane as a claim found it.
+type view struct {
+	name    laneName
+	at      [job.MaxPriority + 1]position
+	lowered int64
+	dropped int64
+	quiet   bool
+	mixed   bool
+}
+
+// mixedFor is how long a lane that held jobs for other offers is looked at
+// before it is locked.
+const mixedFor = time.Minute
+
+func (f *frontiers) lane(name laneName) *lane {
+	l := f.lanes[name]
+	if l == nil {
+		if f.lanes == nil || len(f.lanes) >= maxLanes {
+			f.lanes = map[laneName]*lane{}
+			f.dropped++
+		}
+		l = &lane{}
+		for p := range l.at {
+			l.at[p] = start
+		}
+		f.lanes[name] = l
+	}
+	return l
+}
+
+func (f *frontiers) view(queue, offer string) view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := laneName{queue, offer}
+	l := f.lane(name)
+	return view{name: name, at: l.at, lowered: l.lowered, dropped: f.dropped, quiet: l.quiet,
+		mixed: f.latest.Sub(l.mixed) < mixedFor}
+}
+
+// advance moves a lane to where a claim ended. What a hint lowered meanwhile
+// stays low.
+func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, quiet bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.lanes[v.name]
+	if l == nil || f.dropped != v.dropped {
+		return
+	}
+	if l.lowered != v.lowered {
+		return
+	}
+	for p := range to {
+		if l.at[p].before(to[p]) {
+			l.at[p] = to[p]
+		}
+	}
+	l.quiet = quiet
+}
+
+// mix remembers that the lane holds jobs for other offers too.
+func (f *frontiers) mix(v view, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.lanes[v.name]; l != nil {
+		l.mixed = now
+	}
+}
+
+// lower makes the next looks begin at a due time, or before.
+func (f *frontiers) lower(queue string, priority int, due time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, l := range f.lanes {
+		if name.queue == queue {
+			l.lower(priority, position{due: due})
+		}
+	}
+}
+
+func (l *lane) lower(priority int, to position) {
+	l.lowered++
+	l.quiet = false
+	if priority >= job.MinPriority && priority <= job.MaxPriority && to.before(l.at[priority]) {
+		l.at[priority] = to
+	}
+}
+
+// wake makes the next look at a queue a whole one, without moving anything. An
+// empty name means every queue.
+func (f *frontiers) wake(queue string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, l := range f.lanes {
+		if queue == "" || name.queue == queue {
+			l.quiet = false
+		}
+	}
+}
+
+// drop forgets everything.
+func (f *frontiers) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lanes = nil
+	f.dropped++
+}
+
+// clock notes the store's time; false when it has stepped back, and then
+// everything is forgotten: new jobs are due behind the frontiers.
+func (f *frontiers) clock(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Before(f.latest) {
+		back := f.latest.Sub(now) > backstep
+		f.latest = now
+		if back {
+			f.lanes = nil
+			f.dropped++
+			return false
+		}
+		return true
+	}
+	f.latest = now
+	return true
+}
+
+// backstep is less than any step of a clock, and more than two answers that
+// overtake each other differ by: those are covered by the hints.
+const backstep = 100 * time.Millisecond

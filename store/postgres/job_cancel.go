@@ -1,0 +1,226 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Cancel ends jobs that are not running and asks running ones to stop.
+func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.operate(ctx, ids, op, "cancel", (*operation).cancel)
+}
+
+// Delete removes jobs that are not running, and asks running ones to cancel.
+func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.operate(ctx, ids, op, "delete", (*operation).remove)
+}
+
+// operation is an operator's verb over several jobs, in one transaction. Every
+// job that it may change is locked before anything is decided.
+type operation struct {
+	s        *Store
+	session  session
+	now      time.Time
+	live     map[job.ID]subject
+	archived map[job.ID]archivedSubject
+	told     hintSet
+	asked    bool // a running job was asked to stop
+}
+
+// archivedSubject is what an operator's verb needs to know of an archived row.
+type archivedSubject struct {
+	state job.State
+	hash  []byte
+	queue string
+	level int16 // priority
+}
+
+// operate applies a verb to the ids, with the audit entries of what it changed.
+// An id that is given twice is taken twice, one after the other.
+func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var changes []store.Change
+	var o *operation
+	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
+		return s.transact(ctx, s.work, upkeepLimits, func(t *transaction) (err error) {
+			o = &operation{s: s, session: t}
+			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
+				return err
+			}
+			var targets []string
+			for i, c := range changes {
+				if c == store.Changed || c == store.Asked {
+					targets = append(targets, ids[i].String())
+				}
+			}
+			return s.audit(ctx, t, op, action, targets)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.tell(o.told)
+	if o.asked {
+		s.notifier.cancel()
+	}
+	return changes, nil
+}
+
+// inTurns runs the verb over distinct ids, as often as the longest repetition needs.
+func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+	changes := make([]store.Change, len(ids))
+	left := make([]int, len(ids))
+	for i := range left {
+		left[i] = i
+	}
+	for len(left) > 0 {
+		var turn, later []int
+		var list []job.ID
+		seen := make(map[job.ID]bool, len(left))
+		for _, i := range left {
+			if seen[ids[i]] {
+				later = append(later, i)
+				continue
+			}
+			seen[ids[i]] = true
+			turn, list = append(turn, i), append(list, ids[i])
+		}
+		if err := o.lock(ctx, list); err != nil {
+			return nil, err
+		}
+		some, err := verb(o, ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range turn {
+			changes[i] = some[n]
+		}
+		left = later
+	}
+	return changes, nil
+}
+
+// The primary keys find the rows; ids ascend, as everywhere.
+const (
+	lockLive = "SELECT " + subjectColumns + `, {now} FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id ORDER BY job.id FOR UPDATE OF job`
+	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id ORDER BY a.id FOR UPDATE OF a`
+)
+
+func (o *operation) lock(ctx context.Context, ids []job.ID) error {
+	sorted := slices.SortedFunc(slices.Values(ids), func(a, b job.ID) int { return bytes.Compare(a[:], b[:]) })
+	o.live, o.archived = map[job.ID]subject{}, map[job.ID]archivedSubject{}
+	args := []any{o.s.namespace, uuids(sorted)}
+	return o.session.run(ctx,
+		&step{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }},
+		&step{text: lockLive, args: args, each: func(scan scan) error {
+			var s subject
+			var now pgtype.Timestamptz
+			err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
+			o.live[s.id] = s
+			return err
+		}},
+		&step{text: lockArchived, args: args, each: func(scan scan) error {
+			var id job.ID
+			var a archivedSubject
+			err := scan(&id, &a.state, &a.hash, &a.queue, &a.level)
+			o.archived[id] = a
+			return err
+		}})
+}
+
+func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, error) {
+	changes := make([]store.Change, len(ids))
+	var moves []move
+	var asked [][16]byte
+	for i, id := range ids {
+		s, live := o.live[id]
+		_, ended := o.archived[id]
+		switch {
+		case live && s.state == job.Running:
+			changes[i], asked = store.Asked, append(asked, id)
+		case live:
+			m, err := decide(s, job.End{ID: id, To: job.Cancelled, Reason: "cancelled", Keep: o.s.keep(s.queue)}, false, o.now)
+			if err != nil {
+				return nil, err
+			}
+			changes[i], moves = store.Changed, append(moves, m)
+		case ended:
+			changes[i] = store.Ended
+		default:
+			changes[i] = store.NotFound
+		}
+	}
+	if _, err := o.s.apply(ctx, o.session, moves, o.now); err != nil {
+		return nil, err
+	}
+	return changes, o.ask(ctx, asked)
+}
+
+// askJobs marks jobs by their key; they are locked.
+const askJobs = `UPDATE pawl.job SET cancel = true FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
+
+// ask marks running jobs; their workers find them on job_cancel.
+func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	o.asked = true
+	return o.session.run(ctx, &step{text: askJobs, args: []any{o.s.namespace, ids}})
+}
+
+// removeJobs deletes jobs with their logs and unique keys. Their tombstones
+// stay, so that a resend under way does not bring them back.
+const removeJobs = `WITH live AS (
+	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	WHERE job.namespace = e.namespace AND job.id = e.id RETURNING job.namespace, job.id, job.unique_hash
+), ended AS (
+	DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	WHERE a.namespace = e.namespace AND a.id = e.id RETURNING a.namespace, a.id, a.unique_hash
+), gone AS (
+	SELECT * FROM live UNION ALL SELECT * FROM ended
+), keys AS (
+	DELETE FROM pawl.job_unique AS u USING gone WHERE gone.unique_hash IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+), silenced AS (
+	DELETE FROM pawl.job_log AS l USING gone WHERE l.namespace = gone.namespace AND l.job = gone.id
+)
+INSERT INTO pawl.tombstone (namespace, id, expires) SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + ` FROM gone
+ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires`
+
+func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, error) {
+	changes := make([]store.Change, len(ids))
+	var asked, gone [][16]byte
+	for i, id := range ids {
+		s, live := o.live[id]
+		_, ended := o.archived[id]
+		switch {
+		case live && s.state == job.Running:
+			changes[i], asked = store.Asked, append(asked, id)
+		case live || ended:
+			changes[i], gone = store.Changed, append(gone, id)
+		default:
+			changes[i] = store.NotFound
+		}
+	}
+	if len(gone) > 0 {
+		if err := o.session.run(ctx, &step{text: removeJobs, args: []any{o.s.namespace, gone}}); err != nil {
+			return nil, err
+		}
+	}
+	return changes, o.ask(ctx, asked)
+}

@@ -1,0 +1,419 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Claim leases ready jobs to a worker. It never hands one job to two live
+// leases: rows are locked, and those another claim has locked are skipped.
+func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Claimed{}, err
+	}
+	defer s.leave()
+	repeat, known := s.claims.ask(c.Worker, c.Seq)
+	claimed := store.Claimed{}
+	if repeat || !known {
+		// A worker that this store does not know may have claimed through another.
+		again, err := s.claimAgain(ctx, &c)
+		if err != nil || repeat || len(again.Jobs) > 0 {
+			return again, err
+		}
+	}
+	k := &claiming{s: s, c: &c, offer: newOffer(c.Offer), claimed: &claimed}
+	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
+		s.frontiers.drop()
+		return store.Claimed{}, err
+	}
+	return claimed, nil
+}
+
+// claiming is one claim under way.
+type claiming struct {
+	s       *Store
+	c       *store.Claim
+	offer   offer
+	lanes   []*claimLane
+	claimed *store.Claimed
+	next    time.Time
+	alive   bool
+}
+
+// claimLane is one queue's part of a claim.
+type claimLane struct {
+	queue *store.QueueClaim
+	view  view
+	jobs  []store.Leased
+	short bool // nothing more is ready
+}
+
+func (l *claimLane) wants() int  { return l.queue.Limit - len(l.jobs) }
+func (l *claimLane) starts() int { return max(0, l.queue.Start-len(l.jobs)) }
+
+// offer is a worker's offer as statements take it.
+type offer struct {
+	job.Offer
+	print        string
+	kinds        []string
+	newest       []int32
+	capabilities []string
+}
+
+func newOffer(o job.Offer) offer {
+	made := offer{Offer: o, print: fingerprint(o), kinds: o.KindNames(), capabilities: o.Capabilities}
+	for _, k := range made.kinds {
+		made.newest = append(made.newest, int32(o.Kinds[k]))
+	}
+	if made.capabilities == nil {
+		made.capabilities = []string{}
+	}
+	return made
+}
+
+func (k *claiming) run(ctx context.Context) error {
+	quiet := true
+	for i := range k.c.Queues {
+		q := &k.c.Queues[i]
+		if q.Limit <= 0 {
+			continue
+		}
+		l := &claimLane{queue: q, view: k.s.frontiers.view(q.Queue, k.offer.print)}
+		k.lanes = append(k.lanes, l)
+		quiet = quiet && l.view.quiet
+	}
+	if len(k.c.Begun) > 0 || len(k.lanes) == 0 {
+		if err := k.attend(ctx); err != nil {
+			return err
+		}
+	}
+	if len(k.lanes) == 0 {
+		return nil
+	}
+	looked := quiet || k.s.lookDue(k.lanes)
+	if looked {
+		ready, err := k.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if quiet && !ready {
+			k.answer()
+			return nil
+		}
+	}
+	if err := k.take(ctx); err != nil {
+		return err
+	}
+	// What was found is answered at once. A claim that found nothing looks at
+	// hints and behind its frontiers before it says so.
+	if k.took() == 0 && !looked && !k.claimed.More {
+		ready, err := k.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if ready {
+			if err := k.take(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	k.answer()
+	return nil
+}
+
+func (k *claiming) took() int {
+	n := 0
+	for _, l := range k.lanes {
+		n += len(l.jobs)
+	}
+	return n
+}
+
+// answer puts the lanes' jobs together, each in claim order.
+func (k *claiming) answer() {
+	for _, l := range k.lanes {
+		if l.queue.Aging <= 0 {
+			slices.SortFunc(l.jobs, func(a, b store.Leased) int {
+				return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Due.Compare(b.Due), bytes.Compare(a.ID[:], b.ID[:]))
+			})
+		}
+		k.claimed.Jobs = append(k.claimed.Jobs, l.jobs...)
+	}
+	if !k.next.IsZero() {
+		k.claimed.Next = max(k.next.Sub(k.claimed.Now), time.Microsecond)
+	}
+}
+
+// attend checks the worker and marks runs as begun, where no statement of the
+// claim does it.
+func (k *claiming) attend(ctx context.Context) error {
+	return k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+		steps := []*step{{
+			text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
+			args: []any{k.s.namespace, k.c.Worker},
+			each: func(scan scan) error { return scan(&k.claimed.Now, &k.alive) },
+		}}
+		if len(k.c.Begun) > 0 {
+			steps = append(steps, k.s.begunStep(k.c.Worker, k.c.Begun))
+		}
+		if err := k.s.send(ctx, k.s.reserved, upkeepLimits, steps...); err != nil {
+			return err
+		}
+		if !k.alive {
+			return k.lost()
+		}
+		return nil
+	})
+}
+
+func (k *claiming) lost() error {
+	k.s.claims.forget(k.c.Worker)
+	return fmt.Errorf("worker %d: %w", k.c.Worker, job.ErrWorkerLost)
+}
+
+// take claims from every lane: straight from the front where that is known to
+// work, else after a look.
+func (k *claiming) take(ctx context.Context) error {
+	var straight []*claimLane
+	for _, l := range k.lanes {
+		if l.wants() > 0 && !l.view.mixed && l.queue.Aging <= 0 {
+			straight = append(straight, l)
+		}
+	}
+	if err := k.straight(ctx, straight); err != nil {
+		return err
+	}
+	for _, l := range k.lanes {
+		if l.wants() > 0 && !l.short {
+			if err := k.look(ctx, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// claimStraight takes the first ready jobs of a queue in one statement.
+//
+//   - The worker's row is locked FOR SHARE: nobody can declare it lost between
+//     the claim's decision and its commit.
+//   - The lateral part is one seek per priority on job_ready, behind the
+//     frontier. The outer LIMIT stops pulling, so that no more rows are locked
+//     than asked for. Rows come by priority, due and id, because the frontiers do.
+//   - What the offer does not take is locked for a moment and left; a lane where
+//     that happened is looked at before it is locked from then on (job_look.go).
+//   - Leased rows are updated by their place in the table: they are locked.
+//
+// job.Offer.Takes is the same predicate; a test compares the two.
+const claimStraight = `WITH me AS MATERIALIZED (
+	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
+), state AS MATERIALIZED (
+	SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused) AS paused
+), picked AS MATERIALIZED (
+	SELECT j.place, j.priority, j.due, j.id, j.rescues, j.takes
+	FROM me CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
+	CROSS JOIN LATERAL (
+		SELECT ctid AS place, priority, due, id, rescues,
+			version <= ($9::int[])[array_position($8::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
+		FROM pawl.job
+		WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
+		ORDER BY due, id LIMIT $7 FOR UPDATE SKIP LOCKED
+	) AS j
+	WHERE NOT (SELECT paused FROM state)
+	LIMIT $7
+), chosen AS MATERIALIZED (
+	SELECT place, rescues, row_number() OVER (ORDER BY priority, due, id) <= $12 AS starts FROM picked WHERE takes
+), taken AS (
+	UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = chosen.starts, started = {now}
+	FROM chosen WHERE job.ctid = chosen.place AND (chosen.rescues = 0 OR chosen.starts)
+	RETURNING ` + takenColumns + `, begun
+)
+SELECT {now}, look.alive, look.paused, look.examined, CASE WHEN look.examined < $7 AND NOT look.paused THEN (` + nextDue + `) END, taken.*
+FROM (SELECT (SELECT count(*) FROM me) > 0 AS alive, (SELECT paused FROM state) AS paused, (SELECT count(*) FROM picked) AS examined) AS look LEFT JOIN taken ON true`
+
+// nextDue is when the queue's next scheduled job falls due: a seek per priority
+// on job_ready.
+const nextDue = `SELECT min(n.due) FROM unnest($4::smallint[]) AS p (priority) CROSS JOIN LATERAL (
+	SELECT due FROM pawl.job WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = p.priority AND due > {now}
+	ORDER BY due LIMIT 1) AS n`
+
+// priorities are asked for in order, so that rows come in order.
+var priorities = func() (list []int16) {
+	for p := job.MinPriority; p <= job.MaxPriority; p++ {
+		list = append(list, int16(p))
+	}
+	return list
+}()
+
+// arrays are the frontiers of a lane as arguments.
+func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
+	for _, p := range priorities {
+		dues, ids = append(dues, v.at[p].due), append(ids, v.at[p].id)
+	}
+	return dues, ids
+}
+
+// straight claims from lanes in one transaction, a statement for each.
+func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
+	if len(lanes) == 0 {
+		return nil
+	}
+	var looks []straightLook
+	err := k.lease(ctx, func(ctx context.Context) error {
+		looks = make([]straightLook, len(lanes))
+		steps := make([]*step, len(lanes))
+		for i, l := range lanes {
+			dues, ids := l.view.arrays()
+			looks[i].lane = l
+			steps[i] = &step{text: claimStraight, each: looks[i].read, args: []any{
+				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
+				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(),
+			}}
+		}
+		return k.s.send(ctx, k.s.work, sharedLimits, steps...)
+	})
+	if err != nil {
+		return err
+	}
+	for i := range looks {
+		if err := k.settle(&looks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// straightLook reads the answer of claimStraight.
+type straightLook struct {
+	lane     *claimLane
+	now      time.Time
+	alive    bool
+	paused   bool
+	examined int
+	next     pgtype.Timestamptz
+	jobs     []store.Leased
+
+	row     jobRow
+	begun   pgtype.Bool
+	columns []any
+}
+
+func (l *straightLook) read(scan scan) error {
+	if l.columns == nil {
+		l.columns = append([]any{&l.now, &l.alive, &l.paused, &l.examined, &l.next}, l.row.targets()...)
+		l.columns = append(l.columns, &l.begun)
+	}
+	if err := scan(l.columns...); err != nil || !l.row.id.Valid {
+		return err
+	}
+	l.jobs = append(l.jobs, store.Leased{Begun: l.begun.Bool})
+	return l.row.job(&l.jobs[len(l.jobs)-1].Job)
+}
+
+// settle takes the answer of a lane over, after it was committed.
+func (k *claiming) settle(look *straightLook) error {
+	if !look.alive {
+		return k.lost()
+	}
+	l := look.lane
+	wanted := l.wants()
+	k.seen(look.now)
+	k.upcoming(look.next)
+	l.jobs = append(l.jobs, look.jobs...)
+	if look.paused {
+		// Nothing was looked at, so nothing is behind the frontier that was not.
+		l.short = true
+		k.s.frontiers.advance(l.view, l.view.at, true)
+		return nil
+	}
+	if look.examined == len(look.jobs) {
+		l.short = look.examined < wanted
+		k.s.frontiers.advance(l.view, k.reached(l.view.at, look.jobs, l.short), l.short)
+		return nil
+	}
+	// Some rows were left: none of them may be passed unseen, so the look that
+	// follows starts where this one did.
+	k.s.frontiers.mix(l.view, look.now)
+	return nil
+}
+
+// reached is where a claim that left nothing behind ends: at its last job of
+// each priority. When nothing more was ready, everything due until shortly
+// before now is behind it.
+func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased, short bool) [job.MaxPriority + 1]position {
+	for i := range jobs {
+		p := position{jobs[i].Due, jobs[i].ID}
+		if at[jobs[i].Priority].before(p) {
+			at[jobs[i].Priority] = p
+		}
+	}
+	highest := position{due: k.claimed.Now.Add(-k.s.commitLag())}
+	quiet := position{due: k.claimed.Now.Add(-quietLag)}
+	for _, p := range priorities {
+		if short && at[p].before(quiet) {
+			at[p] = quiet
+		}
+		if highest.before(at[p]) {
+			at[p] = highest
+		}
+	}
+	return at
+}
+
+// quietLag is how long a transaction of this package may take from its insert
+// to its commit without anybody having to be told.
+const quietLag = time.Second
+
+// commitLag is the same for frontiers behind jobs that were just claimed. Where
+// the store listens, every commit is told.
+func (s *Store) commitLag() time.Duration {
+	if s.hints.heard() {
+		return 0
+	}
+	return 100 * time.Millisecond
+}
+
+// seen notes the store's time.
+func (k *claiming) seen(now time.Time) {
+	k.claimed.Now = now.UTC()
+	k.s.clock.note(now)
+	k.s.frontiers.clock(now)
+}
+
+func (k *claiming) upcoming(next pgtype.Timestamptz) {
+	if next.Valid && (k.next.IsZero() || next.Time.Before(k.next)) {
+		k.next = next.Time
+	}
+}
+
+// lease runs a transaction that leases. When the answer of a try was lost, what
+// it took is found by the number of the claim, and is the answer.
+func (k *claiming) lease(ctx context.Context, try func(context.Context) error) error {
+	return k.s.retry(ctx, "claim", always, func(ctx context.Context, again bool) error {
+		if again {
+			before, err := k.s.claimedBefore(ctx, k.c)
+			if err != nil {
+				return err
+			}
+			if len(before.Jobs) > k.took() {
+				*k.claimed = before
+				k.s.frontiers.drop()
+				return errRecovered
+			}
+		}
+		return try(ctx)
+	})
+}
+
+// errRecovered ends a claim whose answer was lost and has been found.
+var errRecovered = errors.New("pawl: the answer of the claim was found")

@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// bulk is how many drafts go in by COPY, in a transaction of their own.
+const bulk = 2000
+
+// enqueueCall is one caller's drafts.
+type enqueueCall struct {
+	callState
+	drafts   []job.Draft
+	receipts []job.Receipt
+}
+
+func (c *enqueueCall) rows() int         { return len(c.drafts) }
+func (c *enqueueCall) state() *callState { return &c.callState }
+
+// Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
+// large ones have their own.
+func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	if err := checkTimes(drafts); err != nil {
+		return nil, err
+	}
+	plain := true
+	for i := range drafts {
+		plain = plain && isPlain(&drafts[i])
+	}
+	if len(drafts) >= bulk {
+		return s.enqueueBulk(ctx, drafts, plain)
+	}
+	c := &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: drafts}
+	var err error
+	switch {
+	case plain:
+		err = s.plain.do(ctx, c)
+	case s.blocked.meets(drafts):
+		// Somebody's open transaction is known to hold the key: do not let others wait too.
+		return s.enqueueAlone(ctx, drafts, false)
+	default:
+		err = s.careful.do(ctx, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.receipts, nil
+}
+
+// isPlain reports whether a draft cannot meet a row of anybody else: its id is
+// fresh and it is not unique.
+func isPlain(d *job.Draft) bool { return !d.Resend && d.Unique.Hash == nil }
+
+// The times a draft may have: what both Postgres and JSON can write down.
+var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+
+func checkTimes(drafts []job.Draft) error {
+	for i := range drafts {
+		d := &drafts[i]
+		if d.At.After(lastTime) {
+			return job.Invalid("at", d.At, "must not be after the year 9999")
+		}
+		if d.Deadline.After(lastTime) {
+			return job.Invalid("deadline", d.Deadline, "must not be after the year 9999")
+		}
+	}
+	return nil
+}
+
+// commitPlain commits drafts of many callers that cannot meet any lock or
+// conflict: one insert.
+func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
+	all := draftsOf(calls)
+	var now time.Time
+	unknown := false
+	err := s.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+		insert := insertStep(s.namespace, all, insertFresh)
+		insert.each = func(scan scan) error { return scan(&now) }
+		err := s.send(ctx, s.work, sharedLimits, insert)
+		unknown = unknown || faultOf(err).unknown
+		return err
+	})
+	switch {
+	case err == nil:
+		s.accepted(all, now)
+		for _, c := range calls {
+			c.receipts = make([]job.Receipt, len(c.drafts))
+			for i := range c.drafts {
+				c.receipts[i].ID = c.drafts[i].ID
+			}
+			answer(c, nil)
+		}
+	case unknown:
+		// The answer was lost: send again as what it may be, a repetition.
+		s.commitAccepted(ctx, calls, true)
+	case len(calls) > 1:
+		// One bad row fails all of them: each on its own.
+		s.each(calls, func(c *enqueueCall) { s.commitPlain(ctx, []*enqueueCall{c}) })
+	case hasCode(err, uniqueViolation):
+		// An id that is not fresh after all: as if it had been resent.
+		s.answerAlone(ctx, calls[0], false)
+	default:
+		answer(calls[0], err)
+	}
+}
+
+const uniqueViolation = "23505"
+
+// accepted tells claims, here and elsewhere, of what was just committed. No
+// draft is due before now, the time of the statement that put it in.
+func (s *Store) accepted(drafts []job.Draft, now time.Time) {
+	var told hintSet
+	for i := range drafts {
+		d := &drafts[i]
+		told.add(d.Queue, d.Priority, dueOf(d, now))
+	}
+	s.tell(told)
+}
+
+// dueOf is when a draft falls due: never before now.
+func dueOf(d *job.Draft, now time.Time) time.Time {
+	due := now
+	switch {
+	case !d.At.IsZero():
+		if d.At.After(now) {
+			due = d.At
+		}
+	case d.In > 0:
+		due = now.Add(d.In)
+	}
+	return due
+}
+
+func draftsOf(calls []*enqueueCall) []job.Draft {
+	if len(calls) == 1 {
+		return calls[0].drafts
+	}
+	n := 0
+	for _, c := range calls {
+		n += len(c.drafts)
+	}
+	all := make([]job.Draft, 0, n)
+	for _, c := range calls {
+		all = append(all, c.drafts...)
+	}
+	return all
+}
+
+// each runs f for every call, a few at a time: what is answered here waits for
+// nobody but itself.
+func (s *Store) each(calls []*enqueueCall, f func(*enqueueCall)) {
+	for _, c := range calls {
+		s.blocked.alone(func() { f(c) })
+	}
+}

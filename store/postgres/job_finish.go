@@ -1,0 +1,342 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// finishCall is one caller's ends.
+type finishCall struct {
+	callState
+	worker   job.WorkerID
+	ends     []job.End
+	verdicts []job.Verdict
+}
+
+func (c *finishCall) rows() int         { return len(c.ends) }
+func (c *finishCall) state() *callState { return &c.callState }
+
+// Finish ends runs, each fenced by its worker and run number. Calls of many
+// goroutines share a commit.
+func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if len(ends) == 0 {
+		return nil, nil
+	}
+	c := &finishCall{callState: callState{done: make(chan struct{})}, worker: w, ends: ends}
+	if err := s.finisher.do(ctx, c); err != nil {
+		return nil, err
+	}
+	return c.verdicts, nil
+}
+
+// commitFinishes commits the ends of many callers together; where one of them
+// fails or waits, each goes on alone.
+func (s *Store) commitFinishes(ctx context.Context, calls []*finishCall) {
+	f := newFinishing(s, calls)
+	err := f.try(ctx)
+	if err != nil && len(calls) > 1 {
+		for _, c := range calls {
+			s.blocked.alone(func() { s.commitFinishes(ctx, []*finishCall{c}) })
+		}
+		return
+	}
+	if faultOf(err).blocked {
+		err = f.apart(ctx)
+	}
+	if err == nil {
+		f.distribute(calls)
+	}
+	for _, c := range calls {
+		answer(c, err)
+	}
+}
+
+// try commits the ends together. A row that an open transaction holds, which is
+// one of the handler's own, ends the try at once.
+func (f *finishing) try(ctx context.Context) error {
+	err := f.s.retry(ctx, "finish", always, func(ctx context.Context, again bool) error {
+		err := f.commit(ctx, sharedLimits, again)
+		if fault := faultOf(err); fault.blocked {
+			fault.passing = false
+			return &faulted{fault}
+		}
+		return err
+	})
+	if err == nil {
+		f.s.tell(f.told)
+	}
+	return err
+}
+
+// apart commits the ends of a call of which some are blocked: by halves, so that
+// the others do not wait, and then those alone.
+func (f *finishing) apart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.s.options.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
+	defer cancel()
+	stuck, err := f.halve(ctx, 0, len(f.ends))
+	if err != nil {
+		return err
+	}
+	for n := 1; len(stuck) > 0; n++ {
+		if !pause(ctx, n) {
+			// The others are committed, so the call as a whole is neither done nor not.
+			return lost("finish", context.Cause(ctx), true)
+		}
+		var still []int
+		for _, i := range stuck {
+			more, err := f.halve(ctx, i, i+1)
+			if err != nil {
+				return lost("finish", err, true)
+			}
+			still = append(still, more...)
+		}
+		stuck = still
+	}
+	return nil
+}
+
+// halve commits a stretch of the ends and returns those that are blocked.
+func (f *finishing) halve(ctx context.Context, from, to int) (stuck []int, err error) {
+	part := &finishing{s: f.s, workers: f.workers[from:to], ends: f.ends[from:to]}
+	err = part.try(ctx)
+	switch {
+	case err == nil:
+		copy(f.verdicts[from:to], part.verdicts)
+		return nil, nil
+	case !faultOf(err).blocked:
+		return nil, err
+	case to-from == 1:
+		return []int{from}, nil
+	}
+	middle := (from + to) / 2
+	stuck, err = f.halve(ctx, from, middle)
+	if err != nil {
+		return nil, err
+	}
+	more, err := f.halve(ctx, middle, to)
+	return append(stuck, more...), err
+}
+
+// finishing is the ends of one commit. Their order is that of the calls.
+type finishing struct {
+	s        *Store
+	workers  []job.WorkerID
+	ends     []job.End
+	verdicts []job.Verdict
+	told     hintSet
+}
+
+func newFinishing(s *Store, calls []*finishCall) *finishing {
+	f := &finishing{s: s}
+	for _, c := range calls {
+		f.ends = append(f.ends, c.ends...)
+		for range c.ends {
+			f.workers = append(f.workers, c.worker)
+		}
+	}
+	return f
+}
+
+func (f *finishing) distribute(calls []*finishCall) {
+	rest := f.verdicts
+	for _, c := range calls {
+		c.verdicts, rest = rest[:len(c.ends):len(c.ends)], rest[len(c.ends):]
+	}
+}
+
+// commit is one try. again says that an earlier one may have been committed:
+// then an end that finds its run over may be looking at its own work.
+func (f *finishing) commit(ctx context.Context, l *limits, again bool) error {
+	f.verdicts, f.told = make([]job.Verdict, len(f.ends)), nil
+	if f.simple() {
+		if err := f.s.send(ctx, f.s.reserved, l, f.simpleStep()); err != nil {
+			return err
+		}
+	} else {
+		err := f.s.transact(ctx, f.s.reserved, l, func(t *transaction) error { return f.run(ctx, t) })
+		if err != nil {
+			return err
+		}
+	}
+	if again {
+		return f.recover(ctx)
+	}
+	return nil
+}
+
+// simple reports whether every end is the usual one: done, kept alike, and with
+// nothing to say. Such ends need no look at their rows first.
+func (f *finishing) simple() bool {
+	keep := f.ends[0].Keep.WithDefaults().Done
+	ids := make(map[job.ID]bool, len(f.ends))
+	for i := range f.ends {
+		e := &f.ends[i]
+		if e.To != job.Done || e.Burn || e.Snooze || e.Failure != nil || e.Reason != "" || e.Progress != nil || len(e.Logs) > 0 ||
+			e.Keep.WithDefaults().Done != keep || ids[e.ID] {
+			return false
+		}
+		ids[e.ID] = true
+	}
+	return true
+}
+
+// endRuns ends runs whose rows nobody has to look at: they are deleted under
+// their fence and put into the archive by one statement. The arrays are in the
+// order of the ids and the plan is a nested loop over them (settings), so rows
+// are locked in that order, as everywhere.
+const endRuns = `WITH gone AS (
+	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result) OFFSET 0) AS e
+	WHERE job.namespace = e.namespace AND job.id = e.id AND job.run = e.run AND job.worker = e.worker AND job.state = e.running
+	RETURNING job.namespace, job.id, job.priority, job.due, job.run, job.worker, job.used, job.max_attempts, job.lost, job.rescues, job.snoozes,
+		job.version, job.created, job.started, job.timeout, job.deadline, job.queue, job.kind, job.key, job.budget, job.flow,
+		job.unique_hash, job.unique_period, job.capabilities, job.tags, job.progress_done, job.progress_total, job.progress_note,
+		job.headers, job.failures, job.args, 5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
+), ` + keptOrBuried
+
+var (
+	endRunsKept   = strings.Replace(endRuns, "%s", keepGone, 1)
+	endRunsBuried = strings.Replace(endRuns, "%s", buryGone, 1)
+)
+
+func (f *finishing) simpleStep() *step {
+	order := make([]int, len(f.ends))
+	at := make(map[job.ID]int, len(f.ends))
+	for i := range f.ends {
+		order[i] = i
+		at[f.ends[i].ID] = i
+		f.verdicts[i] = job.Stale
+	}
+	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(f.ends[i].ID[:], f.ends[j].ID[:]) })
+	ids, runs, workers, results := make([][16]byte, len(order)), make([]int64, len(order)), make([]int64, len(order)), make([][]byte, len(order))
+	for n, i := range order {
+		e := &f.ends[i]
+		ids[n], runs[n], workers[n], results[n] = e.ID, e.Run, int64(f.workers[i]), e.Result
+	}
+	keep := f.ends[0].Keep.WithDefaults().Done
+	text := endRunsKept
+	if keep < 0 {
+		text = endRunsBuried
+	}
+	return &step{text: text, args: []any{f.s.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
+		var id job.ID
+		if err := scan(&id); err != nil {
+			return err
+		}
+		f.verdicts[at[id]] = job.Applied
+		return nil
+	}}
+}
+
+// heldRuns locks the rows of runs that their workers still own: the fence (P2).
+const heldRuns = "SELECT " + subjectColumns + `, {now} FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS e (id, run, worker) OFFSET 0) AS e
+	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+	WHERE job.run = e.run AND job.worker = e.worker AND job.state = e.running ORDER BY job.id FOR UPDATE OF job`
+
+// run ends runs of every kind in a transaction: lock and look, decide, write.
+// Ends of one job are taken one after the other.
+func (f *finishing) run(ctx context.Context, session session) error {
+	left := make([]int, len(f.ends))
+	for i := range left {
+		left[i] = i
+	}
+	for len(left) > 0 {
+		var now, later []int
+		seen := map[job.ID]bool{}
+		for _, i := range left {
+			if id := f.ends[i].ID; seen[id] {
+				later = append(later, i)
+			} else {
+				seen[id] = true
+				now = append(now, i)
+			}
+		}
+		if err := f.runOnce(ctx, session, now); err != nil {
+			return err
+		}
+		left = later
+	}
+	return nil
+}
+
+func (f *finishing) runOnce(ctx context.Context, session session, list []int) error {
+	var ids [][16]byte
+	var runs, workers []int64
+	for _, i := range list {
+		ids, runs, workers = append(ids, f.ends[i].ID), append(runs, f.ends[i].Run), append(workers, int64(f.workers[i]))
+	}
+	held := make(map[job.ID]subject, len(list))
+	var now pgtype.Timestamptz
+	err := session.run(ctx, &step{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
+		var s subject
+		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
+		held[s.id] = s
+		return err
+	}})
+	if err != nil {
+		return err
+	}
+	var moves []move
+	for _, i := range list {
+		s, ok := held[f.ends[i].ID]
+		if !ok {
+			f.verdicts[i] = job.Stale
+			continue
+		}
+		m, err := decide(s, job.Settle(f.ends[i], s.cancel), false, now.Time.UTC())
+		if err != nil {
+			return err
+		}
+		moves = append(moves, m)
+		f.verdicts[i] = job.Applied
+	}
+	told, err := f.s.apply(ctx, session, moves, now.Time)
+	for name, due := range told {
+		f.told.add(name.queue, name.priority, due)
+	}
+	return err
+}
+
+// endedAs finds how runs ended that are over: final ones by their worker and run
+// in the archive or among the tombstones. A job that waits or is suspended with
+// the same run was released and not claimed since.
+const endedAs = `SELECT e.n FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[]) WITH ORDINALITY AS e (id, run, worker, final, n)
+WHERE EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = $1 AND a.id = e.id AND a.run = e.run AND a.worker = e.worker)
+	OR EXISTS (SELECT FROM pawl.tombstone AS t WHERE t.namespace = $1 AND t.id = e.id AND t.run = e.run AND t.worker = e.worker)
+	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.id = e.id AND j.run = e.run AND j.state IN (2, 4))`
+
+// recover turns a stale verdict into an applied one where the run was ended by
+// the try whose answer was lost.
+func (f *finishing) recover(ctx context.Context) error {
+	var stale []int
+	var ids [][16]byte
+	var runs, workers []int64
+	var final []bool
+	for i, v := range f.verdicts {
+		if v == job.Stale {
+			e := &f.ends[i]
+			stale = append(stale, i)
+			ids, runs, workers, final = append(ids, e.ID), append(runs, e.Run), append(workers, int64(f.workers[i])), append(final, e.To.Final())
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	return f.s.send(ctx, f.s.reserved, upkeepLimits, &step{text: endedAs, args: []any{f.s.namespace, ids, runs, workers, final}, each: func(scan scan) error {
+		var n int
+		err := scan(&n)
+		f.verdicts[stale[n-1]] = job.Applied
+		return err
+	}})
+}

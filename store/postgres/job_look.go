@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// candidate is a ready job as a look sees it, before anything is locked.
+type candidate struct {
+	position
+	priority int
+	takes    bool // the offer can run it
+	rescued  bool // before: it may only start at once
+	begun    bool
+}
+
+// Bounds of a look. One claim examines so many jobs of a priority at most; the
+// next goes on where it ended.
+const (
+	firstStep = 64
+	longStep  = 1024
+)
+
+func lookBound(limit int) int { return 1000 + 10*limit }
+
+// lookReady reads the next ready jobs of each priority in claim order, without
+// locking them: a seek per priority on job_ready.
+const lookReady = `SELECT {now}, state.paused, j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0
+FROM (SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused) AS state LEFT JOIN LATERAL (
+	SELECT j.* FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
+	CROSS JOIN LATERAL (
+		SELECT priority, due, id, kind, version, capabilities, rescues FROM pawl.job
+		WHERE namespace = $1 AND queue = $2 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
+		ORDER BY due, id LIMIT $6
+	) AS j
+	WHERE NOT state.paused
+) AS j ON true`
+
+// look claims from a lane that holds jobs the offer does not take, or whose
+// priorities age: it reads in order, chooses, and locks only what it chose, so
+// that jobs for others stay free for them.
+func (k *claiming) look(ctx context.Context, l *claimLane) error {
+	at := l.view.at
+	bound, size := lookBound(l.queue.Limit), firstStep
+	examined := [job.MaxPriority + 1]int{}
+	open := slices.Clone(priorities)
+	held := [job.MaxPriority + 1]bool{} // a job is left that this offer takes: the frontier stays in front of it
+	frontier := at
+	for len(open) > 0 && l.wants() > 0 {
+		found, paused, err := k.read(ctx, l, open, at, max(size, l.wants()))
+		if err != nil {
+			return err
+		}
+		if paused {
+			l.short = true
+			k.s.frontiers.advance(l.view, l.view.at, true)
+			return nil
+		}
+		chosen := k.choose(l, found)
+		jobs, err := k.lock(ctx, l, chosen)
+		if err != nil {
+			return err
+		}
+		l.jobs = append(l.jobs, jobs...)
+		took := make(map[job.ID]bool, len(jobs))
+		for i := range jobs {
+			took[jobs[i].ID] = true
+		}
+		counts := [job.MaxPriority + 1]int{}
+		for _, c := range found {
+			counts[c.priority]++
+			at[c.priority] = c.position
+			if c.takes && !took[c.id] {
+				held[c.priority] = true
+			}
+			if !c.takes {
+				k.s.frontiers.mix(l.view, k.claimed.Now)
+			}
+			if !held[c.priority] {
+				frontier[c.priority] = c.position
+			}
+		}
+		asked := max(size, l.wants()+len(jobs))
+		open = slices.DeleteFunc(open, func(p int16) bool {
+			examined[p] += counts[p]
+			if counts[p] >= asked && examined[p] >= bound {
+				k.claimed.More = true
+				return true
+			}
+			return counts[p] < asked
+		})
+		size = min(size*4, longStep)
+	}
+	l.short = l.wants() > 0 && !k.claimed.More
+	left := slices.Contains(held[:], true)
+	k.s.frontiers.advance(l.view, k.reached(frontier, nil, l.short && !left), l.short && !left)
+	return nil
+}
+
+func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job.MaxPriority + 1]position, limit int) (found []candidate, paused bool, err error) {
+	var dues []time.Time
+	var ids [][16]byte
+	for _, p := range open {
+		dues, ids = append(dues, at[p].due), append(ids, at[p].id)
+	}
+	var now time.Time
+	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+		found = nil
+		var priority pgtype.Int2
+		var due pgtype.Timestamptz
+		var id pgtype.UUID
+		var kind pgtype.Text
+		var version pgtype.Int4
+		var needs []string
+		var rescued pgtype.Bool
+		return k.s.send(ctx, k.s.work, sharedLimits, &step{
+			text: lookReady, args: []any{k.s.namespace, l.queue.Queue, open, dues, ids, limit},
+			each: func(scan scan) error {
+				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued); err != nil || !id.Valid {
+					return err
+				}
+				found = append(found, candidate{
+					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16), rescued: rescued.Bool,
+					takes: k.offer.Takes(kind.String, int(version.Int32), needs),
+				})
+				return nil
+			},
+		})
+	})
+	if err == nil {
+		k.seen(now)
+	}
+	return found, paused, err
+}
+
+// choose picks what to lease, in the order of the claim: by priority, or by the
+// due time that the priority shifts when the queue ages.
+func (k *claiming) choose(l *claimLane, found []candidate) []candidate {
+	shift := func(c candidate) time.Time { return c.due.Add(time.Duration(c.priority) * l.queue.Aging) }
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		first := cmp.Compare(a.priority, b.priority)
+		if l.queue.Aging > 0 {
+			first = cmp.Or(shift(a).Compare(shift(b)), first)
+		}
+		return cmp.Or(first, a.due.Compare(b.due), bytes.Compare(a.id[:], b.id[:]))
+	})
+	var chosen []candidate
+	starts := l.starts()
+	for _, c := range found {
+		if len(chosen) == l.wants() {
+			break
+		}
+		if !c.takes || c.rescued && len(chosen) >= starts {
+			continue
+		}
+		c.begun = len(chosen) < starts
+		chosen = append(chosen, c)
+	}
+	return chosen
+}
+
+// leaseChosen leases jobs by id (job_pkey), in the order of their ids. What is
+// locked or no longer waiting is left out.
+const leaseChosen = `WITH me AS MATERIALIZED (
+	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
+), picked AS MATERIALIZED (
+	SELECT job.ctid AS place, c.begun
+	FROM me CROSS JOIN (SELECT $1::int AS namespace, 2::smallint AS waiting, c.* FROM unnest($4::uuid[], $5::boolean[]) AS c (id, begun) OFFSET 0) AS c
+	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
+	WHERE job.state = c.waiting AND job.due <= {now}
+	ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
+), taken AS (
+	UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, begun = picked.begun, started = {now}
+	FROM picked WHERE job.ctid = picked.place
+	RETURNING ` + takenColumns + `, job.begun
+)
+SELECT {now}, (SELECT count(*) FROM me) > 0, false, 0, NULL::timestamptz, taken.* FROM (SELECT 1) AS one LEFT JOIN taken ON true`
+
+// lock leases what was chosen.
+func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) ([]store.Leased, error) {
+	if len(chosen) == 0 {
+		return nil, nil
+	}
+	order := make(map[job.ID]int, len(chosen))
+	for i, c := range chosen {
+		order[c.id] = i
+	}
+	sorted := slices.SortedFunc(slices.Values(chosen), func(a, b candidate) int { return bytes.Compare(a.id[:], b.id[:]) })
+	var ids [][16]byte
+	var begun []bool
+	for _, c := range sorted {
+		ids, begun = append(ids, c.id), append(begun, c.begun)
+	}
+	var look straightLook
+	err := k.lease(ctx, func(ctx context.Context) error {
+		look = straightLook{lane: l}
+		return k.s.send(ctx, k.s.work, sharedLimits, &step{
+			text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids, begun}, each: look.read,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !look.alive {
+		return nil, k.lost()
+	}
+	slices.SortFunc(look.jobs, func(a, b store.Leased) int { return cmp.Compare(order[a.ID], order[b.ID]) })
+	return look.jobs, nil
+}

@@ -1,0 +1,306 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// subject is what a move needs to know of the live row it moves. The row is
+// locked by the transaction that reads it.
+type subject struct {
+	id       job.ID
+	state    job.State
+	run      int64
+	worker   job.WorkerID
+	begun    bool
+	cancel   bool
+	used     int
+	lost     int
+	priority int
+	due      time.Time
+	queue    string
+	reason   string
+	failures []byte
+}
+
+const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, coalesce(job.reason, ''), job.failures"
+
+func (s *subject) read(scan scan) error {
+	return scan(&s.id, &s.state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &s.due, &s.queue, &s.reason, &s.failures)
+}
+
+// subjects reads all rows of a statement.
+func subjects(text string, args ...any) (*step, *[]subject) {
+	list := &[]subject{}
+	return &step{text: text, args: args, each: func(scan scan) error {
+		var s subject
+		if err := s.read(scan); err != nil {
+			return err
+		}
+		*list = append(*list, s)
+		return nil
+	}}, list
+}
+
+// move is one way out of a state, decided: its subject is locked.
+type move struct {
+	subject
+	end     job.End
+	rescued bool
+	// failures is the whole list after the move, nil when it does not change.
+	newFailures []byte
+}
+
+// decide makes a move of an end. The time of a failure is the store's.
+func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
+	if !job.CanMove(s.state, e.To) {
+		return move{}, fmt.Errorf("pawl: job %s cannot move from %s to %s", s.id, s.state, e.To)
+	}
+	m := move{subject: s, end: e, rescued: rescued}
+	if e.Failure != nil {
+		list, err := job.DecodeFailures(s.failures)
+		if err != nil {
+			return m, fmt.Errorf("pawl: failures of job %s: %w", s.id, err)
+		}
+		f := *e.Failure
+		f.Time, f.Worker = now, s.worker
+		m.newFailures = job.EncodeFailures(job.AppendFailure(list, f))
+	}
+	return m, nil
+}
+
+// apply writes moves in the transaction that has locked their subjects, and
+// returns what claims should be told when it commits.
+func (s *Store) apply(ctx context.Context, session session, moves []move, now time.Time) (hintSet, error) {
+	slices.SortFunc(moves, func(a, b move) int { return bytes.Compare(a.id[:], b.id[:]) })
+	var told hintSet
+	var released, ended []move
+	var logs logLines
+	for _, m := range moves {
+		if m.end.To.Final() {
+			ended = append(ended, m)
+		} else {
+			released = append(released, m)
+		}
+		if m.end.To == job.Waiting {
+			told.add(m.queue, m.priority, now.Add(m.end.Delay))
+		}
+		if !m.end.To.Final() || keepOf(&m.end) >= 0 {
+			logs.add(m.id, m.end.Logs, now)
+		}
+	}
+	var steps []*step
+	if len(logs.ids) > 0 {
+		steps = append(steps, logs.step(s.namespace))
+	}
+	if len(released) > 0 {
+		steps = append(steps, releaseStep(s.namespace, released))
+	}
+	for _, part := range splitKept(ended) {
+		steps = append(steps, endStep(s.namespace, part.moves, part.kept))
+	}
+	if len(steps) == 0 {
+		return told, nil
+	}
+	return told, session.run(ctx, steps...)
+}
+
+// keepOf is how long a final job is kept; negative means not at all.
+func keepOf(e *job.End) time.Duration { return e.Keep.WithDefaults().For(e.To) }
+
+type keptMoves struct {
+	moves []move
+	kept  bool
+}
+
+// splitKept parts the moves into those that the archive keeps and the others.
+func splitKept(ended []move) (parts []keptMoves) {
+	var kept, gone []move
+	for _, m := range ended {
+		if keepOf(&m.end) >= 0 {
+			kept = append(kept, m)
+		} else {
+			gone = append(gone, m)
+		}
+	}
+	if len(kept) > 0 {
+		parts = append(parts, keptMoves{kept, true})
+	}
+	if len(gone) > 0 {
+		parts = append(parts, keptMoves{gone, false})
+	}
+	return parts
+}
+
+// releaseJobs gives running jobs up, and parks or frees others (job_pkey). The
+// rows are locked.
+const releaseJobs = `UPDATE pawl.job SET state = e.state, due = {now} + e.delay * interval '1 microsecond', reason = e.reason,
+	worker = NULL, claim = NULL, begun = false, cancel = false,
+	used = job.used + e.burnt, snoozes = job.snoozes + e.snoozed, lost = job.lost + e.lost, rescues = job.rescues + e.rescued,
+	failures = coalesce(e.failures, job.failures),
+	progress_done = CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END,
+	progress_total = CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END,
+	progress_note = CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END
+FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
+	$11::boolean[], $12::bigint[], $13::bigint[], $14::text[])
+	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note) OFFSET 0) AS e
+WHERE job.namespace = e.namespace AND job.id = e.id`
+
+func releaseStep(namespace int32, moves []move) *step {
+	a := newEndArrays(moves)
+	return &step{text: releaseJobs, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
+		a.failures, a.progress, a.done, a.total, a.notes}}
+}
+
+// The columns that a job takes along into the archive and back.
+const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
+	queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
+
+// endJobs moves jobs out of the live table in the transaction that ends them.
+// The rows are locked. A copy that should not be in the archive does not stop
+// the end of a job: it is replaced.
+const endJobs = `WITH e AS (
+	SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[])
+		AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, result, keep)
+	OFFSET 0
+), gone AS (
+	DELETE FROM pawl.job USING e WHERE job.namespace = e.namespace AND job.id = e.id
+	RETURNING job.namespace, job.id, job.priority, job.due, job.run, job.worker, job.used + e.burnt AS used, job.max_attempts, job.lost + e.lost AS lost,
+		job.rescues + e.rescued AS rescues, job.snoozes + e.snoozed AS snoozes, job.version, job.created, job.started, job.timeout, job.deadline,
+		job.queue, job.kind, job.key, job.budget, job.flow, job.unique_hash, job.unique_period, job.capabilities, job.tags,
+		CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END AS progress_done,
+		CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END AS progress_total,
+		CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END AS progress_note,
+		job.headers, coalesce(e.failures, job.failures) AS failures, job.args,
+		e.state AS final, e.reason AS why, e.result AS result, e.keep AS keep
+), ` + keptOrBuried
+
+// keptOrBuried is what becomes of the rows of gone; %s is one of the two below.
+const keptOrBuried = `%s, freed AS (
+	DELETE FROM pawl.job_unique AS u USING gone
+	WHERE gone.unique_hash IS NOT NULL AND gone.unique_period IS NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+), protected AS (
+	UPDATE pawl.job_unique AS u SET until = {now} + gone.unique_period * interval '1 microsecond' FROM gone
+	WHERE gone.unique_hash IS NOT NULL AND gone.unique_period IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+)
+SELECT id FROM gone`
+
+const (
+	keepGone = `kept AS (
+	INSERT INTO pawl.job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carried + `)
+	SELECT $1, id, final, why, result, {now}, {now} + keep * interval '1 microsecond', worker, ` + carried + ` FROM gone
+	ON CONFLICT (namespace, id) DO UPDATE SET state = excluded.state, run = excluded.run, finished = excluded.finished, expires = excluded.expires
+)`
+	buryGone = `buried AS (
+	INSERT INTO pawl.tombstone (namespace, id, expires, run, worker)
+	SELECT $1, id, {now} + ` + tombstoneLife + `, run, worker FROM gone
+	ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires, run = excluded.run, worker = excluded.worker
+), silenced AS (
+	DELETE FROM pawl.job_log AS l USING gone WHERE l.namespace = gone.namespace AND l.job = gone.id
+)`
+	tombstoneLife = "interval '24 hours'" // job.KeepTombstone
+)
+
+var (
+	endKept   = strings.Replace(endJobs, "%s", keepGone, 1)
+	endBuried = strings.Replace(endJobs, "%s", buryGone, 1)
+)
+
+func endStep(namespace int32, moves []move, kept bool) *step {
+	a := newEndArrays(moves)
+	text := endBuried
+	if kept {
+		text = endKept
+	}
+	return &step{text: text, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
+		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps}}
+}
+
+// endArrays are moves as the arguments of a statement.
+type endArrays struct {
+	ids                           [][16]byte
+	states                        []int16
+	delays, keeps                 []int64
+	reasons, notes                []pgtype.Text
+	burnt, snoozed, lost, rescued []int32
+	failures, results             [][]byte
+	progress                      []bool
+	done, total                   []pgtype.Int8
+}
+
+func newEndArrays(moves []move) *endArrays {
+	a := &endArrays{}
+	one := func(b bool) int32 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	for i := range moves {
+		m := &moves[i]
+		e := &m.end
+		a.ids = append(a.ids, m.id)
+		a.states = append(a.states, int16(e.To))
+		a.delays = append(a.delays, e.Delay.Microseconds())
+		a.keeps = append(a.keeps, keepOf(e).Microseconds())
+		a.reasons = append(a.reasons, textOrNull(legible(e.Reason)))
+		a.burnt = append(a.burnt, one(e.Burn))
+		a.snoozed = append(a.snoozed, one(e.Snooze))
+		a.rescued = append(a.rescued, one(m.rescued))
+		a.lost = append(a.lost, one(m.rescued && e.Failure != nil)) // job.Rescue adds a failure when the handler had begun
+		a.failures = append(a.failures, m.newFailures)
+		a.results = append(a.results, e.Result)
+		var p job.Progress
+		if e.Progress != nil {
+			p = *e.Progress
+		}
+		a.progress = append(a.progress, e.Progress != nil)
+		a.done = append(a.done, pgtype.Int8{Int64: p.Done, Valid: true})
+		a.total = append(a.total, pgtype.Int8{Int64: p.Total, Valid: true})
+		a.notes = append(a.notes, textOrNull(legible(p.Note)))
+	}
+	return a
+}
+
+// legible makes a text that handlers wrote one that Postgres takes: valid UTF-8
+// without zero bytes.
+func legible(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// logLines are lines of several jobs on their way in.
+type logLines struct {
+	ids    [][16]byte
+	times  []time.Time
+	runs   []int64
+	levels []int32
+	texts  [][]byte
+}
+
+func (l *logLines) add(id job.ID, lines []job.LogLine, now time.Time) {
+	for _, line := range lines {
+		at := line.Time
+		if at.IsZero() {
+			at = now
+		}
+		l.ids, l.times, l.runs = append(l.ids, id), append(l.times, at), append(l.runs, line.Run)
+		l.levels, l.texts = append(l.levels, int32(line.Level)), append(l.texts, []byte(strings.ToValidUTF8(line.Text, "\uFFFD")))
+	}
+}
+
+// step appends the lines in their order: the number of a line ascends with it.
+func (l *logLines) step(namespace int32) *step {
+	return &step{text: `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+		SELECT $1, l.job, l.time, l.run, l.level, l.text
+		FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::int[], $6::bytea[]) WITH ORDINALITY AS l (job, time, run, level, text, n) ORDER BY l.n`,
+		args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}
+}

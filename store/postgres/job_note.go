@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// ownRuns tells which runs their worker still owns (job_pkey). It locks nothing:
+// a handler may note something while its own transaction holds the row.
+const ownRuns = `SELECT {now}, e.n FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n) OFFSET 0) AS e
+	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running`
+
+// setProgress skips a row that is locked: its run is about to end, and the end
+// brings the newest progress along.
+const setProgress = `WITH own AS MATERIALIZED (
+		SELECT job.ctid AS place, e.done, e.total, e.note
+		FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.*
+			FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS e (id, run, done, total, note) OFFSET 0) AS e
+		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+		WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
+	UPDATE pawl.job SET progress_done = own.done, progress_total = own.total, progress_note = own.note FROM own WHERE job.ctid = own.place`
+
+// Note keeps progress and log lines of runs that go on.
+func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if len(notes) == 0 {
+		return nil, nil
+	}
+	var verdicts []job.Verdict
+	err := s.retry(ctx, "note", unlessUnknown, func(ctx context.Context, _ bool) (err error) {
+		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) error {
+			verdicts, err = s.note(ctx, t, w, notes)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return verdicts, nil
+}
+
+func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	verdicts := make([]job.Verdict, len(notes))
+	refs := make([]store.RunRef, len(notes))
+	for i, n := range notes {
+		verdicts[i], refs[i] = job.Stale, n.RunRef
+	}
+	ids, runs := refArrays(refs)
+	var now time.Time
+	err := session.run(ctx, &step{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
+		var n int
+		if err := scan(&now, &n); err != nil {
+			return err
+		}
+		verdicts[n-1] = job.Applied
+		return nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	var steps []*step
+	var logs logLines
+	newest := map[store.RunRef]*job.Progress{} // two notes of one run: the last counts
+	for i, n := range notes {
+		if verdicts[i] != job.Applied {
+			continue
+		}
+		logs.add(n.ID, n.Logs, now)
+		if n.Progress != nil {
+			newest[n.RunRef] = n.Progress
+		}
+	}
+	if len(logs.ids) > 0 {
+		steps = append(steps, logs.step(s.namespace))
+	}
+	if len(newest) > 0 {
+		var ids [][16]byte
+		var runs, done, total []int64
+		var texts []pgtype.Text
+		for r, p := range newest {
+			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
+			texts = append(texts, textOrNull(legible(p.Note)))
+		}
+		steps = append(steps, &step{text: setProgress, args: []any{s.namespace, w, ids, runs, done, total, texts}})
+	}
+	if len(steps) == 0 {
+		return verdicts, nil
+	}
+	return verdicts, session.run(ctx, steps...)
+}

@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
+// budget, and scheduled ones due at once.
+func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.operate(ctx, ids, op, "retry", (*operation).retry)
+}
+
+const (
+	dueNow = `UPDATE pawl.job SET due = {now} FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+		WHERE job.namespace = e.namespace AND job.id = e.id`
+	freeJobs = `UPDATE pawl.job SET state = 2, due = {now}, used = 0, reason = NULL FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+		WHERE job.namespace = e.namespace AND job.id = e.id`
+	// The run number goes on from where it was (P2). Attempts and lost runs are
+	// forgiven, and so is a deadline that has passed, by which the retry would
+	// end at once.
+	reviveJobs = `WITH back AS (
+		DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+		WHERE a.namespace = e.namespace AND a.id = e.id RETURNING a.*
+	)
+	INSERT INTO pawl.job (namespace, id, state, due, used, lost, deadline, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
+		queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args)
+	SELECT namespace, id, 2, {now}, 0, 0, CASE WHEN deadline > {now} THEN deadline END, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
+		queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args FROM back`
+)
+
+func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, error) {
+	changes := make([]store.Change, len(ids))
+	var due, free, back [][16]byte
+	asks := map[string]int{} // who of this call asks for a unique key first
+	var keys []uniqueKey
+	for i, id := range ids {
+		s, live := o.live[id]
+		a, ended := o.archived[id]
+		changes[i] = store.Changed
+		switch {
+		case live && s.state == job.Waiting && s.due.After(o.now):
+			due = append(due, id)
+			o.told.add(s.queue, s.priority, o.now)
+		case live && s.state == job.Suspended && strings.HasPrefix(s.reason, "parked"):
+			free = append(free, id)
+			o.told.add(s.queue, s.priority, o.now)
+		case live:
+			changes[i] = store.Active
+		case !ended:
+			changes[i] = store.NotFound
+		case a.state != job.Dead && a.state != job.Cancelled:
+			changes[i] = store.Ended
+		case a.hash == nil:
+			back = append(back, id)
+		default:
+			if _, taken := asks[string(a.hash)]; taken {
+				changes[i] = store.Duplicate
+				continue
+			}
+			asks[string(a.hash)] = i
+			keys = append(keys, uniqueKey{a.hash, id})
+		}
+	}
+	if len(keys) > 0 {
+		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
+		answers, err := o.s.takeUnique(ctx, o.session, keys)
+		if err != nil {
+			return nil, err
+		}
+		for n, k := range keys {
+			switch answers[n] {
+			case uniqueAnswer{free: true}, uniqueAnswer{holder: k.job}:
+				back = append(back, k.job)
+			case uniqueAnswer{}: // it changed hands in between
+				return nil, &faulted{fault{err: errRestless, passing: true}}
+			default:
+				changes[asks[string(k.hash)]] = store.Duplicate
+			}
+		}
+	}
+	for _, id := range back {
+		a := o.archived[job.ID(id)]
+		o.told.add(a.queue, int(a.level), o.now)
+	}
+	var steps []*step
+	for _, part := range []struct {
+		text string
+		ids  [][16]byte
+	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
+		if len(part.ids) > 0 {
+			steps = append(steps, &step{text: part.text, args: []any{o.s.namespace, part.ids}})
+		}
+	}
+	if len(steps) == 0 {
+		return changes, nil
+	}
+	return changes, o.session.run(ctx, steps...)
+}

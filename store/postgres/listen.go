@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// listenCheck is how long a silent connection is trusted. A dead one looks the
+// same as one on which nobody says anything.
+const (
+	listenCheck = 30 * time.Second
+	listenLimit = 10 * time.Second
+)
+
+// Listen tells of commits made by other processes, until ctx ends or the
+// connection is lost. It has a connection of its own.
+func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
+	s := l.Store
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.leave() // Close does not wait for a listener, it ends it
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ending, cancel)()
+	conn, err := s.listen(ctx)
+	if err != nil {
+		return s.deaf(ctx, err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	s.hints.listen(+1)
+	defer s.hints.listen(-1)
+	// What was said while nobody listened is not known.
+	s.frontiers.drop()
+	hear(store.Hint{})
+	for {
+		wait, done := context.WithTimeout(ctx, listenCheck)
+		n, err := conn.WaitForNotification(wait)
+		silent := wait.Err() != nil && ctx.Err() == nil
+		done()
+		switch {
+		case err == nil:
+			s.hear(n.Payload, hear)
+		case silent && !conn.IsClosed():
+			if err := ping(ctx, conn); err != nil {
+				return s.deaf(ctx, err)
+			}
+		default:
+			return s.deaf(ctx, err)
+		}
+	}
+}
+
+func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, listenLimit)
+	defer cancel()
+	pool := s.users.Config()
+	config := pool.ConnConfig.Copy()
+	if pool.BeforeConnect != nil {
+		if err := pool.BeforeConnect(ctx, config); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return conn, nil
+}
+
+func ping(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, listenLimit)
+	defer cancel()
+	return conn.Ping(ctx)
+}
+
+// deaf explains why a listener ends.
+func (s *Store) deaf(ctx context.Context, err error) error {
+	switch {
+	case s.ending.Err() != nil:
+		return store.ErrClosed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return unavailable(err)
+}

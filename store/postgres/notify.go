@@ -1,0 +1,187 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+const (
+	// notifyEvery is the shortest time between two notifications of a process.
+	// What is told in between is told together.
+	notifyEvery = 10 * time.Millisecond
+	// throttle is the same for each queue within transactions of users, where
+	// every notification slows the commit (to less than half the rate, measured).
+	throttle = 100 * time.Millisecond
+	// maxTold bounds a message; beyond it the message is "look at everything".
+	// Postgres takes 8000 bytes.
+	maxTold = 7000
+)
+
+// message is what processes tell each other. It is never needed: who misses one
+// finds out by polling.
+type message struct {
+	By     string  `json:"by"`
+	Hints  []named `json:"hints,omitempty"`
+	Cancel bool    `json:"cancel,omitempty"`
+	Look   bool    `json:"look,omitempty"` // at everything
+}
+
+type named struct {
+	Queue    string `json:"q"`
+	Priority int    `json:"p,omitempty"`
+	Due      int64  `json:"d,omitempty"` // microseconds since the epoch
+}
+
+// notifier tells other processes of commits, after them and one message at a
+// time: NOTIFY inside each transaction would make them wait for each other.
+type notifier struct {
+	s    *Store
+	pace pace // for transactions of users
+
+	mu      sync.Mutex
+	pending message
+	told    hintSet
+	some    bool
+	wake    chan struct{}
+	quit    chan struct{}
+	stopped chan struct{}
+}
+
+func startNotifier(s *Store) *notifier {
+	n := &notifier{s: s, pace: pace{every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
+	go n.work()
+	return n
+}
+
+// tell passes hints on.
+func (n *notifier) tell(told hintSet) {
+	n.add(func() {
+		for name, due := range told {
+			n.told.add(name.queue, name.priority, due)
+		}
+	})
+}
+
+// cancel says that some run was asked to cancel.
+func (n *notifier) cancel() { n.add(func() { n.pending.Cancel = true }) }
+
+// look says that a queue should be looked at.
+func (n *notifier) look(queue string) {
+	n.add(func() { n.pending.Hints = append(n.pending.Hints, named{Queue: queue}) })
+}
+
+func (n *notifier) add(change func()) {
+	n.mu.Lock()
+	change()
+	n.some = true
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notifier) work() {
+	defer close(n.stopped)
+	gap := time.NewTimer(0)
+	defer gap.Stop()
+	for {
+		select {
+		case <-n.wake:
+		case <-n.quit:
+			n.send()
+			return
+		}
+		select {
+		case <-gap.C:
+		case <-n.quit:
+			n.send()
+			return
+		}
+		n.send()
+		gap.Reset(notifyEvery)
+	}
+}
+
+// send tells what has gathered. A message that does not get through is not
+// missed: it is a hint.
+func (n *notifier) send() {
+	n.mu.Lock()
+	some, m, told := n.some, n.pending, n.told
+	n.some, n.pending, n.told = false, message{}, nil
+	n.mu.Unlock()
+	if !some {
+		return
+	}
+	for name, due := range told {
+		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
+	}
+	ctx, cancel := context.WithTimeout(n.s.ending, attemptLimit)
+	defer cancel()
+	text := n.s.encode(m)
+	// The commit need not reach the disk: nothing is written but the message.
+	err := n.s.send(ctx, n.s.work, nil, &step{text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}})
+	if err != nil && ctx.Err() == nil {
+		n.s.logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+	}
+}
+
+func (n *notifier) stop() {
+	close(n.quit)
+	<-n.stopped
+}
+
+// encode writes a message of this store.
+func (s *Store) encode(m message) string {
+	m.By = s.instance
+	text, err := json.Marshal(m)
+	if err != nil { // strings, numbers and booleans
+		panic("postgres: encode a notification: " + err.Error())
+	}
+	if len(text) > maxTold {
+		return s.encode(message{Cancel: m.Cancel, Look: true})
+	}
+	return string(text)
+}
+
+// channel is where the processes of a namespace hear each other. Channels belong
+// to the database, so its name says which schema it is about.
+func (s *Store) channel() string {
+	h := fnv.New64a()
+	h.Write([]byte(s.options.Schema))
+	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.namespace))
+}
+
+// hear takes a message over: frontiers first, so that a look it wakes sees it.
+func (s *Store) hear(text string, tell func(store.Hint)) {
+	var m message
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		m = message{Look: true} // a message of another build: look, then
+	}
+	if m.By == s.instance {
+		return
+	}
+	if m.Look {
+		s.frontiers.drop()
+		tell(store.Hint{})
+	}
+	for _, h := range m.Hints {
+		hint := store.Hint{Queue: h.Queue, Priority: h.Priority}
+		if h.Due == 0 {
+			s.frontiers.wake(h.Queue)
+		} else {
+			hint.Due = time.UnixMicro(h.Due).UTC()
+			s.frontiers.lower(h.Queue, h.Priority, hint.Due)
+		}
+		tell(hint)
+	}
+	if m.Cancel {
+		tell(store.Hint{Cancel: true})
+	}
+}

@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+type opener struct {
+	pool    *pgxpool.Pool
+	options Options
+}
+
+// Store is one namespace of one Postgres schema.
+type Store struct {
+	options  Options
+	logger   *slog.Logger
+	settings store.Settings
+
+	users    *pgxpool.Pool // the caller's, for transactions of users
+	database string        // its name
+	ownsPool bool          // and then Close ends it
+	work     *pgxpool.Pool // enqueue, claim, reading
+	reserved *pgxpool.Pool // heartbeat, finish, upkeep
+	db       *sql.DB
+
+	namespace int32
+	instance  string // tells this store's notifications from those of others
+	clock     clock
+	texts     texts
+	frontiers frontiers
+	claims    claims
+	hints     hints
+	purges    purges
+
+	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
+	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
+	blocked  blocked
+	finisher *gather[*finishCall]
+	notifier *notifier
+
+	calls     sync.WaitGroup // under way
+	gate      sync.RWMutex   // guards closed against calls that begin
+	closed    bool
+	ending    context.Context // ends when Close has waited for the calls
+	end       context.CancelFunc
+	closeOnce sync.Once
+}
+
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Listener = listening{}
+)
+
+// listening is the store where the server can tell it of commits. In poll-only
+// mode there is no such power, and the engine polls.
+type listening struct{ *Store }
+
+// Open makes the store ready for use: connections, schema, namespace.
+func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
+	s, err := o.prepare(settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(explain("open", err), s.Close())
+	}
+	if s.options.PollOnly {
+		return s, nil
+	}
+	return listening{s}, nil
+}
+
+// of finds the store behind what Open returned.
+func of(st store.Store) (*Store, bool) {
+	switch s := st.(type) {
+	case listening:
+		return s.Store, true
+	case *Store:
+		return s, true
+	}
+	return nil, false
+}
+
+// prepare checks everything that can be checked without a server.
+func (o opener) prepare(settings store.Settings) (*Store, error) {
+	if o.pool == nil {
+		return nil, job.Invalid("pool", "nil", "must be set")
+	}
+	options := o.options.withDefaults()
+	if settings.Namespace == "" {
+		settings.Namespace = "default"
+	}
+	if err := errors.Join(options.check(), job.CheckName("namespace", settings.Namespace)); err != nil {
+		return nil, err
+	}
+	if settings.Logger == nil {
+		settings.Logger = slog.New(slog.DiscardHandler)
+	}
+	if settings.Keep == nil {
+		settings.Keep = func(string) job.Keep { return job.Keep{} }
+	}
+	if settings.MaxLost == 0 {
+		settings.MaxLost = job.MaxLost
+	}
+	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString()}
+	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
+	s.ending, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	var err error
+	if s.work, err = s.connect(ctx, s.options.Connections); err != nil {
+		return err
+	}
+	if s.reserved, err = s.connect(ctx, s.options.Reserved); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	if err := s.bindNamespace(ctx); err != nil {
+		return err
+	}
+	s.db = stdlib.OpenDBFromPool(s.users)
+	s.plain = newGather(s, maxGathered, s.commitPlain)
+	s.careful = newGather(s, maxGathered, s.commitCareful)
+	s.finisher = newGather(s, maxGathered, s.commitFinishes)
+	s.notifier = startNotifier(s)
+	return nil
+}
+
+// idleBeforePing is how long a connection may be unused before it is tried
+// first: an unnoticed restart of the server would make the next answer unknown.
+const idleBeforePing = 30 * time.Second
+
+// connect makes one of the store's own pools from the settings of the caller's.
+func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
+	config := s.users.Config()
+	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
+	if s.options.PollOnly {
+		sessionless(config)
+	}
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// sessionless makes a pool's connections usable behind a transaction pooler: it
+// prepares nothing by name, because the next statement may meet another server
+// connection. Descriptions of statements are remembered on this side.
+func sessionless(config *pgxpool.Config) {
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+}
+
+// bindNamespace finds or makes the number of the namespace.
+func (s *Store) bindNamespace(ctx context.Context) error {
+	return s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
+		find := step{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.settings.Namespace},
+			each: func(scan scan) error { return scan(&s.namespace) }}
+		if err := s.send(ctx, s.work, upkeepLimits, &find); err != nil || s.namespace != 0 {
+			return err
+		}
+		add := step{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.settings.Namespace}}
+		return s.send(ctx, s.work, upkeepLimits, &add, &find)
+	})
+}
+
+// DB is the database for the user's own rows, over the pool the store was
+// opened with. Its transactions can take jobs along (WithinSQL).
+func (s *Store) DB() *sql.DB { return s.db }
+
+// enter counts a call in, so that Close waits for it. Calls after Close, and
+// calls whose time is over, are refused.
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+func (s *Store) leave() { s.calls.Done() }
+
+// Close waits for calls under way and releases everything.
+func (s *Store) Close() error {
+	s.gate.Lock()
+	s.closed = true
+	s.gate.Unlock()
+	s.closeOnce.Do(func() {
+		s.calls.Wait()
+		if s.notifier != nil {
+			s.notifier.stop()
+			s.plain.stop()
+			s.careful.stop()
+			s.finisher.stop()
+			s.blocked.going.Wait()
+		}
+		s.end()
+		if s.db != nil {
+			_ = s.db.Close() // it owns no connection of its own
+		}
+		for _, p := range []*pgxpool.Pool{s.work, s.reserved} {
+			if p != nil {
+				p.Close()
+			}
+		}
+		if s.ownsPool {
+			s.users.Close()
+		}
+	})
+	return nil
+}
+
+// sql gives a text its schema and clock.
+func (s *Store) sql(text string) string { return s.texts.of(text) }
+
+func (s *Store) keep(queue string) job.Keep { return s.settings.Keep(queue).WithDefaults() }
+
+// owner describes the store for messages.
+func (s *Store) owner() string {
+	return fmt.Sprintf("schema %s, namespace %s", s.texts.schema, s.settings.Namespace)
+}

@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Options are the settings of a store; zero fields mean the default.
+type Options struct {
+	// Schema holds Pawl's tables ["pawl"]. MigrateAuto makes it.
+	Schema string
+	// PollOnly makes the store usable behind a pooler in transaction mode: it
+	// does not listen, prepares no statements by name and keeps nothing in the
+	// session. Work that another process enqueued is then found by polling.
+	PollOnly bool
+	// Connections bounds the connections for enqueue, claim and reading [6].
+	Connections int
+	// Reserved bounds the connections for heartbeat, finish and upkeep [3].
+	Reserved int
+	// BusyLimit is how long a call waits for a row that somebody's open
+	// transaction holds before it is answered ErrBusy [30 s]. Only calls that
+	// need that very row wait.
+	BusyLimit time.Duration
+	// TxIdle ends a transaction of Begin that does nothing for this long [25 s].
+	// It has to be below the time after which a worker is lost, because the job
+	// of a stuck process cannot be given to another while its row is locked.
+	TxIdle time.Duration
+}
+
+// Pool opens a store in the database of a pool. Pawl's own work goes over
+// connections of its own, made with the pool's settings; transactions of Begin
+// come from the pool itself, which stays the caller's to close.
+func Pool(pool *pgxpool.Pool, options Options) store.Opener {
+	return opener{pool: pool, options: options}
+}
+
+const maxIdentifier = 63 // bytes, of Postgres
+
+func (o Options) withDefaults() Options {
+	o.Schema = cmp.Or(o.Schema, "pawl")
+	o.Connections = cmp.Or(o.Connections, 6)
+	o.Reserved = cmp.Or(o.Reserved, 3)
+	o.BusyLimit = cmp.Or(o.BusyLimit, 30*time.Second)
+	o.TxIdle = cmp.Or(o.TxIdle, 25*time.Second)
+	return o
+}
+
+func (o Options) check() error {
+	var errs []error
+	bad := func(field string, value any, bound string) { errs = append(errs, job.Invalid(field, value, bound)) }
+	if len(o.Schema) > maxIdentifier || strings.ContainsRune(o.Schema, 0) {
+		bad("schema", o.Schema, fmt.Sprintf("must have 1..%d bytes and no zero byte", maxIdentifier))
+	}
+	if strings.HasPrefix(o.Schema, "pg_") {
+		bad("schema", o.Schema, "must not start with pg_, which Postgres keeps for itself")
+	}
+	if o.Connections < 2 || o.Connections > 100 {
+		bad("connections", o.Connections, "must be 2..100")
+	}
+	if o.Reserved < 2 || o.Reserved > 100 {
+		bad("reserved", o.Reserved, "must be 2..100")
+	}
+	if o.BusyLimit < 100*time.Millisecond || o.BusyLimit > 10*time.Minute {
+		bad("busy limit", o.BusyLimit, "must be 100ms..10m")
+	}
+	if o.TxIdle < 100*time.Millisecond || o.TxIdle > time.Hour {
+		bad("tx idle", o.TxIdle, "must be 100ms..1h")
+	}
+	return errors.Join(errs...)
+}

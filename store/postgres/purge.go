@@ -1,0 +1,112 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// purges remembers how far the archive was purged, so that a purge does not step
+// over the index entries of what the one before removed.
+type purges struct {
+	mu      sync.Mutex
+	expires time.Time
+	since   time.Time // when it began in front
+}
+
+// purgeAnew is how often a purge begins in front again, for jobs whose end was
+// committed late.
+const purgeAnew = 10 * time.Minute
+
+func (p *purges) from(now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.expires.IsZero() || now.Before(p.since) || now.Sub(p.since) > purgeAnew {
+		p.expires, p.since = start.due, now
+	}
+	return p.expires
+}
+
+func (p *purges) reached(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.After(p.expires) {
+		p.expires = at
+	}
+}
+
+// Each of these removes at most $2 rows whose time is over, by its index and
+// without waiting for anybody.
+var purgeTexts = []string{
+	`DELETE FROM pawl.tombstone WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.tombstone WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
+		ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+	`DELETE FROM pawl.job_unique WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.job_unique WHERE namespace = $1 AND until IS NOT NULL AND until <= {now}
+		ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+	`DELETE FROM pawl.audit WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.audit WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
+		ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+	`UPDATE pawl.worker SET gone = true, drained = true WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND NOT gone AND lost <= {now}
+		AND NOT EXISTS (SELECT FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id) LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+}
+
+// forgetWorkers removes the rows of workers that left a day ago.
+const forgetWorkers = `DELETE FROM pawl.worker WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND gone AND lost < {now} - interval '24 hours'
+	AND NOT EXISTS (SELECT FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id) LIMIT $2 FOR UPDATE SKIP LOCKED))`
+
+// purgeArchive removes archived jobs by job_archive_expires, with their logs.
+const purgeArchive = `WITH late AS MATERIALIZED (
+	SELECT ctid AS place FROM pawl.job_archive WHERE namespace = $1 AND state >= 5 AND expires >= $3 AND expires <= {now} ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED
+), gone AS (
+	DELETE FROM pawl.job_archive AS a USING late WHERE a.ctid = late.place RETURNING a.id, a.expires
+), silenced AS (
+	DELETE FROM pawl.job_log AS l USING gone WHERE l.namespace = $1 AND l.job = gone.id
+)
+SELECT count(*), max(expires) FROM gone`
+
+// Purge removes up to limit rows of each kind whose time is over. It needs no
+// more rights than to delete rows.
+func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	now, err := s.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	purged := int64(0)
+	err = s.retry(ctx, "purge", always, func(ctx context.Context, _ bool) error {
+		purged = 0
+		var reached *time.Time
+		steps := []*step{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now)}, each: func(scan scan) error {
+			return scan(&purged, &reached)
+		}}}
+		for _, text := range purgeTexts {
+			steps = append(steps, &step{text: text, args: []any{s.namespace, limit}})
+		}
+		counted := steps[1:]
+		steps = append(steps, &step{text: forgetWorkers, args: []any{s.namespace, limit}})
+		if xmin, ok := s.hints.stale(now); ok {
+			steps = append(steps, &step{text: removeHints, args: []any{s.namespace, xmin}})
+		}
+		if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
+			return err
+		}
+		for _, st := range counted {
+			purged += st.hits
+		}
+		if reached != nil {
+			s.purges.reached(*reached)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return int(purged), nil
+}
+
+// KeepTombstone is written out in tombstoneLife; this line does not compile when
+// they part.
+const _ = uint(24*time.Hour-job.KeepTombstone) + uint(job.KeepTombstone-24*time.Hour)

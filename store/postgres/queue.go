@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/store"
+)
+
+// SetPaused stops or allows claims from a queue.
+func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	action := "resume"
+	if paused {
+		action = "pause"
+	}
+	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
+		return s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error {
+			err := t.run(ctx, &step{text: `INSERT INTO pawl.queue AS q (namespace, name, paused, since) VALUES ($1, $2, $3, {now})
+				ON CONFLICT (namespace, name) DO UPDATE SET paused = excluded.paused, since = excluded.since WHERE q.paused <> excluded.paused`,
+				args: []any{s.namespace, queue, paused}})
+			if err != nil {
+				return err
+			}
+			return s.audit(ctx, t, op, action, []string{queue})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	s.frontiers.wake(queue)
+	s.notifier.look(queue)
+	return nil
+}

@@ -1,0 +1,167 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// read runs statements that change nothing, sent together. They are made anew
+// for each try, because a try may fail halfway through an answer.
+func (s *Store) read(ctx context.Context, make func() []*step) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.retry(ctx, "read", always, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, nil, make()...) })
+}
+
+// readJobs finds jobs in both tables in one snapshot: a job that moves from one
+// to the other meanwhile is seen once.
+const readJobs = "SELECT " + liveColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
+		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
+	UNION ALL
+	SELECT ` + archivedColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
+		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
+
+// Get returns the jobs that exist, live or archived, in the order asked.
+func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+	if len(ids) == 0 {
+		return nil, s.usable(ctx)
+	}
+	var found []numbered
+	err := s.read(ctx, func() []*step {
+		found = nil
+		return []*step{s.getStep(ids, &found)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found, func(a, b numbered) int { return a.n - b.n })
+	jobs := make([]job.Job, len(found))
+	for i := range found {
+		jobs[i] = found[i].Job
+	}
+	return jobs, nil
+}
+
+// usable refuses calls that have nothing to do and would be refused otherwise.
+func (s *Store) usable(ctx context.Context) error {
+	err := s.enter(ctx)
+	if err == nil {
+		s.leave()
+	}
+	return err
+}
+
+type numbered struct {
+	job.Job
+	n int
+}
+
+func (s *Store) getStep(ids []job.ID, found *[]numbered) *step {
+	var row jobRow
+	var n int
+	columns := append(row.targets(), &n)
+	return &step{text: readJobs, args: []any{s.namespace, uuids(ids)}, each: func(scan scan) error {
+		if err := scan(columns...); err != nil {
+			return err
+		}
+		*found = append(*found, numbered{n: n})
+		return row.job(&(*found)[len(*found)-1].Job)
+	}}
+}
+
+// maxAhead caps the count of jobs that come first.
+const maxAhead = 10_000
+
+// aheadOf counts the ready jobs of the queue that a claim meets first, as far as
+// the cap: a stretch of job_ready for each priority.
+const aheadOf = `SELECT count(*) FROM (
+	SELECT FROM pawl.job AS j CROSS JOIN LATERAL (
+		SELECT FROM pawl.job AS a WHERE a.namespace = $1 AND a.queue = j.queue AND a.state = 2 AND a.priority < j.priority AND a.due <= {now}
+		UNION ALL
+		SELECT FROM pawl.job AS a WHERE a.namespace = $1 AND a.queue = j.queue AND a.state = 2 AND a.priority = j.priority AND (a.due, a.id) < (j.due, j.id) AND a.due <= {now}
+	) AS ahead
+	WHERE j.namespace = $1 AND j.id = $2 AND j.state = 2 LIMIT 10001) AS counted`
+
+// Situation gathers why a job is not running.
+func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+	var found []numbered
+	var workers []store.WorkerInfo
+	var now time.Time
+	var ahead int
+	var paused bool
+	var label string
+	err := s.read(ctx, func() []*step {
+		found, workers = nil, nil
+		return []*step{
+			{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }},
+			s.getStep([]job.ID{id}, &found),
+			{text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
+				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
+				args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&paused, &label) }},
+			s.registryStep(&workers, new(time.Time)),
+			{text: aheadOf, args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&ahead) }},
+		}
+	})
+	if err != nil {
+		return job.Situation{}, err
+	}
+	if len(found) == 0 {
+		return job.Situation{}, fmt.Errorf("job %s: %w", id, job.ErrNotFound)
+	}
+	sit := job.Situation{Job: found[0].Job, Now: now.UTC()}
+	if sit.Job.State.Final() {
+		return sit, nil
+	}
+	sit.QueuePaused, sit.Label = paused, label
+	sit.Ahead, sit.AheadCapped = min(ahead, maxAhead), ahead > maxAhead
+	for _, w := range workers {
+		// A process that died without anyone left to declare it lost does not count.
+		if !w.Lost && now.Sub(w.Beat) < w.Worker.LostAfter && slices.Contains(w.Worker.Queues, sit.Job.Queue) {
+			sit.Workers = append(sit.Workers, w.Worker.Offer)
+		}
+	}
+	return sit, nil
+}
+
+// Logs returns a job's lines, the oldest first, skipping the first n.
+func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+	var lines []job.LogLine
+	err := s.read(ctx, func() []*step {
+		lines = nil
+		return []*step{{
+			text: "SELECT time, run, level, text FROM pawl.job_log WHERE namespace = $1 AND job = $2 ORDER BY line OFFSET $3 LIMIT $4",
+			args: []any{s.namespace, id, skip, limit}, each: func(scan scan) error {
+				var l job.LogLine
+				var text []byte
+				err := scan(&l.Time, &l.Run, &l.Level, &text)
+				l.Time, l.Text = l.Time.UTC(), string(text)
+				lines = append(lines, l)
+				return err
+			},
+		}}
+	})
+	return lines, err
+}
+
+// Now is the store's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if err := s.enter(ctx); err != nil {
+		return time.Time{}, err
+	}
+	defer s.leave()
+	return s.now(ctx)
+}
+
+func (s *Store) now(ctx context.Context) (now time.Time, err error) {
+	err = s.retry(ctx, "read", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.reserved, nil, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
+	})
+	return now.UTC(), err
+}

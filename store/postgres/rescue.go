@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// loseWorkers declares those lost that missed their beats. One whose row is
+// locked is claiming or beating at this moment. The declarer never declares
+// itself, and must be alive to declare others.
+const loseWorkers = `WITH me AS MATERIALIZED (
+	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
+), late AS MATERIALIZED (
+	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
+	WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
+	ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
+), lost AS (
+	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id
+)
+SELECT (SELECT count(*) FROM me) > 0, (SELECT count(*) FROM lost)`
+
+// Lose declares workers lost whose last beat is older than their own limit.
+func (s *Store) Lose(ctx context.Context, by job.WorkerID) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	lost, alive := 0, false
+	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.reserved, nil, &step{text: loseWorkers, args: []any{s.namespace, by}, each: func(scan scan) error { return scan(&alive, &lost) }})
+	})
+	if err != nil {
+		return 0, err
+	}
+	if !alive {
+		return 0, fmt.Errorf("worker %d: %w", by, job.ErrWorkerLost)
+	}
+	return lost, nil
+}
+
+// suspects are workers that may hold jobs and are no more: those declared lost
+// and not yet found empty, and numbers between registered ones that some job
+// names. The jobs of registered live workers, which are nearly all, are never
+// visited, dead index entries included. That is why rows of workers that left
+// stay for a day: without them, the entries of all the jobs they ever ran would
+// lie in a gap until vacuum can remove them.
+const suspects = `SELECT id FROM pawl.worker WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
+UNION ALL
+SELECT j.worker FROM (
+	SELECT w.id AS low, lead(w.id) OVER (ORDER BY w.id) AS high FROM (SELECT id FROM pawl.worker WHERE namespace = $1 UNION ALL SELECT 0) AS w
+) AS gap CROSS JOIN LATERAL (
+	SELECT worker FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker > gap.low AND worker < coalesce(gap.high, 9223372036854775807) LIMIT 1
+) AS j`
+
+const (
+	// job_held finds the jobs of a suspect.
+	lockOrphans = "SELECT " + subjectColumns + " FROM (" + suspects + `) AS suspect (id)
+		JOIN pawl.job ON job.namespace = $1 AND job.state = 3 AND job.worker = suspect.id
+		ORDER BY job.id LIMIT $2 FOR UPDATE OF job SKIP LOCKED`
+	// A lost worker cannot claim, so one that holds nothing never will.
+	markDrained = `UPDATE pawl.worker AS w SET drained = true WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
+		AND NOT EXISTS (SELECT FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id)`
+)
+
+// Rescue ends up to limit runs whose worker is absent or lost. In a healthy
+// cluster it is one read.
+func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Rescued{}, err
+	}
+	defer s.leave()
+	some := false
+	err := s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.reserved, nil, &step{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) }})
+	})
+	if err != nil || !some {
+		return store.Rescued{}, err
+	}
+	var rescued store.Rescued
+	var told hintSet
+	err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
+		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+			rescued, told, err = s.rescue(ctx, t, limit)
+			return err
+		})
+	})
+	if err != nil {
+		return store.Rescued{}, err
+	}
+	s.tell(told)
+	return rescued, nil
+}
+
+func (s *Store) rescue(ctx context.Context, session session, limit int) (rescued store.Rescued, told hintSet, err error) {
+	lock, found := subjects(lockOrphans, s.namespace, limit)
+	var now time.Time
+	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+		return rescued, nil, err
+	}
+	var moves []move
+	for _, f := range *found {
+		j := job.Job{ID: f.id, Run: f.run, Worker: f.worker, Used: f.used, Lost: f.lost, CancelAsked: f.cancel}
+		m, err := decide(f, job.Rescue(&j, f.begun, s.settings.MaxLost, s.keep(f.queue)), true, now)
+		if err != nil {
+			return rescued, nil, err
+		}
+		moves = append(moves, m)
+		switch m.end.To {
+		case job.Dead:
+			rescued.Dead++
+		case job.Cancelled:
+			rescued.Cancelled++
+		default:
+			rescued.Waiting++
+		}
+	}
+	if told, err = s.apply(ctx, session, moves, now); err != nil {
+		return rescued, nil, err
+	}
+	return rescued, told, session.run(ctx, &step{text: markDrained, args: []any{s.namespace}})
+}

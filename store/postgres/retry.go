@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// repeatable says what may be done when the answer of a commit was lost.
+type repeatable bool
+
+const (
+	// always: the transition is fenced or idempotent, or finds out by itself
+	// whether it happened before.
+	always repeatable = true
+	// unlessUnknown: a second time would answer something else, so its caller is
+	// told ErrOutcomeUnknown and decides.
+	unlessUnknown repeatable = false
+)
+
+// A passing fault is tried again this often, with waits that add up to about two
+// seconds. Longer outages are for the caller, who knows how long it can wait.
+const (
+	tries     = 7
+	firstWait = 20 * time.Millisecond
+	lastWait  = time.Second
+	// attemptLimit bounds one try: a connection that is dead without having been
+	// closed says nothing for ever.
+	attemptLimit = 20 * time.Second
+)
+
+// retry runs a transition until it is answered for good. again tells it that an
+// earlier try may have been committed.
+func (s *Store) retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+	unknown := false
+	for n := 1; ; n++ {
+		err := s.attempt(ctx, unknown, try)
+		if err == nil {
+			return nil
+		}
+		f := faultOf(err)
+		unknown = unknown || f.unknown
+		if ctx.Err() != nil {
+			return lost(doing, context.Cause(ctx), unknown)
+		}
+		if !f.passing || n == tries || unknown && !bool(may) {
+			return lost(doing, f.err, unknown)
+		}
+		if !pause(ctx, n) {
+			return lost(doing, context.Cause(ctx), unknown)
+		}
+	}
+}
+
+func (s *Store) attempt(ctx context.Context, again bool, try func(ctx context.Context, again bool) error) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	return try(ctx, again)
+}
+
+// pause waits before try n+1, longer each time and spread, so that processes
+// which failed together do not come back together.
+func pause(ctx context.Context, n int) bool {
+	d := min(firstWait<<(n-1), lastWait)
+	t := time.NewTimer(d/2 + rand.N(d/2+1))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lost explains an error, and says when the outcome is unknown. That it was
+// blocked stays known, for callers that can do something about it.
+func lost(doing string, err error, unknown bool) error {
+	if unknown {
+		return fmt.Errorf("%s: %w: %w", doing, job.ErrOutcomeUnknown, err)
+	}
+	if code := codeOf(err); blocking(code) {
+		return &faulted{fault{err: explain(doing, err), blocked: true}}
+	}
+	return explain(doing, err)
+}
+
+// faulted carries a fault through functions that return errors.
+type faulted struct{ fault }
+
+func (f *faulted) Error() string { return f.err.Error() }
+func (f *faulted) Unwrap() error { return f.err }
+
+func faultOf(err error) fault {
+	var f *faulted
+	if errors.As(err, &f) {
+		return f.fault
+	}
+	return fault{err: err}
+}

@@ -1,0 +1,199 @@
+-- Jobs, their archive, the workers that hold them, and what operators did.
+--
+-- "pawl." is replaced by the schema's name. Every key starts with the namespace.
+-- NULL is "none". Durations are microseconds. Wide and rare columns come last.
+--
+-- Every index beside a primary key is partial, also where its condition is true
+-- of all rows: to a planner without statistics all indexes that start with the
+-- namespace look alike, and it would look ids up in the wrong one. A statement
+-- reaches such an index only by repeating its condition.
+
+CREATE TABLE pawl.namespace (
+    id   int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE
+);
+
+-- Live jobs only. Rows are written three times in their life (enqueue, claim,
+-- finish) and are gone then, so vacuum has to come often and must not truncate:
+-- that would lock the table against everyone.
+CREATE TABLE pawl.job (
+    namespace      int         NOT NULL,
+    priority       smallint    NOT NULL,
+    state          smallint    NOT NULL,               -- job.State 1..4
+    id             uuid        NOT NULL,
+    due            timestamptz NOT NULL,
+    created        timestamptz NOT NULL,
+    run            bigint      NOT NULL DEFAULT 0,     -- never decreases
+    version        int         NOT NULL DEFAULT 0,     -- of the arguments
+    max_attempts   int         NOT NULL,
+    used           int         NOT NULL DEFAULT 0,     -- attempts burned
+    begun          boolean     NOT NULL DEFAULT false, -- its handler has begun
+    cancel         boolean     NOT NULL DEFAULT false, -- asked to cancel while running
+    queue          text        NOT NULL,
+    kind           text        NOT NULL,
+    args           bytea,
+    worker         bigint,                             -- while running
+    claim          bigint,                             -- the worker's number of the claim that took it
+    started        timestamptz,
+    lost           int         NOT NULL DEFAULT 0,
+    rescues        int         NOT NULL DEFAULT 0,
+    snoozes        int         NOT NULL DEFAULT 0,
+    timeout        bigint,
+    deadline       timestamptz,
+    key            text,
+    budget         text,
+    flow           uuid,
+    unique_hash    bytea,
+    unique_period  bigint,
+    capabilities   text[],
+    tags           text[],
+    reason         text,
+    progress_done  bigint,
+    progress_total bigint,
+    progress_note  text,
+    headers        bytea,
+    failures       bytea,                              -- as job.EncodeFailures
+    PRIMARY KEY (namespace, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,
+    autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000, vacuum_truncate = false
+);
+
+-- Claims seek here by queue and priority, in the order in which they take.
+CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id) WHERE state = 2;
+-- What a worker holds: rescue, hold, repeated claims.
+CREATE INDEX job_held ON pawl.job (namespace, worker, claim) WHERE state = 3;
+-- The rest is rare, and empty most of the time.
+CREATE INDEX job_cancel ON pawl.job (namespace, worker) WHERE cancel;
+CREATE INDEX job_deadline ON pawl.job (namespace, deadline) WHERE deadline IS NOT NULL AND state <> 3;
+CREATE INDEX job_idle ON pawl.job (namespace, state, id) WHERE state IN (1, 4);
+
+-- Final jobs. Few indexes: six cost three times the insert.
+CREATE TABLE pawl.job_archive (
+    namespace      int         NOT NULL,
+    priority       smallint    NOT NULL,
+    state          smallint    NOT NULL,               -- job.State 5..8
+    id             uuid        NOT NULL,
+    due            timestamptz NOT NULL,
+    created        timestamptz NOT NULL,
+    finished       timestamptz NOT NULL,
+    expires        timestamptz NOT NULL,               -- fixed when it ended
+    run            bigint      NOT NULL,
+    version        int         NOT NULL,
+    max_attempts   int         NOT NULL,
+    used           int         NOT NULL,
+    queue          text        NOT NULL,
+    kind           text        NOT NULL,
+    args           bytea,
+    worker         bigint,                             -- who ended it
+    started        timestamptz,
+    lost           int         NOT NULL,
+    rescues        int         NOT NULL,
+    snoozes        int         NOT NULL,
+    timeout        bigint,
+    deadline       timestamptz,
+    key            text,
+    budget         text,
+    flow           uuid,
+    unique_hash    bytea,
+    unique_period  bigint,
+    capabilities   text[],
+    tags           text[],
+    reason         text,
+    progress_done  bigint,
+    progress_total bigint,
+    progress_note  text,
+    headers        bytea,
+    failures       bytea,
+    result         bytea,
+    PRIMARY KEY (namespace, id)
+) WITH (vacuum_truncate = false);
+
+-- Lists and counts by state; the newest id first, which is how lists page.
+CREATE INDEX job_archive_state ON pawl.job_archive (namespace, state, queue, id) WHERE state >= 5;
+CREATE INDEX job_archive_expires ON pawl.job_archive (namespace, expires) WHERE state >= 5;
+
+-- One job per hash: while it is live (until IS NULL), or until a time.
+CREATE TABLE pawl.job_unique (
+    namespace int   NOT NULL,
+    hash      bytea NOT NULL,
+    job       uuid  NOT NULL,
+    until     timestamptz,
+    PRIMARY KEY (namespace, hash)
+);
+CREATE INDEX job_unique_until ON pawl.job_unique (namespace, until) WHERE until IS NOT NULL;
+
+-- Ids of jobs that were not kept: they still stop a resend for a while. Run and
+-- worker let a finish whose answer was lost find out that it had happened.
+CREATE TABLE pawl.tombstone (
+    namespace int         NOT NULL,
+    id        uuid        NOT NULL,
+    expires   timestamptz NOT NULL,
+    run       bigint,
+    worker    bigint,
+    PRIMARY KEY (namespace, id)
+);
+CREATE INDEX tombstone_expires ON pawl.tombstone (namespace, expires) WHERE expires > '-infinity';
+
+CREATE TABLE pawl.job_log (
+    namespace int         NOT NULL,
+    job       uuid        NOT NULL,
+    line      bigint      GENERATED ALWAYS AS IDENTITY, -- ascends within a job
+    time      timestamptz NOT NULL,
+    run       bigint      NOT NULL,
+    level     int         NOT NULL,
+    text      bytea       NOT NULL, -- UTF-8; text could not hold a zero byte
+    PRIMARY KEY (namespace, job, line)
+);
+
+-- One row per boot of a process. Leases are its heartbeat, not a time per job.
+CREATE TABLE pawl.worker (
+    namespace  int         NOT NULL,
+    id         bigint      GENERATED ALWAYS AS IDENTITY,
+    label      text        NOT NULL,
+    host       text        NOT NULL,
+    process    int         NOT NULL,
+    queues     text[]      NOT NULL,
+    offer      bytea       NOT NULL,               -- job.Offer as JSON
+    lost_after bigint      NOT NULL,               -- microseconds without a beat
+    started    timestamptz NOT NULL,
+    beat       timestamptz NOT NULL,
+    lost       timestamptz,                        -- since when; it never lives again
+    gone       boolean     NOT NULL DEFAULT false, -- left the registry; the row stays a day, see rescue.go
+    drained    boolean     NOT NULL DEFAULT false, -- lost, and holds nothing any more
+    PRIMARY KEY (namespace, id)
+) WITH (fillfactor = 50);
+
+CREATE TABLE pawl.queue (
+    namespace int         NOT NULL,
+    name      text        NOT NULL,
+    paused    boolean     NOT NULL DEFAULT false,
+    since     timestamptz NOT NULL,
+    PRIMARY KEY (namespace, name)
+);
+
+-- What a transaction of the user's own added: its commit may come late, and the
+-- looks of other processes find out here. Rows go by their transaction's number,
+-- so that a look reads only what it could not see before (hint.go).
+CREATE TABLE pawl.hint (
+    namespace   int         NOT NULL,
+    transaction xid8        NOT NULL,
+    priority    smallint    NOT NULL,
+    due         timestamptz NOT NULL,
+    queue       text        NOT NULL
+);
+CREATE INDEX hint_transaction ON pawl.hint (namespace, transaction);
+
+-- Operator actions, written in the transaction of the change.
+CREATE TABLE pawl.audit (
+    namespace int         NOT NULL,
+    id        bigint      GENERATED ALWAYS AS IDENTITY,
+    time      timestamptz NOT NULL,
+    expires   timestamptz NOT NULL,
+    by        text        NOT NULL,
+    action    text        NOT NULL,
+    target    text        NOT NULL,
+    note      text        NOT NULL,
+    PRIMARY KEY (namespace, id)
+);
+CREATE INDEX audit_expires ON pawl.audit (namespace, expires) WHERE expires > '-infinity';

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Addresses are those of libpq, "postgres://user@host/database", with two
+// parameters of Pawl's own: pawl_schema and pawl_poll_only.
+func init() {
+	store.RegisterScheme("postgres", parse)
+	store.RegisterScheme("postgresql", parse)
+}
+
+// parse reads an address. No error repeats it, since it may hold a password;
+// pgx hides one it can find, which it cannot in an address it does not understand.
+func parse(address string) (store.Opener, error) {
+	form := errors.New(`pawl: the store address must be a URL such as "postgres://user@host/database"`)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" && u.Path == "" && u.RawQuery == "" {
+		return nil, form
+	}
+	var options Options
+	query := u.Query()
+	options.Schema = query.Get("pawl_schema")
+	if text := query.Get("pawl_poll_only"); text != "" {
+		if options.PollOnly, err = strconv.ParseBool(text); err != nil {
+			return nil, job.Invalid("pawl_poll_only", text, "must be true or false")
+		}
+	}
+	query.Del("pawl_schema")
+	query.Del("pawl_poll_only")
+	u.RawQuery = query.Encode()
+	config, err := pgxpool.ParseConfig(u.String())
+	if err != nil {
+		return nil, form
+	}
+	return byAddress{config: config, options: options}, nil
+}
+
+// byAddress opens a store with a pool that ends with it.
+type byAddress struct {
+	config  *pgxpool.Config
+	options Options
+}
+
+// Open connects, and opens the store on the connection.
+func (a byAddress) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
+	config := a.config.Copy()
+	if a.options.PollOnly {
+		sessionless(config)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	opened, err := opener{pool: pool, options: a.options}.Open(ctx, settings)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	s, _ := of(opened)
+	s.ownsPool = true
+	return opened, nil
+}

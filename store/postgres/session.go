@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// step is one statement of a transition. Its rows are read by each, all of them
+// before the transition goes on or is answered: rows reach this side before the
+// statement they belong to is committed.
+type step struct {
+	text string
+	args []any
+	each func(scan) error
+	hits int64 // rows that the statement changed
+}
+
+// scan reads the columns of one row.
+type scan func(dest ...any) error
+
+// session runs statements in one transaction: the store's own, or a user's.
+type session interface {
+	run(ctx context.Context, steps ...*step) error
+}
+
+// limits are what a transaction of the store sets for itself.
+type limits struct {
+	lock time.Duration // longest wait for somebody else's lock
+}
+
+var (
+	// Where waiting holds up others, it is short: the caller goes on alone then.
+	sharedLimits = &limits{lock: 30 * time.Millisecond}
+	// Where only the call itself waits.
+	aloneLimits  = &limits{lock: 250 * time.Millisecond}
+	upkeepLimits = &limits{lock: time.Second}
+)
+
+// idleLimit ends a transaction of the store whose process stands still, well
+// below the time after which that process is declared lost.
+const idleLimit = 10 * time.Second
+
+// settings is the first statement of every transaction of the store. It holds
+// for that transaction only. Durability is at least "on" (P1), whatever the
+// role's default. The planner is told to seek: its statistics are of a moment
+// when the table was empty or full, and every statement here has its index.
+//
+// Statements over a list put the namespace into the list, behind OFFSET 0:
+//
+//	(SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+//
+// Were the namespace compared with $1, a planner that believes the table to be
+// empty would read all of it for each item of the list.
+const settings = `SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true),
+	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
+	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+
+func (l *limits) args() []any {
+	return []any{milliseconds(l.lock), milliseconds(idleLimit)}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
+
+// send runs the steps as one transaction in one round trip and returns when its
+// commit is answered. Without limits it is a plain read.
+func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*step) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return acquired(ctx, err)
+	}
+	defer conn.Release()
+	b := &pgx.Batch{}
+	if l != nil {
+		b.Queue(settings, l.args()...)
+	}
+	s.queue(b, steps)
+	return judge(ctx, conn.SendBatch(ctx, b).Close())
+}
+
+// queue adds the steps to what is sent.
+func (s *Store) queue(b *pgx.Batch, steps []*step) {
+	for _, st := range steps {
+		b.Queue(s.sql(st.text), st.args...).Query(st.read)
+	}
+}
+
+func (st *step) read(rows pgx.Rows) error {
+	for rows.Next() {
+		if st.each == nil {
+			continue
+		}
+		if err := st.each(rows.Scan); err != nil {
+			return fmt.Errorf("%w: %w", errUnreadable, err)
+		}
+	}
+	rows.Close()
+	st.hits = rows.CommandTag().RowsAffected()
+	return rows.Err()
+}
+
+// acquired judges an error of a pool: nothing was sent yet.
+func acquired(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &faulted{fault{err: context.Cause(ctx), passing: true}}
+	}
+	return &faulted{fault{err: unavailable(err), passing: true}}
+}
+
+func judge(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	f := sent(err)
+	if ctx.Err() != nil && f.unknown {
+		f.err = errors.Join(context.Cause(ctx), err)
+	}
+	return &faulted{f}
+}
+
+// transaction is one of the store's own that takes more than one round trip.
+type transaction struct {
+	s     *Store
+	conn  *pgxpool.Conn
+	limit *limits
+	open  bool
+}
+
+// transact runs f in a transaction and commits what it did.
+func (s *Store) transact(ctx context.Context, pool *pgxpool.Pool, l *limits, f func(*transaction) error) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return acquired(ctx, err)
+	}
+	defer conn.Release()
+	t := &transaction{s: s, conn: conn, limit: l}
+	if err := f(t); err != nil {
+		t.rollback()
+		return err
+	}
+	return t.commit(ctx)
+}
+
+// run sends the steps together. Nothing is committed yet, so an error is never
+// an unknown outcome.
+func (t *transaction) run(ctx context.Context, steps ...*step) error {
+	b := t.batch()
+	t.s.queue(b, steps)
+	if err := t.conn.SendBatch(ctx, b).Close(); err != nil {
+		f := sent(err)
+		f.unknown = false
+		if ctx.Err() != nil {
+			f.err = errors.Join(context.Cause(ctx), err)
+		}
+		return &faulted{f}
+	}
+	return nil
+}
+
+// batch begins the transaction with the first statements that are sent.
+func (t *transaction) batch() *pgx.Batch {
+	b := &pgx.Batch{}
+	if !t.open {
+		b.Queue("BEGIN")
+		b.Queue(settings, t.limit.args()...)
+		t.open = true
+	}
+	return b
+}
+
+// last sends the steps together with the commit.
+func (t *transaction) last(ctx context.Context, steps ...*step) error {
+	b := t.batch()
+	t.s.queue(b, steps)
+	b.Queue("COMMIT")
+	t.open = false
+	err := judge(ctx, t.conn.SendBatch(ctx, b).Close())
+	if err != nil {
+		t.open = true
+	}
+	return err
+}
+
+func (t *transaction) commit(ctx context.Context) error {
+	if !t.open {
+		return nil
+	}
+	return t.last(ctx)
+}
+
+// rollback leaves the connection usable; if it cannot, the pool drops it.
+func (t *transaction) rollback() {
+	if !t.open || t.conn.Conn().IsClosed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = t.conn.Exec(ctx, "ROLLBACK")
+}

@@ -1,0 +1,307 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Begin opens a transaction of the user's pool in which jobs and the user's own
+// rows commit together. One that does nothing for Options.TxIdle is ended by the
+// server, and its next call is answered ErrTxTooLong.
+func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT set_config('synchronous_commit', " +
+		"CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true), " +
+		"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, explain("begin", err)
+	}
+	return &ownTx{within: within{s: s, in: s.inside(tx), tx: tx}}, nil
+}
+
+// Within lets the caller's own transaction take jobs along. The caller ends it:
+// Commit and Rollback of what is returned are errors.
+func (s *Store) Within(tx pgx.Tx) store.Tx {
+	w := &within{s: s, tx: tx}
+	switch {
+	case tx == nil:
+		w.fault = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
+	case tx.Conn() != nil && tx.Conn().Config().Database != s.database:
+		w.fault = fmt.Errorf("%w: it is one of database %q, the store is in %q", store.ErrForeignTx, tx.Conn().Config().Database, s.database)
+	default:
+		w.in = s.inside(tx)
+	}
+	return w
+}
+
+// WithinSQL is Within for a transaction of database/sql, over pgx's stdlib: one
+// of DB, or of any database/sql handle on the same database.
+func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
+	w := &within{s: s, sql: tx}
+	if tx == nil {
+		w.fault = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
+	} else {
+		w.in = insideSQL{s, tx}
+	}
+	return w
+}
+
+// within is a transaction of the user's own.
+type within struct {
+	s     *Store
+	in    session
+	tx    pgx.Tx  // one of these two
+	sql   *sql.Tx // is set
+	fault error
+	told  map[hintName]bool // hints that the transaction holds already
+}
+
+// enter refuses calls on a closed store and on what is no transaction.
+func (w *within) enter(ctx context.Context) error {
+	if w.fault != nil {
+		return w.fault
+	}
+	return w.s.enter(ctx)
+}
+
+func (w *within) enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
+	if len(drafts) == 0 {
+		return nil, nil, nil
+	}
+	if err := checkTimes(drafts); err != nil {
+		return nil, nil, err
+	}
+	a := &acceptance{s: w.s, session: w.in, drafts: drafts}
+	receipts, err := a.run(ctx)
+	return receipts, a.told, w.foreign(err)
+}
+
+// Enqueue accepts drafts with the transaction. Its commit cannot be seen from
+// here, so it carries hints for claims: they are rows, found whenever the commit
+// comes, and a notification now and then.
+func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if err := w.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer w.s.leave()
+	receipts, told, err := w.enqueue(ctx, drafts)
+	if err != nil {
+		return nil, explain("enqueue", err)
+	}
+	return receipts, explain("enqueue", w.leaveHints(ctx, told))
+}
+
+// writeHints adds rows that other transactions read by the number of this one.
+const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priority, due)
+	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)`
+
+func (w *within) leaveHints(ctx context.Context, told hintSet) error {
+	var queues []string
+	var levels []int16
+	var dues []time.Time
+	var m message
+	for name, due := range told {
+		if !w.told[name] { // later ones of the same transaction are due no earlier
+			queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
+			if w.told == nil {
+				w.told = map[hintName]bool{}
+			}
+			w.told[name] = true
+		}
+		if w.s.notifier.pace.may(name.queue) {
+			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
+		}
+	}
+	var steps []*step
+	if len(queues) > 0 {
+		steps = append(steps, &step{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}})
+	}
+	if len(m.Hints) > 0 {
+		// From nobody: this process learns of the commit in the same way as the others.
+		text := (&Store{}).encode(m)
+		steps = append(steps, &step{text: "SELECT pg_notify($1, $2)", args: []any{w.s.channel(), text}})
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	return w.in.run(ctx, steps...)
+}
+
+func (w *within) finish(ctx context.Context, worker job.WorkerID, ends []job.End) (*finishing, error) {
+	f := &finishing{s: w.s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
+	for range ends {
+		f.workers = append(f.workers, worker)
+	}
+	if len(ends) == 0 {
+		return f, nil
+	}
+	if f.simple() {
+		return f, w.foreign(w.in.run(ctx, f.simpleStep()))
+	}
+	return f, w.foreign(f.run(ctx, w.in))
+}
+
+// Finish ends runs with the transaction.
+func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if err := w.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer w.s.leave()
+	f, err := w.finish(ctx, worker, ends)
+	if err != nil {
+		return nil, explain("finish", err)
+	}
+	return f.verdicts, explain("finish", w.leaveHints(ctx, f.told))
+}
+
+// foreign explains a transaction that does not know the store's tables.
+func (w *within) foreign(err error) error {
+	if hasCode(err, "42P01", "3F000") {
+		return fmt.Errorf("%w: %w", store.ErrForeignTx, err)
+	}
+	return err
+}
+
+// Exec runs the user's own SQL.
+func (w *within) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	if w.fault != nil {
+		return 0, w.fault
+	}
+	if w.sql != nil {
+		r, err := w.sql.ExecContext(ctx, text, args...)
+		if err != nil {
+			return 0, err
+		}
+		return r.RowsAffected()
+	}
+	tag, err := w.tx.Exec(ctx, text, args...)
+	return tag.RowsAffected(), tooLong(err)
+}
+
+// Query runs the user's own SQL.
+func (w *within) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
+	if w.fault != nil {
+		return nil, w.fault
+	}
+	if w.sql != nil {
+		rows, err := w.sql.QueryContext(ctx, text, args...)
+		if err != nil {
+			return nil, err
+		}
+		return rows, nil
+	}
+	rows, err := w.tx.Query(ctx, text, args...)
+	if err != nil {
+		return nil, tooLong(err)
+	}
+	return userRows{rows}, nil
+}
+
+// tooLong names the end of a transaction that was held too long. Other errors of
+// the user's SQL are the user's.
+func tooLong(err error) error {
+	if hasCode(err, "25P03") {
+		return fmt.Errorf("%w: %w", store.ErrTxTooLong, err)
+	}
+	return err
+}
+
+// userRows closes as store.Rows do.
+type userRows struct{ pgx.Rows }
+
+func (r userRows) Close() error {
+	r.Rows.Close()
+	return r.Err()
+}
+
+// Commit is the caller's.
+func (w *within) Commit(context.Context) error { return w.notOurs("commit") }
+
+// Rollback is the caller's.
+func (w *within) Rollback(context.Context) error { return w.notOurs("roll back") }
+
+func (w *within) notOurs(what string) error {
+	return fmt.Errorf("pawl: %s the transaction itself: it is the caller's own", what)
+}
+
+// ownTx is a transaction that Begin opened. Its commit can be seen, so claims
+// are told after it, and nothing is written for them.
+type ownTx struct {
+	within
+	hints hintSet
+}
+
+// Enqueue accepts drafts with the transaction.
+func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if err := o.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer o.s.leave()
+	receipts, told, err := o.enqueue(ctx, drafts)
+	o.note(told)
+	return receipts, explain("enqueue", err)
+}
+
+// Finish ends runs with the transaction.
+func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if err := o.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer o.s.leave()
+	f, err := o.finish(ctx, worker, ends)
+	if err != nil {
+		return nil, explain("finish", err)
+	}
+	o.note(f.told)
+	return f.verdicts, nil
+}
+
+func (o *ownTx) note(told hintSet) {
+	for name, due := range told {
+		o.hints.add(name.queue, name.priority, due)
+	}
+}
+
+// Commit ends it; nil means that it is on disk.
+func (o *ownTx) Commit(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), o.Rollback(ctx))
+	}
+	if err := o.tx.Commit(ctx); err != nil {
+		if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback) {
+			return err
+		}
+		f := sent(err)
+		if f.unknown && !hasCode(err, "25P03") {
+			return lost("commit", err, true)
+		}
+		return explain("commit", err)
+	}
+	o.s.tell(o.hints)
+	return nil
+}
+
+// Rollback undoes it. After an end it does nothing.
+func (o *ownTx) Rollback(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	err := o.tx.Rollback(ctx)
+	if err == nil || errors.Is(err, pgx.ErrTxClosed) || o.tx.Conn().IsClosed() {
+		return nil // a connection that is gone takes the transaction along
+	}
+	return explain("roll back", err)
+}

@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Hold reports the runs a worker holds. What is leased to it beyond them was
+// lost on the way, in the answer of a claim, and goes back.
+func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.Held, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Held{}, err
+	}
+	defer s.leave()
+	held, unknown, err := s.compare(ctx, w, refs)
+	if err != nil || len(unknown) == 0 {
+		return held, err
+	}
+	var told hintSet
+	err = s.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
+		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+			held.Returned, told, err = s.giveBack(ctx, t, w, unknown)
+			return err
+		})
+	})
+	if err != nil {
+		return store.Held{}, err
+	}
+	s.tell(told)
+	return held, nil
+}
+
+// compare reads what is leased to the worker (job_held). Nothing is locked: most
+// of the time both sides agree.
+func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.Held, unknown []store.RunRef, err error) {
+	leased := map[store.RunRef]bool{}
+	alive := false
+	err = s.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
+		clear(leased)
+		return s.send(ctx, s.reserved, upkeepLimits,
+			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.namespace, w},
+				each: func(scan scan) error { return scan(&alive) }},
+			&step{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.namespace, w},
+				each: func(scan scan) error {
+					var r store.RunRef
+					err := scan(&r.ID, &r.Run)
+					leased[r] = true
+					return err
+				}})
+	})
+	if err != nil {
+		return held, nil, err
+	}
+	if !alive {
+		s.claims.forget(w)
+		return held, nil, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
+	}
+	for _, r := range refs {
+		if !leased[r] {
+			held.Stale = append(held.Stale, r)
+		}
+	}
+	for _, r := range refs {
+		delete(leased, r)
+	}
+	for r := range leased {
+		unknown = append(unknown, r)
+	}
+	return held, unknown, nil
+}
+
+// lostRuns locks runs that nobody holds; one that is locked is being ended.
+const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run) OFFSET 0) AS e
+	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
+
+func (s *Store) giveBack(ctx context.Context, session session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
+	ids, runs := refArrays(refs)
+	lock, found := subjects(lostRuns, s.namespace, w, ids, runs)
+	var now time.Time
+	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+		return 0, nil, err
+	}
+	var moves []move
+	for _, f := range *found {
+		m, err := decide(f, job.Settle(job.End{ID: f.id, Run: f.run, To: job.Waiting, Keep: s.keep(f.queue)}, f.cancel), false, now)
+		if err != nil {
+			return 0, nil, err
+		}
+		moves = append(moves, m)
+	}
+	told, err := s.apply(ctx, session, moves, now)
+	return len(moves), told, err
+}
