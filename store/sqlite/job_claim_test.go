@@ -19,8 +19,11 @@ func TestJ14_KnownWorkBehindUnknownWorkIsFound(t *testing.T) {
 		s.mustEnqueue(t, list...)
 	}
 	s.mustEnqueue(t, drafts(30)...)
-	looks, found := 0, 0
-	for seq := int64(1); found < 30; seq++ {
+	if first := s.mustClaim(t, claimOf(w, 1, 10)); len(first.Jobs) != 0 || !first.More {
+		t.Fatalf("the first claim took %d jobs (more: %v), want it to end at its bound", len(first.Jobs), first.More)
+	}
+	looks, found := 1, 0
+	for seq := int64(2); found < 30; seq++ {
 		got := s.mustClaim(t, claimOf(w, seq, 10))
 		found += len(got.Jobs)
 		if looks++; !got.More && len(got.Jobs) == 0 {

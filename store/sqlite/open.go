@@ -188,9 +188,6 @@ func (s *Store) open(ctx context.Context, settings store.Settings) error {
 func (s *Store) setUp(ctx context.Context, c *conn, settings store.Settings) error {
 	c.raw.SetInterrupt(ctx)
 	defer c.raw.SetInterrupt(context.Background())
-	if readOnly, _ := c.raw.ReadOnly("main"); readOnly {
-		return fmt.Errorf("open %s: %w", s.name, store.ErrReadOnly)
-	}
 	if err := s.migrate(c, settings.Migrate); err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ const childVariable = "PAWL_TEST_SQLITE_READONLY"
 func TestReadOnly_FileAndFolderAreNamed(t *testing.T) {
 	if dir := os.Getenv(childVariable); dir != "" {
 		refused(t, "a read-only file", File(filepath.Join(dir, "open", "file.db")), store.ErrReadOnly)
+		// Even when nothing has to be migrated: a store that cannot write is no store.
+		_, err := File(filepath.Join(dir, "open", "file.db")).Open(t.Context(), store.Settings{Migrate: store.MigrateCheck})
+		wantErr(t, "a read-only file that is up to date", err, store.ErrReadOnly)
 		refused(t, "a read-only folder", File(filepath.Join(dir, "closed", "work.db")), store.ErrReadOnly)
 		refused(t, "a new file in a read-only folder", File(filepath.Join(dir, "closed", "new.db")), store.ErrReadOnly)
 		return
