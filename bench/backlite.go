@@ -14,7 +14,6 @@ import (
 // the faster choice.
 type backliteQueue struct {
 	writer, reader *sql.DB
-	workers        int
 	client         *backlite.Client
 	handle         func(payload)
 }

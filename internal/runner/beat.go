@@ -63,7 +63,7 @@ func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef,
 	}
 	r.beaten = sent
 	r.applied++
-	r.offset = answer.Now.Sub(time.Now())
+	r.offset = time.Until(answer.Now) // the store's clock minus ours
 	r.marked(begun)
 	r.cancelRuns(answer.Cancels, job.ErrCancelled)
 	for _, q := range r.queues {
