@@ -76,6 +76,9 @@ func (e *Engine) Within(tx store.Tx) *Tx {
 	return &Tx{engine: e, ctx: context.Background(), tx: tx}
 }
 
+// Store is the transaction as its store has it, for packages that extend it.
+func (t *Tx) Store() store.Tx { return t.tx }
+
 // Enqueue hands in a job that exists when the transaction commits.
 func (t *Tx) Enqueue(ctx context.Context, args Args, opts ...EnqueueOption) (Receipt, error) {
 	rs, err := t.EnqueueMany(ctx, Item{args, opts})
