@@ -36,7 +36,8 @@ type fleet struct {
 	over    chan struct{} // closed when nobody listens any more
 	readers sync.WaitGroup
 	started int
-	heard   []string // the last of what was said, for a failure
+	heard   []string      // the last of what was said, for a failure
+	limit   time.Duration // of silence
 }
 
 // saying is one line that a process said, as words. None means that it has ended.
@@ -54,7 +55,7 @@ type process struct {
 }
 
 func newFleet(t *testing.T, address string) *fleet {
-	f := &fleet{t: t, address: address, said: make(chan saying, 1024), over: make(chan struct{})}
+	f := &fleet{t: t, address: address, said: make(chan saying, 1024), over: make(chan struct{}), limit: awaitLimit}
 	t.Cleanup(func() {
 		close(f.over)
 		f.readers.Wait()
@@ -134,8 +135,8 @@ func (f *fleet) await() saying {
 	case s := <-f.said:
 		f.note(s)
 		return s
-	case <-time.After(awaitLimit):
-		f.t.Fatalf("nothing was said for %v", awaitLimit)
+	case <-time.After(f.limit):
+		f.t.Fatalf("nothing was said for %v", f.limit)
 		return saying{}
 	}
 }

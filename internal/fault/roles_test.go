@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
+
+	"go.uber.org/goleak"
 
 	"github.com/pawlwork/pawl"
 )
@@ -20,14 +24,20 @@ const (
 	storeVariable = "PAWL_FAULT_STORE" // address
 )
 
-// roles are what a process of a test can be. It stops gracefully when its standard input ends.
-var roles = map[string]func(ctx context.Context, e *pawl.Engine) error{
-	"worker": work,
-	"holder": hold,
-	"sender": send,
+// role is what a process of a test can be.
+type role struct {
+	config func() pawl.Config
+	play   func(ctx context.Context, e *pawl.Engine) error // until ctx ends
 }
 
-// play is the main function of a process.
+var roles = map[string]role{
+	"worker":  {config, work},
+	"holder":  {config, hold},
+	"sender":  {config, send},
+	"million": {hundredSlots, million},
+}
+
+// play is the main function of a process. It stops gracefully when its standard input ends.
 func play(name string) int {
 	if err := perform(name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -37,7 +47,7 @@ func play(name string) int {
 }
 
 func perform(name string) error {
-	role, ok := roles[name]
+	r, ok := roles[name]
 	if !ok {
 		return fmt.Errorf("no role %q", name)
 	}
@@ -47,14 +57,12 @@ func perform(name string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	e, err := pawl.Open(context.Background(), os.Getenv(storeVariable), config())
+	before := goleak.IgnoreCurrent()
+	e, err := pawl.Open(context.Background(), os.Getenv(storeVariable), r.config())
 	if err != nil {
 		return err
 	}
-	if err := role(ctx, e); err != nil {
-		return err
-	}
-	if err := e.Close(); err != nil {
+	if err := errors.Join(r.play(ctx, e), e.Close(), goleak.Find(before)); err != nil {
 		return err
 	}
 	counted, err := json.Marshal(tally(e.Stats()))
@@ -72,7 +80,7 @@ func tally(s pawl.Stats) counters {
 	return counters{s.Began, s.InTx, s.Refused, s.LeasesLost, s.Registered}
 }
 
-// heard reads the counters in a process's last words.
+// counted reads the counters in a process's last words.
 func (f *fleet) counted(words string) (c counters) {
 	f.t.Helper()
 	if err := json.Unmarshal([]byte(words), &c); err != nil {
@@ -168,4 +176,63 @@ func send(ctx context.Context, e *pawl.Engine) error {
 	}
 	senders.Wait()
 	return nil
+}
+
+// Nothing is a job that does nothing.
+type Nothing struct{ N int }
+
+// Kind names it.
+func (Nothing) Kind() string { return "nothing" }
+
+func hundredSlots() pawl.Config {
+	return pawl.Config{Queues: pawl.Queues{"default": {Workers: 100}}}
+}
+
+// million hands in and drains a million jobs in this process, and says how much memory it had at most.
+func million(ctx context.Context, e *pawl.Engine) error {
+	const jobs, batch, senders = 1_000_000, 1_000, 4
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var ran atomic.Int64
+	pawl.Handle(e, func(context.Context, *pawl.Job[Nothing]) error {
+		if n := ran.Add(1); n == jobs {
+			stop()
+		}
+		return nil
+	})
+	sent := make(chan error, senders)
+	for part := range senders {
+		go func() {
+			items := make([]pawl.Item, batch)
+			for n := part * jobs / senders; n < (part+1)*jobs/senders; n += batch {
+				for i := range items {
+					items[i] = pawl.Draft(Nothing{n + i})
+				}
+				if _, err := e.EnqueueMany(context.WithoutCancel(ctx), items...); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- nil
+		}()
+	}
+	err := e.Run(ctx)
+	for range senders {
+		err = errors.Join(err, <-sent)
+	}
+	peak, statusErr := peakMemory()
+	say("peak", peak)
+	return errors.Join(err, statusErr)
+}
+
+// peakMemory is the most memory that this process had, in KiB. Not getrusage: that one begins with what the process had
+// which started this one.
+func peakMemory() (kib int, err error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	_, err = fmt.Sscan(after, &kib)
+	return kib, err
 }
