@@ -51,7 +51,12 @@ type Remote struct {
 func (r *Remote) Open(o Opening, number *int) error {
 	settings := store.Settings{Namespace: o.Namespace, MaxLost: o.MaxLost}
 	if len(o.Keep) > 0 {
-		settings.Keep = func(queue string) job.Keep { return o.Keep[queue] }
+		settings.Keep = func(queue string) job.Keep {
+			if k, ok := o.Keep[queue]; ok {
+				return k
+			}
+			return o.Keep[queue[:1]] // programs number their queues: a7, b7, c7
+		}
 	}
 	s, err := sqlite.File(o.Path).Open(context.Background(), settings)
 	if err != nil {

@@ -20,7 +20,7 @@ func claimFilter() []testCase {
 			equal(d, "claimed by who knows it", len(w.claim(10)), 1)
 		}},
 		{name: "J14_ManyUnknownKindsStarveNobody", run: func(d *database) {
-			const unknown = 6_000
+			const unknown = 3_000
 			d.enqueue(drafts(unknown, ofKind("unheard.of"))...)
 			known := d.enqueue(drafts(3)...)
 			w := d.hire()
@@ -40,7 +40,7 @@ func claimFilter() []testCase {
 		{name: "J32_AClockStepBackStrandsNothingBehindThem", run: func(d *database) {
 			// A look that gave up among many unknown kinds goes on from there. After
 			// the step new jobs come in front of that place.
-			d.enqueue(drafts(3_000, ofKind("unheard.of"))...)
+			d.enqueue(drafts(2_000, ofKind("unheard.of"))...)
 			w := d.hire()
 			look := store.QueueClaim{Queue: queue, Limit: 2, Start: 2}
 			equal(d, "claimed", len(w.ask(look).Jobs), 0)

@@ -77,14 +77,14 @@ func jobCancel() []testCase {
 			must[[]store.Change](d, "cancel")(d.Store.Cancel(d.ctx, []job.ID{waiting, running, done, job.NewID()}, store.Operator{Name: "ann", Note: "why not"}))
 			audited(d, from, "cancel", "ann", "why not", waiting, running)
 		}},
-		{name: "TenThousandIDs", run: func(d *database) {
-			list := d.enqueue(drafts(10_000)...)
+		{name: "ManyIDs", run: func(d *database) {
+			list := d.enqueue(drafts(manyRows)...)
 			for i, c := range d.cancel(list...) {
 				if c != store.Changed {
 					d.Fatalf("answer %d is %d", i, c)
 				}
 			}
-			equal(d, "cancelled", d.count(job.Cancelled), 10_000)
+			equal(d, "cancelled", d.count(job.Cancelled), manyRows)
 		}},
 	}
 }

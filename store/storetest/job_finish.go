@@ -176,11 +176,11 @@ func jobFinish() []testCase {
 		{name: "EmptySlice", run: func(d *database) {
 			equal(d, "verdicts", d.hire().finish(), nil)
 		}},
-		{name: "TenThousandEnds", run: func(d *database) {
-			d.enqueue(drafts(10_000)...)
+		{name: "ManyEnds", run: func(d *database) {
+			d.enqueue(drafts(manyRows)...)
 			w := d.hire()
 			var ends []job.End
-			for i, j := range w.claim(10_000) {
+			for i, j := range w.claim(manyRows) {
 				ends = append(ends, ending(j, []job.State{job.Done, job.Waiting, job.Dead, job.Suspended}[i%4]))
 			}
 			for i, v := range w.finish(ends...) {
@@ -189,7 +189,7 @@ func jobFinish() []testCase {
 				}
 			}
 			for _, s := range []job.State{job.Done, job.Waiting, job.Dead, job.Suspended} {
-				equal(d, s.String(), d.count(s), 2_500)
+				equal(d, s.String(), d.count(s), manyRows/4)
 			}
 		}},
 	}

@@ -115,16 +115,16 @@ func jobRetry() []testCase {
 			must[[]store.Change](d, "retry")(d.Store.Retry(d.ctx, []job.ID{dead, ready, job.NewID()}, store.Operator{Name: "ann", Note: "n"}))
 			audited(d, from, "retry", "ann", "n", dead)
 		}},
-		{name: "TenThousandIDs", run: func(d *database) {
-			list := d.enqueue(drafts(10_000)...)
+		{name: "ManyIDs", run: func(d *database) {
+			list := d.enqueue(drafts(manyRows)...)
 			d.cancel(list...)
 			for i, c := range d.retry(list...) {
 				if c != store.Changed {
 					d.Fatalf("answer %d is %d", i, c)
 				}
 			}
-			equal(d, "waiting", d.count(job.Waiting), 10_000)
-			equal(d, "jobs", d.count(), 10_000)
+			equal(d, "waiting", d.count(job.Waiting), manyRows)
+			equal(d, "jobs", d.count(), manyRows)
 		}},
 	}
 }

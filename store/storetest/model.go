@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -72,7 +73,6 @@ const (
 	modelMaxLost   = 2
 	modelLostAfter = 3      // ticks
 	modelGrave     = 24 * 6 // ticks of ten minutes in a day
-	forgetful      = "c"    // the queue that keeps nothing
 	modelKeepDone  = 4
 	modelKeepDead  = 8
 	modelKeepRest  = 6
@@ -83,9 +83,12 @@ func newModel() *model {
 	return &model{jobs: map[job.ID]*modelJob{}, graves: map[job.ID]moment{}, unique: map[string]holder{}, paused: map[string]bool{}}
 }
 
+// forgets reports whether a queue keeps nothing.
+func forgets(queue string) bool { return strings.HasPrefix(queue, "c") }
+
 // kept is how many ticks a job is kept after its end.
 func kept(queue string, s job.State) int {
-	if queue == forgetful {
+	if forgets(queue) {
 		return neverKept
 	}
 	switch s {

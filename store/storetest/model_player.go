@@ -104,7 +104,7 @@ func (e modelEnd) end(queue string) job.End {
 
 // modelKeep is the model's retention as stores are told it.
 func modelKeep(queue string) job.Keep {
-	if queue == forgetful {
+	if forgets(queue) {
 		return keepNone
 	}
 	return job.Keep{Done: modelKeepDone * tick, Dead: modelKeepDead * tick, Cancelled: modelKeepRest * tick}

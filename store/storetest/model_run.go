@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"flag"
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -13,27 +14,25 @@ import (
 )
 
 // RunModel plays random programs on the stores, all at once, and on a plain map
-// model, and compares every answer and, after each step, every job. A failure
+// model, and compares every answer and, after every few steps, every job. A failure
 // is shrunk and printed with its seed, and replays with -rapid.seed.
-//
-// Each program has a namespace of its own on the same databases.
 func RunModel(t *testing.T, programs int, databases ...Fresh) {
-	var openers []store.Opener
+	s := &stage{}
 	for _, fresh := range databases {
-		openers = append(openers, fresh(t))
+		s.openers = append(s.openers, fresh(t))
 	}
+	t.Cleanup(func() { s.close(t) })
 	settle(t, "rapid.checks", programs)
 	settle(t, "rapid.steps", programSteps)
-	played := 0
-	rapid.Check(t, func(t *rapid.T) {
-		played++
-		playProgram(t, openers, "program-"+strconv.Itoa(played))
-	})
+	rapid.Check(t, s.play)
 }
 
 // programSteps is how long a program is on average: long enough for a job to
 // be enqueued, lost, rescued, ended and retried.
-const programSteps = 60
+const programSteps = 50
+
+// compareEvery is after how many steps every job is compared; each answer is compared at once.
+const compareEvery = 3
 
 // settle gives one of rapid's flags another default for this test; what the
 // command line says stays.
@@ -48,36 +47,96 @@ func settle(t *testing.T, name string, value int) {
 	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
-func playProgram(t *rapid.T, openers []store.Opener, namespace string) {
+// stage is where programs are played, one after the other. They share the
+// stores, because opening them costs as much as ten programs: each has queues,
+// keys and workers of its own and leaves nothing live behind. After a failure
+// the stores are left, as evidence and as they are, for a new namespace.
+type stage struct {
+	openers []store.Opener
+	stores  []store.Store
+	clean   bool
+	played  int
+}
+
+func (s *stage) play(t *rapid.T) {
+	s.played++
+	if !s.clean {
+		s.close(t)
+		s.open(t)
+	}
+	s.clean = false
 	ctx := context.Background()
-	p := &program{model: newModel()}
-	for i, o := range openers {
-		s, err := o.Open(ctx, store.Settings{Namespace: namespace, MaxLost: modelMaxLost, Keep: modelKeep})
-		if err != nil {
-			t.Fatalf("store %d: open: %v", i, err)
-		}
-		defer func() {
-			if err := s.Close(); err != nil {
-				t.Errorf("store %d: close: %v", i, err)
-			}
-		}()
-		shift(t, s, 0)
-		begin, err := s.Now(ctx)
+	p := &program{model: newModel(), queues: modelQueues(s.played), prefix: fmt.Sprintf("program %d ", s.played)}
+	for i, st := range s.stores {
+		shift(t, st, 0)
+		begin, err := st.Now(ctx)
 		if err != nil {
 			t.Fatalf("store %d: now: %v", i, err)
 		}
-		p.players = append(p.players, &player{store: s, ctx: ctx, begin: begin})
+		p.players = append(p.players, &player{store: st, ctx: ctx, begin: begin})
 	}
 	for range 2 {
 		p.register(t)
 		p.enqueue(t)
 	}
-	steps := p.steps()
+	steps, done := p.steps(), 0
 	t.Repeat(map[string]func(*rapid.T){
-		"":     p.compare,
-		"step": func(t *rapid.T) { choose(t, "step", steps...).do(t) },
+		"step": func(t *rapid.T) {
+			choose(t, "step", steps...).do(t)
+			if done++; done%compareEvery == 0 {
+				p.compare(t)
+			}
+		},
 	})
+	p.compare(t)
 	p.conclude(t)
+	p.leave(t)
+	s.clean = true
+}
+
+func (s *stage) open(t *rapid.T) {
+	for i, o := range s.openers {
+		st, err := o.Open(context.Background(), store.Settings{Namespace: fmt.Sprintf("program-%d", s.played), MaxLost: modelMaxLost, Keep: modelKeep})
+		if err != nil {
+			t.Fatalf("store %d: open: %v", i, err)
+		}
+		s.stores = append(s.stores, st)
+	}
+}
+
+func (s *stage) close(t rapid.TB) {
+	for i, st := range s.stores {
+		if err := st.Close(); err != nil {
+			t.Errorf("store %d: close: %v", i, err)
+		}
+	}
+	s.stores = nil
+}
+
+// leave removes what is live or archived, so that the next program sees only its own.
+func (p *program) leave(t *rapid.T) {
+	for w := range p.model.workers {
+		p.deregisterOf(t, w)
+	}
+	p.rescue(t)
+	var all []job.ID
+	for id := range p.model.jobs {
+		all = append(all, id)
+	}
+	for i, pl := range p.players {
+		changes, err := pl.store.Delete(pl.ctx, all, store.Operator{})
+		if err != nil {
+			t.Fatalf("store %d: delete: %v", i, err)
+		}
+		for k, c := range changes {
+			if c != store.Changed {
+				t.Fatalf("store %d: delete of %s: answer %d", i, all[k], c)
+			}
+		}
+		if n, err := pl.store.Count(pl.ctx, store.Filter{}, 0); n != 0 || err != nil {
+			t.Fatalf("store %d: %d jobs are left (error %v)", i, n, err)
+		}
+	}
 }
 
 // step is one thing that may happen.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strconv"
 
 	"pgregory.net/rapid"
 
@@ -12,20 +13,25 @@ import (
 // The steps of a program that move jobs. Each draws what to do, does it in the
 // model and in every store, and compares the answers.
 
-var modelQueues = []string{"a", "b", forgetful}
+// modelQueues names the queues of one program; the last keeps nothing.
+func modelQueues(program int) []string {
+	n := strconv.Itoa(program)
+	return []string{"a" + n, "b" + n, "c" + n}
+}
 
 func (p *program) enqueue(t *rapid.T) {
 	var list []modelDraft
 	for range choose(t, "drafts", 1, 2, 3) {
 		d := modelDraft{
 			id: job.NewID(), resend: rapid.Bool().Draw(t, "resend"), attempts: 3,
-			queue:    choose(t, "queue", modelQueues...),
+			queue:    choose(t, "queue", p.queues...),
 			kind:     choose(t, "kind", "k", "k", "k", "rare"),
 			version:  choose(t, "version", 0, 0, 0, 1),
 			priority: choose(t, "priority", 5, 5, 1, 9),
 			key:      choose(t, "key", "", "", "x", "y"),
 		}
 		if d.key != "" {
+			d.key = p.prefix + d.key
 			d.period = choose(t, "period", 0, 2, 7)
 		}
 		switch choose(t, "when", "now", "now", "now", "in", "at") {
@@ -91,8 +97,8 @@ func (p *program) claim(t *rapid.T) {
 		c.offer.Kinds["rare"] = 1
 	}
 	c.seq = p.model.workers[c.worker].seq + 1
-	for _, q := range modelQueues {
-		if oneIn(t, 4, "not "+q) {
+	for _, q := range p.queues {
+		if oneIn(t, 4, "not this queue") {
 			continue
 		}
 		limit := choose(t, "limit", 1, 2, 3, 0)

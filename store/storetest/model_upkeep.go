@@ -18,7 +18,7 @@ import (
 const everyRow = 1000
 
 func (p *program) register(t *rapid.T) {
-	queues := some(t, modelQueues, "queue")
+	queues := some(t, p.queues, "queue")
 	play(t, p, "register", func(m *model) (bool, error) {
 		m.workers = append(m.workers, modelWorker{beat: m.now, queues: queues})
 		return true, nil
@@ -101,8 +101,9 @@ func (p *program) hold(t *rapid.T) {
 	})
 }
 
-func (p *program) deregister(t *rapid.T) {
-	w := p.worker(t, anyWorker)
+func (p *program) deregister(t *rapid.T) { p.deregisterOf(t, p.worker(t, anyWorker)) }
+
+func (p *program) deregisterOf(t *rapid.T, w int) {
 	play(t, p, fmt.Sprintf("deregister worker %d", w), func(m *model) (bool, error) {
 		m.workers[w].gone = true
 		return true, nil
@@ -144,7 +145,7 @@ func (p *program) purge(t *rapid.T) {
 }
 
 func (p *program) pause(t *rapid.T) {
-	q, paused := choose(t, "queue", modelQueues...), oneIn(t, 3, "paused")
+	q, paused := choose(t, "queue", p.queues...), oneIn(t, 3, "paused")
 	play(t, p, fmt.Sprintf("pause %s: %v", q, paused), func(m *model) (bool, error) { m.paused[q] = paused; return true, nil },
 		func(pl *player) (bool, error) {
 			return true, pl.store.SetPaused(pl.ctx, q, paused, store.Operator{Name: "ann"})
