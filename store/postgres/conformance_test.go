@@ -9,6 +9,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres"
+	"github.com/pawlwork/pawl/store/sqlite"
 	"github.com/pawlwork/pawl/store/storetest"
 )
 
@@ -17,7 +18,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // pool connects to a schema of the test's own.
 func pool(t testing.TB, db need.Database) *pgxpool.Pool {
 	t.Helper()
-	p, err := pgxpool.New(t.Context(), db.URL)
+	return connect(t, db.URL)
+}
+
+func connect(t testing.TB, address string) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgxpool.New(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,4 +49,10 @@ func TestConformance_PollOnly(t *testing.T) {
 	storetest.Run(t, storetest.Declared("postgres poll-only"), polling)
 }
 
-func TestConformance_Model(t *testing.T) { storetest.RunModel(t, 200, fresh) }
+// Postgres, SQLite and the model play the same programs: where they differ, one
+// of three is wrong.
+func TestConformance_Model(t *testing.T) {
+	storetest.RunModel(t, 100, fresh, func(*testing.T) store.Opener { return sqlite.Memory() })
+}
+
+func TestConformance_Linear(t *testing.T) { storetest.RunLinear(t, fresh) }

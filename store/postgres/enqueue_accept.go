@@ -3,11 +3,12 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // acceptance takes drafts in that may meet a unique key or an id of before.
@@ -31,10 +32,10 @@ type acceptance struct {
 	byKey    map[string][]int // drafts of a unique key, in order
 }
 
-// rounds bounds how often a key may change hands under our eyes.
+// rounds bounds how often a job or a key may change hands under our eyes.
 const rounds = 10
 
-var errRestless = errors.New("pawl: a unique key changed hands too often")
+var errRestless = fmt.Errorf("%w: a job or a unique key changed hands too often", store.ErrBusy)
 
 func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
 	a.receipts = make([]job.Receipt, len(a.drafts))
@@ -60,7 +61,7 @@ func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
 			return a.receipts, nil
 		}
 	}
-	return nil, errRestless
+	return nil, &faulted{fault{err: errRestless, passing: true}}
 }
 
 // settle answers a draft.

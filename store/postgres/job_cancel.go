@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -115,22 +113,59 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operat
 
 // The primary keys find the rows; ids ascend, as everywhere.
 const (
-	lockLive = "SELECT " + subjectColumns + `, {now} FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	lockLive = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id ORDER BY job.id FOR UPDATE OF job`
 	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id ORDER BY a.id FOR UPDATE OF a`
 )
 
+// lock finds and locks the jobs. One that ends while it waits for the live row is
+// found in the archive after it. One that is brought back from there meanwhile is
+// found in neither, and looked for again; only one snapshot of both tables can
+// tell that it does not exist.
 func (o *operation) lock(ctx context.Context, ids []job.ID) error {
-	sorted := slices.SortedFunc(slices.Values(ids), func(a, b job.ID) int { return bytes.Compare(a[:], b[:]) })
-	o.live, o.archived = map[job.ID]subject{}, map[job.ID]archivedSubject{}
-	args := []any{o.s.namespace, uuids(sorted)}
+	left := slices.SortedFunc(slices.Values(ids), func(a, b job.ID) int { return bytes.Compare(a[:], b[:]) })
+	o.live, o.archived = make(map[job.ID]subject, len(ids)), map[job.ID]archivedSubject{}
+	for range rounds {
+		if err := o.lockSome(ctx, left); err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(id job.ID) bool {
+			_, live := o.live[id]
+			_, ended := o.archived[id]
+			return live || ended
+		})
+		if len(left) == 0 {
+			return nil
+		}
+		exist := map[job.ID]bool{}
+		err := o.session.run(ctx, &step{text: existing, args: []any{o.s.namespace, uuids(left)}, each: func(scan scan) error {
+			var id job.ID
+			err := scan(&id)
+			exist[id] = true
+			return err
+		}})
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(id job.ID) bool { return !exist[id] })
+		if len(left) == 0 {
+			return nil
+		}
+	}
+	return &faulted{fault{err: errRestless, passing: true}}
+}
+
+const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
+		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
+
+func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
+	args := []any{o.s.namespace, uuids(ids)}
 	return o.session.run(ctx,
-		&step{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }},
 		&step{text: lockLive, args: args, each: func(scan scan) error {
 			var s subject
-			var now pgtype.Timestamptz
-			err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
+			err := s.read(scan)
 			o.live[s.id] = s
 			return err
 		}},
@@ -140,7 +175,9 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			err := scan(&id, &a.state, &a.hash, &a.queue, &a.level)
 			o.archived[id] = a
 			return err
-		}})
+		}},
+		// After the locks: what was written by whoever held them is not ahead of it.
+		&step{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }})
 }
 
 func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, error) {

@@ -37,9 +37,10 @@ type limits struct {
 var (
 	// Where waiting holds up others, it is short: the caller goes on alone then.
 	sharedLimits = &limits{lock: 30 * time.Millisecond}
-	// Where only the call itself waits.
+	// Where only the call itself waits. It gives up before the server looks for
+	// deadlocks [1 s], and tries again: none is ever found.
 	aloneLimits  = &limits{lock: 250 * time.Millisecond}
-	upkeepLimits = &limits{lock: time.Second}
+	upkeepLimits = &limits{lock: 900 * time.Millisecond}
 )
 
 // idleLimit ends a transaction of the store whose process stands still, well
