@@ -104,9 +104,11 @@ func (t *transition) remove(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	return store.Changed, t.bury(id, s.logs)
-}
-
-func (t *transition) dropArchived(id job.ID) error {
-	return t.on("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+	if s.logs > 0 {
+		if err := t.dropLogs(id); err != nil {
+			return 0, err
+		}
+	}
+	return store.Changed, t.on("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
+		blob(id[:]).int(later(t.now, job.KeepTombstone)).exec()
 }

@@ -84,17 +84,40 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 	return answer, t.lease(c, answer.Jobs)
 }
 
+const (
+	leaseOne   = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, begun = ?, started = ? WHERE namespace = ? AND id = ?"
+	leaseGroup = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, begun = ?, started = ? WHERE namespace = ? AND id IN " + groupOfIDs
+)
+
+func sameBegun(jobs []store.Leased) bool {
+	for i := range jobs {
+		if jobs[i].Begun != jobs[0].Begun {
+			return false
+		}
+	}
+	return true
+}
+
 // lease writes what was taken. The jobs were all read before the first write:
 // changing an index while stepping through it would show rows twice.
 func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
 	for i := range jobs {
 		l := &jobs[i]
 		l.State, l.Run, l.Worker, l.Started, l.CancelAsked = job.Running, l.Run+1, c.Worker, timeOf(t.now), false
-		err := t.query(`UPDATE pawl_job SET state = 3, run = ?, worker = ?, claim = ?, begun = ?, started = ? WHERE namespace = ? AND id = ?`).
-			int(l.Run).int(int64(c.Worker)).int(c.Seq).bool(l.Begun).int(t.now).int(t.namespace).blob(l.ID[:]).exec()
-		if err != nil {
+	}
+	for rest := jobs; len(rest) > 0; {
+		text, n := leaseOne, 1
+		if len(rest) >= group && sameBegun(rest[:group]) {
+			text, n = leaseGroup, group
+		}
+		q := t.query(text).int(int64(c.Worker)).int(c.Seq).bool(rest[0].Begun).int(t.now).int(t.namespace)
+		for i := range rest[:n] {
+			q.blob(rest[i].ID[:])
+		}
+		if err := q.exec(); err != nil {
 			return err
 		}
+		rest = rest[n:]
 	}
 	return t.query("UPDATE pawl_worker SET claim = ? WHERE namespace = ? AND id = ?").int(c.Seq).int(t.namespace).int(int64(c.Worker)).exec()
 }

@@ -23,47 +23,87 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) (ver
 
 func (t *transition) finish(w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(ends))
-	for i := range ends {
-		e := &ends[i]
-		if short(e) {
-			done, err := t.finishShort(w, e)
+	for i := 0; i < len(ends); {
+		if alike(ends[i:]) {
+			done, err := t.finishGroup(w, ends[i:i+group])
 			if err != nil {
 				return nil, err
 			}
 			if done {
-				verdicts[i] = job.Applied
+				for range group {
+					verdicts[i] = job.Applied
+					i++
+				}
 				continue
 			}
 		}
-		held, ok, err := t.owned(w, e.ID, e.Run)
-		if err != nil {
-			return nil, err
+		for range min(group, len(ends)-i) {
+			var err error
+			if verdicts[i], err = t.finishOne(w, &ends[i]); err != nil {
+				return nil, err
+			}
+			i++
 		}
-		if !ok {
-			verdicts[i] = job.Stale
-			continue
-		}
-		if err := t.move(&held, job.Settle(*e, held.cancel), false); err != nil {
-			return nil, err
-		}
-		verdicts[i] = job.Applied
 	}
 	return verdicts, nil
 }
 
-// short reports whether an end is the common one: done, kept, and nothing else
-// to write down.
+func (t *transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) {
+	if short(e) {
+		if done, err := t.finishShort(w, e); err != nil || done {
+			return job.Applied, err
+		}
+	}
+	s, ok, err := t.owned(w, e.ID, e.Run)
+	if err != nil || !ok {
+		return job.Stale, err
+	}
+	return job.Applied, t.move(&s, job.Settle(*e, s.cancel), false)
+}
+
+// short reports whether an end is the common one: done, and nothing else to
+// write down.
 func short(e *job.End) bool {
-	return e.To == job.Done && e.Keep.WithDefaults().Done >= 0 && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0
+	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0
+}
+
+// alike reports whether the next ends are short and differ only in their run.
+func alike(ends []job.End) bool {
+	if len(ends) < group {
+		return false
+	}
+	for i := range ends[:group] {
+		if e := &ends[i]; !short(e) || e.Result != nil || e.Reason != ends[0].Reason || e.Keep != ends[0].Keep {
+			return false
+		}
+	}
+	return true
 }
 
 // finishShort ends a run in two statements instead of three, by putting the
-// fence into the first. False means that it was not that simple; then nothing
-// was changed.
+// fence into the first. False means that it was not that simple.
 func (t *transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
-	n, err := t.intoArchive(archiveOwned, e).int(e.Run).int(int64(w)).changes()
+	n, err := t.remember(ofOwned, e).blob(e.ID[:]).int(e.Run).int(int64(w)).changes()
 	if err != nil || n == 0 {
 		return false, err
 	}
 	return true, t.dropLive(e.ID)
+}
+
+// finishGroup ends a group of runs in two statements. False means that not all
+// of them were that simple; then each is to be ended by itself, which also
+// repeats, without harm, what was copied here.
+func (t *transition) finishGroup(w job.WorkerID, ends []job.End) (bool, error) {
+	q := t.remember(ofOwnedGroup, &ends[0])
+	for i := range ends {
+		q.blob(ends[i].ID[:]).int(ends[i].Run)
+	}
+	if n, err := q.int(int64(w)).changes(); err != nil || n != group {
+		return false, err
+	}
+	q = t.on("DELETE FROM pawl_job WHERE namespace = ? AND id IN " + groupOfIDs)
+	for i := range ends {
+		q.blob(ends[i].ID[:])
+	}
+	return true, q.exec()
 }

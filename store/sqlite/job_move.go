@@ -73,56 +73,6 @@ func (t *transition) release(s *subject, e job.End) error {
 		int(int64(e.To)).int(due).textOrNull(e.Reason).int(t.namespace).blob(s.id[:]).exec()
 }
 
-// The columns that a job takes along into the archive and back.
-const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, started, timeout, deadline,
-	queue, kind, "key", budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
-
-// archive ends a job: it leaves the live table in the transaction that ends it.
-// Where the archive keeps nothing, a tombstone still stops a resend.
-func (t *transition) archive(s *subject, e job.End) error {
-	if e.Keep.WithDefaults().For(e.To) < 0 {
-		if err := t.bury(s.id, s.logs); err != nil {
-			return err
-		}
-	} else {
-		e.ID = s.id
-		if err := t.intoArchive(archiveRow, &e).exec(); err != nil {
-			return err
-		}
-	}
-	if err := t.dropLive(s.id); err != nil {
-		return err
-	}
-	return t.releaseUnique(s)
-}
-
-// intoArchive copies a live row into the archive, in its final state. REPLACE,
-// because a copy that should not be there must not stop the end of a job.
-func (t *transition) intoArchive(text string, e *job.End) *query {
-	return t.query(text).
-		int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, e.Keep.WithDefaults().For(e.To))).int(t.namespace).blob(e.ID[:])
-}
-
-const (
-	archiveRow = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, ` + carried + `)
-		SELECT namespace, id, ?, ?, ?, ?, ?, ` + carried + ` FROM pawl_job WHERE namespace = ? AND id = ?`
-	archiveOwned = archiveRow + " AND run = ? AND worker = ? AND state = 3 AND unique_hash IS NULL"
-)
-
-func (t *transition) dropLive(id job.ID) error {
-	return t.on("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:]).exec()
-}
-
-// bury leaves a tombstone for a job that is not kept, and removes its logs.
-func (t *transition) bury(id job.ID, logs int64) error {
-	err := t.on("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
-		blob(id[:]).int(later(t.now, job.KeepTombstone)).exec()
-	if err != nil || logs == 0 {
-		return err
-	}
-	return t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").blob(id[:]).exec()
-}
-
 // releaseUnique frees a job's unique key at its end, or keeps it for its period.
 func (t *transition) releaseUnique(s *subject) error {
 	if s.hash == nil {

@@ -60,7 +60,7 @@ func (t *transition) purgeArchive(limit int) (int, error) {
 		if g.logs == 0 {
 			continue
 		}
-		if err := t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").blob(g.id[:]).exec(); err != nil {
+		if err := t.dropLogs(g.id); err != nil {
 			return 0, err
 		}
 	}

@@ -23,6 +23,13 @@ func (s *Store) transition(c *conn) *transition {
 // nearly every statement is.
 func (t *transition) on(text string) *query { return t.query(text).int(t.namespace) }
 
+// group is how many rows one statement takes where many are alike: it saves the
+// start and end of the other statements, a sixth of a claim and finish.
+const group = 20
+
+// groupOfIDs is the list of ids of such a statement.
+const groupOfIDs = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
 // subject is what a move needs to know of the live row it moves.
 type subject struct {
 	id       job.ID

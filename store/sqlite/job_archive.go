@@ -1,0 +1,73 @@
+package sqlite
+
+import "github.com/pawlwork/pawl/job"
+
+// archive ends a job: it leaves the live table in the transaction that ends it.
+func (t *transition) archive(s *subject, e job.End) error {
+	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
+		return err
+	}
+	if s.logs > 0 && forgotten(&e) {
+		if err := t.dropLogs(s.id); err != nil {
+			return err
+		}
+	}
+	if err := t.dropLive(s.id); err != nil {
+		return err
+	}
+	return t.releaseUnique(s)
+}
+
+// forgotten reports whether the archive does not keep a job that ends so.
+func forgotten(e *job.End) bool { return e.Keep.WithDefaults().For(e.To) < 0 }
+
+// remember starts the statement that leaves behind what stays of jobs that end:
+// their rows in the archive or, where it keeps nothing, a tombstone that still
+// stops a resend. The caller binds which jobs are meant.
+func (t *transition) remember(of remembering, e *job.End) *query {
+	if forgotten(e) {
+		return t.query(of.buried).int(later(t.now, job.KeepTombstone)).int(t.namespace)
+	}
+	return t.query(of.archived).
+		int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, e.Keep.WithDefaults().For(e.To))).int(t.namespace)
+}
+
+// remembering is one choice of jobs, in both ways of remembering them.
+type remembering struct{ archived, buried string }
+
+// The columns that a job takes along into the archive and back.
+const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, started, timeout, deadline,
+	queue, kind, "key", budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
+
+const (
+	// REPLACE, because a copy that should not be there must not stop the end of a job.
+	copied = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, ` + carried + `)
+		SELECT namespace, id, ?, ?, ?, ?, ?, ` + carried + ` FROM pawl_job WHERE namespace = ? AND `
+	buried = "INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) SELECT namespace, id, ? FROM pawl_job WHERE namespace = ? AND "
+
+	one = "id = ?"
+	// The fence (P2), and what ends without further ado: no unique key to
+	// release, no logs to remove.
+	ownedOne   = "id = ? AND run = ? AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0"
+	ownedGroup = `(id, run) IN (VALUES (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+		(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
+		AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0`
+)
+
+var (
+	ofOne        = remembering{copied + one, buried + one}
+	ofOwned      = remembering{copied + ownedOne, buried + ownedOne}
+	ofOwnedGroup = remembering{copied + ownedGroup, buried + ownedGroup}
+)
+
+func (t *transition) dropLive(id job.ID) error {
+	return t.on("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+}
+
+func (t *transition) dropArchived(id job.ID) error {
+	return t.on("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+}
+
+func (t *transition) dropLogs(id job.ID) error {
+	return t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").blob(id[:]).exec()
+}
