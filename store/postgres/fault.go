@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -87,7 +89,7 @@ func meaning(err error) error {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
 		var connect *pgconn.ConnectError
-		if errors.As(err, &connect) || pgconn.SafeToRetry(err) {
+		if errors.As(err, &connect) || pgconn.SafeToRetry(err) || disconnected(err) {
 			return store.ErrUnavailable
 		}
 		return nil
@@ -112,6 +114,14 @@ func meaning(err error) error {
 		return store.ErrUnavailable
 	}
 	return nil
+}
+
+// disconnected reports whether an error is what the network said when the
+// connection broke. With a commit under way it does not tell the outcome: sent
+// judges that before.
+func disconnected(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // explain gives an error its meaning for a caller. Errors that have one already

@@ -189,7 +189,7 @@ func (w *within) Exec(ctx context.Context, text string, args ...any) (int64, err
 		return r.RowsAffected()
 	}
 	tag, err := w.tx.Exec(ctx, text, args...)
-	return tag.RowsAffected(), tooLong(err)
+	return tag.RowsAffected(), ofUser(err)
 }
 
 // Query runs the user's own SQL.
@@ -206,16 +206,18 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 	}
 	rows, err := w.tx.Query(ctx, text, args...)
 	if err != nil {
-		return nil, tooLong(err)
+		return nil, ofUser(err)
 	}
 	return userRows{rows}, nil
 }
 
-// tooLong names the end of a transaction that was held too long. Other errors of
-// the user's SQL are the user's.
-func tooLong(err error) error {
-	if hasCode(err, "25P03") {
-		return fmt.Errorf("%w: %w", store.ErrTxTooLong, err)
+// ofUser names the end of a transaction that was held too long or whose
+// connection broke. Other errors of the user's SQL are the user's.
+func ofUser(err error) error {
+	switch m := meaning(err); {
+	case err == nil || meant(err):
+	case m == store.ErrTxTooLong, m == store.ErrUnavailable:
+		return fmt.Errorf("%w: %w", m, err)
 	}
 	return err
 }
