@@ -12,12 +12,12 @@ import (
 // Ends that are alike go together in one statement. Whatever is among them, the
 // outcome must be that of ending one at a time.
 func TestP2_EndsInGroupsAreEndsOneByOne(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		together, single := open(t, Memory()), open(t, Memory())
 		list := drafts(3*group + random.IntN(group))
 		for i := range list {
-			if random.IntN(40) == 0 {
+			if random.IntN(150) == 0 {
 				list[i].Unique = job.Unique{Hash: list[i].ID[:]}
 			}
 		}
@@ -40,7 +40,7 @@ func TestP2_EndsInGroupsAreEndsOneByOne(t *testing.T) {
 			}
 			for _, l := range jobs {
 				e := job.End{ID: l.ID, Run: l.Run, To: job.Done, Keep: keep}
-				switch random.IntN(50) {
+				switch random.IntN(150) {
 				case 0:
 					e.Run++ // not its run
 				case 1:
