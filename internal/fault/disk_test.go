@@ -116,7 +116,7 @@ func (s *senders) until(enough func(accepted, refused int) bool) {
 				if over || limit.Err() != nil {
 					return
 				}
-				_, err := s.e.Enqueue(s.t.Context(), Effect{n}, pawl.Attempts(1000))
+				_, err := s.e.Enqueue(s.t.Context(), Effect{n})
 				s.mu.Lock()
 				switch {
 				case err == nil:

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/internal/need"
+	"github.com/pawlwork/pawl/internal/need/pgserver"
 	"github.com/pawlwork/pawl/job"
-	_ "github.com/pawlwork/pawl/store/sqlite" // its scheme
+	_ "github.com/pawlwork/pawl/store/postgres" // their schemes
+	_ "github.com/pawlwork/pawl/store/sqlite"
 )
 
 // ground is the database of one test, as the test itself sees it.
@@ -25,6 +28,18 @@ type ground struct {
 // onSQLite makes an empty file.
 func onSQLite(t *testing.T) *ground {
 	return openGround(t, "sqlite:"+filepath.Join(t.TempDir(), "work.db"))
+}
+
+// onPostgres makes a schema on the shared server.
+func onPostgres(t *testing.T) *ground {
+	db := need.Postgres(t)
+	return openGround(t, db.URL+"&pawl_schema="+db.Schema)
+}
+
+// onServer makes a Postgres of the test's own, to be broken.
+func onServer(t *testing.T) (*ground, *pgserver.Server) {
+	server := need.PostgresServer(t)
+	return openGround(t, server.URL()+"&pawl_schema=pawl"), server
 }
 
 // openGround opens an empty database and makes the user's table in it. Whatever the test did to it, its rules must
@@ -176,17 +191,29 @@ func (g *ground) expectOnce(numbers []int) {
 	}
 }
 
-// expectUnblamed demands that no job burned an attempt: nothing failed but processes.
-func (g *ground) expectUnblamed() (lost int) {
+// blamed counts the attempts that were burned and the runs that were lost.
+func (g *ground) blamed() (burned, lost int) {
 	g.t.Helper()
 	for _, j := range g.jobs() {
+		burned += j.Used
 		lost += j.Lost
-		if j.Used != 0 {
-			g.t.Errorf("job %s burned %d attempts: %v", j.ID, j.Used, j.Failures)
-			return lost
-		}
 	}
-	return lost
+	return burned, lost
+}
+
+// expectNoDeadlocks demands that a Postgres of the test's own has met none since its last start.
+func (g *ground) expectNoDeadlocks() {
+	g.t.Helper()
+	var deadlocks int
+	err := g.Tx(g.t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+		return tx.QueryRow(ctx, "select deadlocks from pg_stat_database where datname = current_database()", nil, &deadlocks)
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if deadlocks != 0 {
+		g.t.Errorf("%d deadlocks, want none", deadlocks)
+	}
 }
 
 // enqueue hands in Effect jobs 0..n-1 and returns their numbers.

@@ -52,8 +52,9 @@ const (
 // slots is how many jobs a process runs at once.
 const slots = 4
 
-// config is that of every process. The total is so large that each gets its slots: a total that is scarce is split
-// over the dead as well, until they are declared lost. MaxLost is never reached: the kills are ours, no job is to blame.
+// config is that of most processes. The total is so large that each gets its slots: a total that is scarce is split
+// over the dead as well, until they are declared lost. MaxLost and Attempts are never reached: the faults are ours, no
+// job is to blame.
 func config() pawl.Config {
 	return pawl.Config{
 		Queues:    pawl.Queues{"default": {Workers: 100_000, MaxLocal: slots}},
@@ -61,7 +62,17 @@ func config() pawl.Config {
 		LostAfter: lostAfter,
 		Grace:     5 * time.Second,
 		MaxLost:   1_000,
+		Attempts:  1_000,
 		Backoff:   pawl.Constant(50 * time.Millisecond),
 		Worker:    pawl.Worker{Prefix: "fault", ID: fmt.Sprint(os.Getpid())},
 	}
+}
+
+// leases is config with the leases that an engine has by default when there is time for them.
+func leases() pawl.Config {
+	c := config()
+	if long() {
+		c.Beat, c.LostAfter = 5*time.Second, 30*time.Second
+	}
+	return c
 }

@@ -181,6 +181,9 @@ func (f *fleet) hearAll(p *process, lines ...string) {
 	}
 }
 
+// tell writes a line to a process.
+func (p *process) tell(line string) { _, _ = fmt.Fprintln(p.input, line) } // one that has ended will be missed otherwise
+
 // kill ends a process as a crash does, and returns when nothing of it runs any more.
 func (f *fleet) kill(p *process) {
 	f.t.Helper()

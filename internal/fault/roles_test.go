@@ -3,11 +3,11 @@
 package fault
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/store"
 )
 
 // What a process of a test is told by its environment.
@@ -34,8 +35,12 @@ var roles = map[string]role{
 	"worker":  {config, work},
 	"holder":  {config, hold},
 	"sender":  {config, send},
+	"long":    {leases, workLong},
 	"million": {hundredSlots, million},
 }
+
+// goOn is closed when the test says "go on".
+var goOn = make(chan struct{})
 
 // play is the main function of a process. It stops gracefully when its standard input ends.
 func play(name string) int {
@@ -54,7 +59,11 @@ func perform(name string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			if lines.Text() == "go on" {
+				close(goOn)
+			}
+		}
 		stop()
 	}()
 	before := goleak.IgnoreCurrent()
@@ -107,13 +116,26 @@ func work(ctx context.Context, e *pawl.Engine) error {
 	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Effect]) error {
 		say("began", j.Args.N, j.Run)
 		if err := leaveRow(ctx, e, j.Args.N, j.Run, j); err != nil {
-			say("failed", j.Args.N, j.Run, err)
+			say("failed", j.Args.N, meaning(err))
 			return err
 		}
 		say("ran", j.Args.N, j.Run)
 		return nil
 	})
 	return e.Run(ctx)
+}
+
+// meaning is what an error of a store says to a caller that can only try again, in one word; else its text.
+func meaning(err error) string {
+	switch {
+	case errors.Is(err, pawl.ErrOutcomeUnknown):
+		return "unknown"
+	case errors.Is(err, store.ErrUnavailable):
+		return "unavailable"
+	case errors.Is(err, pawl.ErrLeaseLost):
+		return "lost"
+	}
+	return err.Error()
 }
 
 func leaveRow(ctx context.Context, e *pawl.Engine, n int, run int64, j pawl.Running) error {
@@ -153,6 +175,39 @@ func hold(ctx context.Context, e *pawl.Engine) error {
 		err := leaveRow(context.WithoutCancel(ctx), e, n, j.Run, j)
 		say("tried", n, errors.Is(err, pawl.ErrLeaseLost))
 		return err
+	})
+	return e.Run(ctx)
+}
+
+// Long is a job whose first run lasts until the test says "go on".
+type Long struct {
+	N        int
+	Obedient bool // it returns when its context is cancelled, as it should
+}
+
+// Kind names it.
+func (Long) Kind() string { return "long" }
+
+// workLong runs Long jobs.
+func workLong(ctx context.Context, e *pawl.Engine) error {
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Long]) error {
+		n := j.Args.N
+		say("began", n, j.Run)
+		defer say("ended", n, j.Run)
+		if j.Run > 1 {
+			return nil
+		}
+		if !j.Args.Obedient {
+			<-goOn
+			return nil
+		}
+		select {
+		case <-goOn:
+			return nil
+		case <-ctx.Done():
+			say("cancelled", n, errors.Is(context.Cause(ctx), pawl.ErrLeaseLost))
+			return ctx.Err()
+		}
 	})
 	return e.Run(ctx)
 }

@@ -12,6 +12,7 @@ import (
 // TestFault_P1_KilledSender kills processes that hand in jobs. What they were told is accepted is there.
 func TestFault_P1_KilledSender(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { killedSender(t, onSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { killedSender(t, onPostgres(t)) })
 }
 
 func killedSender(t *testing.T, g *ground) {

@@ -19,6 +19,7 @@ import (
 // refused, its handlers are told, and it counts.
 func TestFault_P2_StoppedWorker(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { stoppedWorker(t, onSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { stoppedWorker(t, onPostgres(t)) })
 }
 
 func stoppedWorker(t *testing.T, g *ground) {

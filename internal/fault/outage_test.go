@@ -1,0 +1,86 @@
+//go:build fault
+
+package fault
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// TestFault_P8_J32_Outage takes Postgres away for three times as long as a lease lasts, under long jobs. Nobody is lost by
+// it: handlers that obey are told in time and run again afterwards, those that do not are done when they say so, and no
+// run of a job begins before the one before it has ended.
+func TestFault_P8_J32_Outage(t *testing.T) {
+	const jobs = 2 * slots // of two processes; the first half obeys
+	g, server := onServer(t)
+	f := newFleet(t, g.address)
+	workers := []*process{f.start("long"), f.start("long")}
+	ids := make([]job.ID, jobs)
+	for n := range ids {
+		receipt, err := g.Enqueue(t.Context(), Long{N: n, Obedient: n < jobs/2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[n] = receipt.ID
+	}
+	f.hearOf(jobs, "began")
+	if err := server.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	down := time.Now()
+	for n := range f.hearOf(jobs/2, "ended") {
+		if n >= jobs/2 {
+			t.Errorf("job %d ended, which does not obey", n)
+		}
+	}
+	// stimulus: the server stays away until every lease is long over.
+	time.Sleep(time.Until(down.Add(3 * leases().LostAfter)))
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workers {
+		w.tell("go on")
+	}
+	g.drained(awaitLimit)
+	for _, w := range workers {
+		f.finish(w)
+	}
+	for n, id := range ids {
+		j, err := g.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := int64(1)
+		if n < jobs/2 {
+			runs = 2
+		}
+		if j.State != job.Done || j.Run != runs || j.Used != 0 || j.Lost != 0 || len(j.Failures) != 0 {
+			t.Errorf("job %d is %s: run %d, %d attempts used, %d lost, failures %v; want done, run %d, nothing counted",
+				n, j.State, j.Run, j.Used, j.Lost, j.Failures, runs)
+		}
+	}
+}
+
+// hearOf waits until as many jobs have said a word, and returns their numbers.
+func (f *fleet) hearOf(jobs int, word string) map[int]bool {
+	f.t.Helper()
+	numbers := map[int]bool{}
+	for len(numbers) < jobs {
+		s := f.await()
+		if s.words == nil {
+			f.t.Fatalf("%s ended: %v", s.by.name, s.by.Wait())
+		}
+		if s.words[0] != word {
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscan(s.words[1], &n); err != nil {
+			f.t.Fatal(err)
+		}
+		numbers[n] = true
+	}
+	return numbers
+}
