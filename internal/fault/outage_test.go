@@ -3,7 +3,6 @@
 package fault
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -62,25 +61,4 @@ func TestFault_P8_J32_Outage(t *testing.T) {
 				n, j.State, j.Run, j.Used, j.Lost, j.Failures, runs)
 		}
 	}
-}
-
-// hearOf waits until as many jobs have said a word, and returns their numbers.
-func (f *fleet) hearOf(jobs int, word string) map[int]bool {
-	f.t.Helper()
-	numbers := map[int]bool{}
-	for len(numbers) < jobs {
-		s := f.await()
-		if s.words == nil {
-			f.t.Fatalf("%s ended: %v", s.by.name, s.by.Wait())
-		}
-		if s.words[0] != word {
-			continue
-		}
-		var n int
-		if _, err := fmt.Sscan(s.words[1], &n); err != nil {
-			f.t.Fatal(err)
-		}
-		numbers[n] = true
-	}
-	return numbers
 }

@@ -181,6 +181,27 @@ func (f *fleet) hearAll(p *process, lines ...string) {
 	}
 }
 
+// hearOf waits until as many jobs have said a word, and returns their numbers.
+func (f *fleet) hearOf(jobs int, word string) map[int]bool {
+	f.t.Helper()
+	numbers := map[int]bool{}
+	for len(numbers) < jobs {
+		s := f.await()
+		if s.words == nil {
+			f.t.Fatalf("%s ended: %v", s.by.name, s.by.Wait())
+		}
+		if s.words[0] != word {
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscan(s.words[1], &n); err != nil {
+			f.t.Fatal(err)
+		}
+		numbers[n] = true
+	}
+	return numbers
+}
+
 // tell writes a line to a process.
 func (p *process) tell(line string) { _, _ = fmt.Fprintln(p.input, line) } // one that has ended will be missed otherwise
 

@@ -36,8 +36,9 @@ func stoppedWorker(t *testing.T, g *ground) {
 	f.hearAll(sleeper, "began 0", "began 1")
 	g.putToSleep(sleeper)
 
-	other := f.start("holder")
-	f.hearAll(other, "again 0 <nil>", "again 1 <nil>")
+	// Two, since each of the jobs now runs alone in its process.
+	others := []*process{f.start("holder"), f.start("holder")}
+	f.hearOf(2, "again")
 
 	if err := sleeper.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -47,7 +48,16 @@ func stoppedWorker(t *testing.T, g *ground) {
 	if counted.LeasesLost != 2 || counted.Refused != 2 || counted.InTx != 0 {
 		t.Errorf("the sleeper counted %+v, want 2 leases lost, 2 ends refused, none committed", counted)
 	}
-	f.finish(other)
+	if n := g.live(); n != 2 {
+		t.Errorf("%d jobs are live after the sleeper tried to end them, want both", n)
+	}
+	for _, p := range others {
+		p.tell("go on")
+	}
+	g.drained(awaitLimit)
+	for _, p := range others {
+		f.finish(p)
+	}
 	for _, id := range []job.ID{inTx.ID, plain.ID} {
 		j, err := g.Get(t.Context(), id)
 		if err != nil {
