@@ -3,15 +3,21 @@
 package fault
 
 import (
+	"errors"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 )
 
+// lookForLost is how often a process looks for lost workers; see internal/keeper.
+const lookForLost = 1500 * time.Millisecond
+
 // TestFault_P8_J32_Outage takes Postgres away for three times as long as a lease lasts, under long jobs. Nobody is lost by
 // it: handlers that obey are told in time and run again afterwards, those that do not are done when they say so, and no
-// run of a job begins before the one before it has ended.
+// run of a job begins before the one before it has ended. One process comes back later than the other, which must not
+// take it for lost.
 func TestFault_P8_J32_Outage(t *testing.T) {
 	const jobs = 2 * slots // of two processes; the first half obeys
 	g, server := onServer(t)
@@ -30,14 +36,24 @@ func TestFault_P8_J32_Outage(t *testing.T) {
 		t.Fatal(err)
 	}
 	down := time.Now()
-	for n := range f.hearOf(jobs/2, "ended") {
+	awake, late := workers[0], workers[1]
+	for n, p := range f.hearOf(jobs/2, "ended") {
 		if n >= jobs/2 {
 			t.Errorf("job %d ended, which does not obey", n)
+		}
+		if p == workers[1] { // it has a free slot now, and will show that it is back
+			awake, late = workers[1], workers[0]
 		}
 	}
 	// stimulus: the server stays away until every lease is long over.
 	time.Sleep(time.Until(down.Add(3 * leases().LostAfter)))
-	if err := server.Start(); err != nil {
+	if err := errors.Join(late.Signal(syscall.SIGSTOP), server.Start()); err != nil {
+		t.Fatal(err)
+	}
+	f.hear(awake, "began")
+	// stimulus: the other one comes back a little later, after the first has looked for workers that are lost.
+	time.Sleep(2 * lookForLost)
+	if err := late.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range workers {

@@ -181,10 +181,10 @@ func (f *fleet) hearAll(p *process, lines ...string) {
 	}
 }
 
-// hearOf waits until as many jobs have said a word, and returns their numbers.
-func (f *fleet) hearOf(jobs int, word string) map[int]bool {
+// hearOf waits until as many jobs have said a word, and returns by number where.
+func (f *fleet) hearOf(jobs int, word string) map[int]*process {
 	f.t.Helper()
-	numbers := map[int]bool{}
+	numbers := map[int]*process{}
 	for len(numbers) < jobs {
 		s := f.await()
 		if s.words == nil {
@@ -197,7 +197,7 @@ func (f *fleet) hearOf(jobs int, word string) map[int]bool {
 		if _, err := fmt.Sscan(s.words[1], &n); err != nil {
 			f.t.Fatal(err)
 		}
-		numbers[n] = true
+		numbers[n] = s.by
 	}
 	return numbers
 }
