@@ -5,7 +5,9 @@ package fault
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,8 +48,12 @@ func onServer(t *testing.T) (*ground, *pgserver.Server) {
 // hold at the end (P6).
 func openGround(t *testing.T, address string) *ground {
 	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := config()
-	c.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	c.Logger = slog.New(slog.NewTextHandler(log, nil))
 	e, err := pawl.Open(t.Context(), address, c)
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +67,11 @@ func openGround(t *testing.T, address string) *ground {
 		for _, fault := range report.Faults {
 			t.Errorf("check: %+v", fault)
 		}
-		if err := e.Close(); err != nil {
+		if err := errors.Join(e.Close(), log.Close()); err != nil {
 			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("log of the test's own engine:\n%s", lastLines(log.Name()))
 		}
 	})
 	err = e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
