@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/store"
+	_ "github.com/pawlwork/pawl/store/postgres" // its scheme
 )
 
 // pawlPostgres opens Pawl by address, as a tool does.
