@@ -85,6 +85,9 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 		return nil, err
 	}
 	if err := s.open(ctx, settings); err != nil {
+		if ctx.Err() != nil { // else it would say "interrupted"
+			err = context.Cause(ctx)
+		}
 		return nil, errors.Join(s.explain("open", err), s.Close())
 	}
 	return s, nil
