@@ -226,7 +226,7 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if o.Kind == job.Succeeded {
 		o.Result = i.result
 	}
-	if report != nil && (o.Kind == job.Failed || o.Kind == job.GaveUp) {
+	if report != nil && (o.Kind == job.Failed || o.Kind == job.GaveUp || storeFault(err)) {
 		report(ctx, i, err, o.Kind == job.GaveUp || i.Attempt >= i.MaxAttempts)
 	}
 	return o

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // The errors of the engine. They are the store's and job's own, under one roof.
@@ -63,7 +64,26 @@ func outcome(err error) job.Outcome {
 	if errors.As(err, &undecoded) {
 		return job.Outcome{Kind: job.Undecoded, Message: err.Error()}
 	}
+	if storeFault(err) {
+		return job.Outcome{Kind: job.PutOff, Delay: storePause}
+	}
 	return job.Outcome{Kind: job.Failed, Message: err.Error()}
+}
+
+// storePause is the wait before a job runs again whose handler met a store that
+// was down, full or locked.
+const storePause = 2 * time.Second
+
+// storeFault reports whether a handler failed because the store did. That is not
+// the job's fault and burns no attempt: an outage of a minute would otherwise
+// use up the attempts of every job that writes in a transaction.
+func storeFault(err error) bool {
+	for _, fault := range []error{store.ErrUnavailable, store.ErrFull, store.ErrBusy, job.ErrOutcomeUnknown} {
+		if errors.Is(err, fault) {
+			return true
+		}
+	}
+	return false
 }
 
 type undecodedError struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store"
 )
 
 // record collects what handlers saw, in order.
@@ -102,6 +103,24 @@ func TestJ9_SnoozeRunsAgainAndBurnsNothing(t *testing.T) {
 		j := e.RequireState(r.ID, job.Done)
 		if seen.String() != "1/1 2/1 3/1 4/1" || j.Used != 0 || j.Snoozes != 3 {
 			t.Errorf("ran %s, %d attempts burned, %d snoozes", &seen, j.Used, j.Snoozes)
+		}
+	})
+}
+
+func TestJ32_StoreFaultInAHandlerBurnsNoAttempt(t *testing.T) {
+	faults := []error{store.ErrUnavailable, store.ErrFull, store.ErrBusy, pawl.ErrOutcomeUnknown}
+	pawltest.Run(t, func(to pawl.Registrar) {
+		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+			if n := int(j.Run) - 1; n < len(faults) {
+				return fmt.Errorf("write the order: %w", faults[n])
+			}
+			return nil
+		})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(Welcome{1}, pawl.Attempts(1))
+		e.Advance(time.Minute)
+		if j := e.RequireState(r.ID, job.Done); j.Used != 0 || int(j.Run) != len(faults)+1 {
+			t.Errorf("%d attempts burned in %d runs", j.Used, j.Run)
 		}
 	})
 }
