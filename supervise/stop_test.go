@@ -86,6 +86,28 @@ func TestS5_StopDuringStart(t *testing.T) {
 	})
 }
 
+// A Once that was cut short has not succeeded, also when nothing comes after it that Start could refuse.
+func TestS5_StopDuringTheLastOnceIsNoSuccessOfStart(t *testing.T) {
+	for name, once := range map[string]func(context.Context) error{
+		"returns the context's error": untilStopped,
+		"returns its own error":       func(ctx context.Context) error { <-ctx.Done(); return errBoom },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tree := build(t, supervise.Config{Services: []supervise.Service{supervise.Once("migrate", once)}})
+				result := make(chan error, 1)
+				go func() { result <- tree.Start(t.Context()) }()
+				synctest.Wait() // Start now waits for the Once
+				mustStop(t, tree)
+				if err := <-result; !errors.Is(err, supervise.ErrStopped) {
+					t.Errorf("Start = %v, want ErrStopped", err)
+				}
+				wantState(t, tree, "migrate", supervise.StateStopped)
+			})
+		})
+	}
+}
+
 // Not: tasks registered in the background that an immediate stop misses.
 func TestS5_ImmediateStopMissesNothing(t *testing.T) {
 	for range 200 {

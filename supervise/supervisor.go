@@ -95,6 +95,9 @@ func (s *Supervisor) Start(ctx context.Context) error {
 			s.Stop(context.WithoutCancel(ctx))
 			return s.verdict()
 		}
+		if m.read().State != StateDone { // a stop cut it short, perhaps with nothing left to launch that would notice
+			return s.startCut(ctx)
+		}
 	}
 	return nil
 }
