@@ -38,16 +38,7 @@ func (b *Batcher[K, In, Out]) DoMany(ctx context.Context, key K, in []In) ([]Out
 	if len(in) == 0 {
 		return nil, b.fault
 	}
-	items := make([]*item[In, Out], 0, len(in))
-	var refusal error
-	for i := range in {
-		it, err := b.newItem(ctx, key, in[i])
-		if err != nil {
-			refusal = err
-			break
-		}
-		items = append(items, it)
-	}
+	items, refusal := b.newItems(ctx, key, in)
 	var q *queue[K, In, Out]
 	admitted := 0
 	if len(items) > 0 {
@@ -64,10 +55,7 @@ func (b *Batcher[K, In, Out]) DoMany(ctx context.Context, key K, in []In) ([]Out
 		}
 		s.mu.Unlock()
 	}
-	for _, it := range items[admitted:] {
-		b.totals.give(1, it.weight)
-		b.reuse(it)
-	}
+	b.withdraw(items[admitted:])
 	b.received(admitted)
 	b.refused(len(in)-admitted, refusal)
 
@@ -83,6 +71,35 @@ func (b *Batcher[K, In, Out]) DoMany(ctx context.Context, key K, in []In) ([]Out
 		errs[i] = refusal
 	}
 	return outs, errs
+}
+
+// newItems makes items of the inputs up to the first that is refused, and says why that one is.
+func (b *Batcher[K, In, Out]) newItems(ctx context.Context, key K, in []In) (items []*item[In, Out], refusal error) {
+	items = make([]*item[In, Out], 0, len(in))
+	returns := false
+	defer func() {
+		if !returns { // Work.Weigh panicked: its caller may recover, and the items before would hold their share for ever
+			b.withdraw(items)
+		}
+	}()
+	for i := range in {
+		it, err := b.newItem(ctx, key, in[i])
+		if err != nil {
+			refusal = err
+			break
+		}
+		items = append(items, it)
+	}
+	returns = true
+	return items, refusal
+}
+
+// withdraw gives back what items took that were never admitted.
+func (b *Batcher[K, In, Out]) withdraw(items []*item[In, Out]) {
+	for _, it := range items {
+		b.totals.give(1, it.weight)
+		b.reuse(it)
+	}
 }
 
 // newItem checks an input and takes its share of the totals.

@@ -100,6 +100,40 @@ func TestB1_DoManyRefusesWhatDoesNotFitAndHandlesTheRest(t *testing.T) {
 	})
 }
 
+// Weigh runs in the caller's goroutine, so its panic is the caller's. A server that recovers there must not lose capacity.
+func TestB3_APanicOfWeighLeaksNoCapacity(t *testing.T) {
+	calls := map[string]func(b *Batcher[string, int, int]){
+		"Do":     func(b *Batcher[string, int, int]) { _, _ = b.Do(context.Background(), "k", -1) },
+		"DoMany": func(b *Batcher[string, int, int]) { _, _ = b.DoMany(context.Background(), "k", []int{1, 2, -1}) },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				work := newStage(t).work()
+				work.Weigh = func(in int) int {
+					if in < 0 {
+						panic("weightless")
+					}
+					return in
+				}
+				b := NewWork(work, Options{TotalItems: 3, TotalBytes: 6})
+				defer mustClose(t, b)
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Error("the panic of Weigh did not reach its caller")
+						}
+					}()
+					call(b)
+				}()
+				if stats := b.Stats(); stats != (Stats{}) {
+					t.Errorf("%+v is held by items that nobody handed in", stats)
+				}
+			})
+		})
+	}
+}
+
 func TestB1_AKeyThatDoesNotEqualItselfIsRefused(t *testing.T) {
 	b := New(func(_ context.Context, _ float64, in []int) ([]int, error) { return in, nil }, Options{})
 	if _, err := b.Do(t.Context(), math.NaN(), 1); !errors.Is(err, ErrInvalid) {
