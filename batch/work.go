@@ -25,7 +25,8 @@ type Work[K comparable, R, In, Out any] struct {
 	// batch gets its answer, also when Process panicked or every caller had left.
 	Release func(key K, resource R)
 
-	// Weigh, if set, tells the weight of an item, usually in bytes, for Options.TotalBytes. It runs in the caller's goroutine.
+	// Weigh, if set, tells the weight of an item, usually in bytes, for Options.TotalBytes. It runs in the caller's goroutine,
+	// and its panic is that caller's.
 	Weigh func(in In) int
 }
 
