@@ -94,13 +94,17 @@ func (s *shard) publish(failure error, success time.Time) {
 	if s.position < 0 {
 		return
 	}
+	var text string
+	if failure != nil {
+		text = errorText(failure) // the user's code: not under the lock
+	}
 	s.member.mu.Lock()
 	defer s.member.mu.Unlock()
 	status := &s.member.status.Shards[s.position]
 	status.FailedInARow, status.SkipsLeft = s.failedInARow, s.skipsLeft
 	if failure != nil {
 		status.Errors++
-		status.LastError = errorText(failure)
+		status.LastError = text
 	}
 	if !success.IsZero() {
 		status.LastSuccess = success

@@ -109,13 +109,14 @@ func (l *ledger) runSkipped() {
 }
 
 func (l *ledger) runFailed(now time.Time, err error) {
+	text := errorText(err) // the user's code: not under the lock
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.status.Errors++
 	if isPanic(err) {
 		l.status.Panics++
 	}
-	l.status.LastError, l.status.LastErrorAt = errorText(err), now
+	l.status.LastError, l.status.LastErrorAt = text, now
 }
 
 func (l *ledger) restarts(next time.Time) (count uint64) {

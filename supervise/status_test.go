@@ -106,3 +106,28 @@ func TestS7_LastErrorIsBoundedAndSurvivesNastyErrors(t *testing.T) {
 		}
 	})
 }
+
+// curiousError asks for the tree's status while its own text is being taken.
+type curiousError struct{ tree func() *supervise.Supervisor }
+
+func (e *curiousError) Error() string { return e.tree().Snapshot()[0].Name }
+
+// An Error method is the user's code: no lock is held while it runs, or a slow one would hold up every Snapshot. If one
+// were, this test would not end.
+func TestS7_NoLockIsHeldWhileAnErrorIsAskedForItsText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tree *supervise.Supervisor
+		curious := &curiousError{func() *supervise.Supervisor { return tree }}
+		tree = build(t, supervise.Config{Services: []supervise.Service{
+			supervise.EveryShard("sharded", time.Minute, []string{"a"}, func(context.Context, string) error { return curious }),
+		}})
+		if err := tree.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer mustStop(t, tree)
+		synctest.Wait()
+		if s := status(t, tree, "sharded"); s.LastError != "sharded" || s.Shards[0].LastError != "sharded" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
