@@ -167,6 +167,34 @@ func TestB10_NoGoroutinePerItem(t *testing.T) {
 	})
 }
 
+func TestB10_NoGoroutinePerCallOfDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		b := New(s.process, Options{MaxBatch: 1000, Concurrency: 1})
+		defer mustClose(t, b)
+		first := ask(b, "k", 0)
+		s.only(t, 0)
+		ctx, cancel := context.WithCancel(context.Background()) // a context that can end must cost no goroutine either
+		defer cancel()
+		const callers = 100
+		var callerErrs [callers]error
+		before := runtime.NumGoroutine()
+		for i := range callers {
+			go func() { _, callerErrs[i] = b.Do(ctx, "k", i) }()
+		}
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - before; more != callers {
+			t.Errorf("%d goroutines more while %d callers wait, want theirs and no other", more, callers)
+		}
+		s.processing()[0].succeed()
+		s.processing()[0].succeed()
+		good(t, first)
+		if err := errors.Join(callerErrs[:]...); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestB10_NoTimerOnTheHotPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		process := func(_ context.Context, _ string, in []int) ([]int, error) { return tenfold(in), nil }
