@@ -2,7 +2,10 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/batch"
@@ -40,12 +43,9 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 	if b.Wait > 0 {
 		o.Policy = batch.Duration(b.Wait)
 	}
-	group := batch.New(func(ctx context.Context, _ string, jobs []*Job[A]) ([]struct{}, error) {
-		errs := work(ctx, jobs)
-		if len(errs) != len(jobs) {
-			return nil, fmt.Errorf("pawl: batch handler returned %d errors for %d jobs", len(errs), len(jobs))
-		}
-		return make([]struct{}, len(jobs)), batch.Errors(errs)
+	group := batch.New(func(ctx context.Context, _ string, items []*batched[A]) ([]struct{}, error) {
+		errs := workTogether(ctx, work, items)
+		return make([]struct{}, len(items)), batch.Errors(errs)
 	}, o)
 	opts = append([]HandleOption{handleOption(func(r *registration) {
 		if b.Size < 1 || b.Size > maxBatchSize {
@@ -56,7 +56,50 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 		}
 	})}, opts...)
 	Handle(to, func(ctx context.Context, j *Job[A]) error {
-		_, err := group.Do(ctx, key(j.Args), j)
+		item := &batched[A]{ctx: ctx, job: j, end: make(chan error, 1)}
+		_, err := group.Do(ctx, key(j.Args), item)
+		if errors.Is(err, batch.ErrOutcomeUnknown) {
+			return <-item.end // its context ended while the batch works on it: the run is over when that is
+		}
 		return err
 	}, opts...)
+}
+
+// batched is one job on its way through a batch.
+type batched[A Args] struct {
+	ctx context.Context
+	job *Job[A]
+	end chan error // what became of it, for a job that is not waited for by its batch
+}
+
+// workTogether runs one batch. Its context ends when those of all its jobs have:
+// one job that is cancelled must not fail the others.
+func workTogether[A Args](ctx context.Context, work func(context.Context, []*Job[A]) []error, items []*batched[A]) (errs []error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
+	var ended atomic.Int64
+	jobs := make([]*Job[A], len(items))
+	for i, item := range items {
+		jobs[i] = item.job
+		stop := context.AfterFunc(item.ctx, func() {
+			if ended.Add(1) == int64(len(items)) {
+				cancel(context.Cause(item.ctx))
+			}
+		})
+		defer stop()
+	}
+	defer func() {
+		for i, item := range items {
+			if i < len(errs) {
+				item.end <- errs[i]
+			} else {
+				item.end <- errors.New("pawl: the batch handler panicked")
+			}
+		}
+	}()
+	answer := work(ctx, jobs)
+	if len(answer) != len(jobs) {
+		answer = slices.Repeat([]error{fmt.Errorf("pawl: batch handler returned %d errors for %d jobs", len(answer), len(jobs))}, len(jobs))
+	}
+	return answer
 }

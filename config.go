@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -104,6 +105,9 @@ const (
 
 // withDefaults fills zero fields and reads the environment.
 func (c Config) withDefaults() (Config, error) {
+	// What the caller does to its own maps and slices later is its own business.
+	c.Queues, c.Routes = maps.Clone(c.Queues), slices.Clone(c.Routes)
+	c.Capabilities, c.Middleware = slices.Clone(c.Capabilities), slices.Clone(c.Middleware)
 	c.Namespace = cmp.Or(c.Namespace, "default")
 	if c.Codec == nil {
 		c.Codec = JSON
@@ -222,6 +226,11 @@ func (c *Config) check() error {
 	}
 	for _, r := range c.Routes {
 		errs = append(errs, r.Check())
+	}
+	for i, layer := range c.Middleware {
+		if layer == nil {
+			bad(fmt.Sprintf("middleware %d", i), "nil", "must be a function")
+		}
 	}
 	for _, capability := range c.Capabilities {
 		errs = append(errs, job.CheckName("capability", capability))

@@ -175,7 +175,7 @@ func (e *Engine) Close() error {
 // usable refuses calls on a closed engine and calls that would wait for the
 // transaction they are made in.
 func (e *Engine) usable(ctx context.Context) error {
-	if inside, ok := ctx.Value(txKey{}).(*Engine); ok && inside == e {
+	if ctx.Value(txKey{e}) != nil {
 		return store.ErrInsideTx
 	}
 	e.mu.Lock()

@@ -110,7 +110,7 @@ func (e *Engine) draft(out *job.Draft, item Item) error {
 	if err != nil {
 		return err
 	}
-	d := draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority, Attempts: -1}}
+	d := draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
 	if raw, ok := item.args.(rawArgs); ok {
 		d.Args = raw.payload
 	} else if d.Args, err = e.cfg.Codec.Marshal(item.args); err != nil {
@@ -118,6 +118,9 @@ func (e *Engine) draft(out *job.Draft, item Item) error {
 	}
 	if def, ok := item.args.(defaulter); ok {
 		for _, o := range def.Defaults() {
+			if o == nil {
+				return job.Invalid("option in the defaults of "+kind, "nil", "must not be nil")
+			}
 			o.enqueue(&d)
 		}
 	}
@@ -130,7 +133,7 @@ func (e *Engine) draft(out *job.Draft, item Item) error {
 	if d.Queue == "" {
 		d.Queue = job.RouteKind(e.cfg.Routes, kind)
 	}
-	if d.Attempts == -1 {
+	if !d.attempts {
 		d.Attempts = cmp.Or(e.cfg.Queues[d.Queue].Attempts, e.cfg.Attempts)
 	}
 	if d.ID == (job.ID{}) && !d.Resend {
@@ -162,12 +165,16 @@ func (e *Engine) checkDeadlines(ctx context.Context, drafts []job.Draft) error {
 	return nil
 }
 
-// hintsOf tells runners of this process where to look.
+// hintsOf tells runners of this process where to look, and when: neighbours
+// share a hint, which names the earliest of their times.
 func hintsOf(drafts []job.Draft) []store.Hint {
 	var hints []store.Hint
 	for i := range drafts {
 		d := &drafts[i]
 		if n := len(hints); n > 0 && hints[n-1].Queue == d.Queue && hints[n-1].Priority == d.Priority {
+			if d.At.Before(hints[n-1].Due) { // zero means now, and is before all
+				hints[n-1].Due = d.At
+			}
 			continue
 		}
 		hints = append(hints, store.Hint{Queue: d.Queue, Priority: d.Priority, Due: d.At})

@@ -94,9 +94,7 @@ func HandleResult[A Args, R any](to Registrar, work func(ctx context.Context, j 
 // payload as it is.
 func HandleRaw(to Registrar, kind string, work func(ctx context.Context, j *Job[Raw]) error, opts ...HandleOption) {
 	r := &registration{kinds: []string{kind}}
-	for _, o := range opts {
-		o.handle(r)
-	}
+	r.apply(opts)
 	if err := job.CheckName("kind", kind); err != nil {
 		r.fault(err)
 	}
@@ -137,14 +135,18 @@ func registrationOf[A Args](opts []HandleOption) *registration {
 	if r.version = versionOf(zero); r.version < 0 {
 		r.fault(job.Invalid("version of "+kind, r.version, "must be 0 or more"))
 	}
+	r.apply(opts)
+	return r
+}
+
+func (r *registration) apply(opts []HandleOption) {
 	for _, o := range opts {
 		if o == nil {
-			r.fault(job.Invalid("option of "+kind, "nil", "must not be nil"))
+			r.fault(job.Invalid("option of "+r.kindText(), "nil", "must not be nil"))
 			continue
 		}
 		o.handle(r)
 	}
-	return r
 }
 
 func (r *registration) kindText() string {
@@ -212,11 +214,10 @@ type handler struct {
 func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	i := newInfo(t, h.engine)
 	ctx = context.WithValue(ctx, infoKey{}, i)
-	report := h.engine.cfg.Hooks.Error
-	if report != nil {
+	if h.engine.cfg.Hooks.Error != nil {
 		defer func() {
 			if p := recover(); p != nil {
-				report(ctx, i, fmt.Errorf("panic: %v", p), i.Attempt >= i.MaxAttempts)
+				h.report(ctx, i, fmt.Errorf("panic: %v", p), i.Attempt >= i.MaxAttempts)
 				panic(p) // the runner's to handle; the stack below is still the handler's
 			}
 		}()
@@ -226,8 +227,23 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if o.Kind == job.Succeeded {
 		o.Result = i.result
 	}
-	if report != nil && (o.Kind == job.Failed || o.Kind == job.GaveUp || storeFault(err)) {
-		report(ctx, i, err, o.Kind == job.GaveUp || i.Attempt >= i.MaxAttempts)
+	if o.Kind == job.Failed || o.Kind == job.GaveUp || storeFault(err) {
+		h.report(ctx, i, err, t.Final(ctx, o))
 	}
 	return o
+}
+
+// report calls the error hook and survives it: the run's outcome is the
+// handler's, not the hook's.
+func (h *handler) report(ctx context.Context, i *Info, err error, final bool) {
+	hook := h.engine.cfg.Hooks.Error
+	if hook == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.engine.cfg.Logger.Error("error hook panicked", "job", i.ID, "kind", i.Kind, "panic", p)
+		}
+	}()
+	hook(ctx, i, err, final)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/runner"
@@ -34,10 +35,11 @@ type Info struct {
 	Due         time.Time
 	Deadline    time.Time
 
-	engine *Engine
-	task   *runner.Task
-	result []byte
-	log    *slog.Logger
+	engine  *Engine
+	task    *runner.Task
+	result  []byte
+	logOnce sync.Once
+	log     *slog.Logger
 }
 
 type infoKey struct{}
@@ -55,10 +57,10 @@ func newInfo(t *runner.Task, e *Engine) *Info {
 // Log is a logger whose lines are kept with the job and also go to the engine's
 // logger with the job's id, kind and attempt.
 func (i *Info) Log() *slog.Logger {
-	if i.log == nil {
+	i.logOnce.Do(func() { // a handler's goroutines may ask at the same time
 		next := i.engine.cfg.Logger.With("job", i.ID, "kind", i.Kind, "queue", i.Queue, "attempt", i.Attempt)
 		i.log = slog.New(&taskLog{task: i.task, next: next})
-	}
+	})
 	return i.log
 }
 

@@ -1,7 +1,8 @@
 package pawl
 
 import (
-	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -23,9 +24,10 @@ type EnqueueHandleOption interface {
 // draft is a job.Draft on its way to being complete.
 type draft struct {
 	job.Draft
-	unique []UniqueRule // nil: not unique
-	kept   time.Duration
-	errs   []error
+	attempts bool         // were given
+	unique   []UniqueRule // nil: not unique
+	kept     time.Duration
+	errs     []error
 }
 
 type enqueueOption func(*draft)
@@ -53,7 +55,9 @@ func In(wait time.Duration) EnqueueOption {
 }
 
 // Attempts is how often the job may fail, counting the last time; 5 by default.
-func Attempts(n int) EnqueueOption { return enqueueOption(func(d *draft) { d.Attempts = n }) }
+func Attempts(n int) EnqueueOption {
+	return enqueueOption(func(d *draft) { d.Draft.Attempts, d.attempts = n, true })
+}
 
 // Deadline ends the job as dead when it is not done by then: its context is
 // cancelled with cause ErrDeadline while it runs, and no attempt starts after.
@@ -108,9 +112,9 @@ func Needs(capabilities ...string) EnqueueOption {
 // Headers travel with the job and reach its handler: trace context and the like.
 func Headers(h map[string]string) EnqueueOption {
 	return enqueueOption(func(d *draft) {
-		b, err := json.Marshal(h)
+		b, err := jsonCodec{}.Marshal(h) // which refuses what is not text
 		if err != nil {
-			d.errs = append(d.errs, err)
+			d.errs = append(d.errs, fmt.Errorf("headers: %w", err))
 			return
 		}
 		d.Draft.Headers = b
@@ -131,6 +135,10 @@ func (u uniqueRule) unique(d *draft, parts []string) []string { return u(d, part
 // jobs are the same when their arguments are.
 func Unique(rules ...UniqueRule) EnqueueOption {
 	return enqueueOption(func(d *draft) {
+		if slices.Contains(rules, nil) {
+			d.errs = append(d.errs, job.Invalid("unique rule", "nil", "must not be nil"))
+			return
+		}
 		if len(rules) == 0 {
 			rules = []UniqueRule{ByArgs()}
 		}
@@ -199,7 +207,14 @@ func Constant(wait time.Duration) BackoffFunc { return job.Constant(wait) }
 
 // Use wraps a handler in middleware, the first one outermost.
 func Use(m ...Middleware) HandleOption {
-	return handleOption(func(r *registration) { r.middleware = append(r.middleware, m...) })
+	return handleOption(func(r *registration) {
+		for _, layer := range m {
+			if layer == nil {
+				r.fault(job.Invalid("middleware of "+r.kindText(), "nil", "must be a function"))
+			}
+		}
+		r.middleware = append(r.middleware, m...)
+	})
 }
 
 // Upgrade turns arguments of one version into those of the next, as bytes.

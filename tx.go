@@ -14,7 +14,8 @@ import (
 // callback. On SQLite it would wait for itself; use the Tx's own methods.
 var ErrInsideTx = store.ErrInsideTx
 
-type txKey struct{}
+// txKey marks a context as inside a transaction of an engine.
+type txKey struct{ engine *Engine }
 
 // Tx is one transaction: jobs and the user's own rows in it commit together or
 // not at all (P3). It is used by one goroutine at a time.
@@ -38,7 +39,7 @@ func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	if err != nil {
 		return err
 	}
-	tx := &Tx{engine: e, ctx: context.WithValue(ctx, txKey{}, e), tx: stx}
+	tx := &Tx{engine: e, ctx: context.WithValue(ctx, txKey{e}, true), tx: stx}
 	open := true
 	defer func() {
 		if open { // fn returned an error or panicked

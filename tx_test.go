@@ -214,3 +214,55 @@ func TestTx_QueryRow(t *testing.T) {
 		}
 	})
 }
+
+// The owner of a transaction does not tell how it ended; a run that it finished
+// is not taken for one that lost its lease.
+func TestP3_FinishInTheCallersOwnTransaction(t *testing.T) {
+	pawltest.Run(t, func(to pawl.Registrar) {
+		e := to.(*pawl.Engine)
+		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Charge]) error {
+			stx, err := e.DB().BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			defer stx.Rollback()
+			if _, err := stx.ExecContext(ctx, "insert into effect values (1)"); err != nil {
+				return err
+			}
+			if err := sqlite.Within(e, stx).Finish(j); err != nil {
+				return err
+			}
+			if j.Run == 1 {
+				return errors.New("rolled back")
+			}
+			return stx.Commit()
+		}, pawl.Backoff(pawl.Constant(0)))
+	}, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		r := e.Enqueue(Charge{5})
+		e.RunUntilIdle()
+		e.RequireState(r.ID, job.Done)
+		if s := e.Stats(); effects(t, e) != 1 || s.Refused != 0 {
+			t.Errorf("%d effects, %d refused", effects(t, e), s.Refused)
+		}
+	})
+}
+
+func TestErrInsideTx_AlsoThroughTheTransactionOfAnotherEngine(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		other, err := pawl.New(sqlite.Memory(), pawl.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		err = e.Tx(t.Context(), func(ctx context.Context, _ *pawl.Tx) error {
+			return other.Tx(ctx, func(ctx context.Context, _ *pawl.Tx) error {
+				_, err := e.Engine.Enqueue(ctx, Welcome{1})
+				return err
+			})
+		})
+		if !errors.Is(err, pawl.ErrInsideTx) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -85,6 +85,14 @@ func (t *Task) End(o job.Outcome) job.End {
 	return end
 }
 
+// Final reports whether the job is over when its handler, whose context this is,
+// comes to this outcome now: for those who report errors.
+func (t *Task) Final(ctx context.Context, o job.Outcome) bool {
+	run := job.Run{ID: t.Job.ID, Run: t.Job.Run, Used: t.Job.Used, MaxAttempts: t.Job.MaxAttempts}
+	never := func(int) time.Duration { return 0 } // asked for: the user's function is called once, for the end
+	return job.Decide(run, judge(o, context.Cause(ctx), 0), job.Policy{Backoff: never}).To.Final()
+}
+
 // FinishingInTx says that the end of the run is part of an open transaction.
 func (t *Task) FinishingInTx() { t.setTx(txOpen) }
 

@@ -1,0 +1,75 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/pawltest"
+)
+
+// The context of a batch ends with those of all its jobs, and a run is over when
+// its batch is, not before: Run would otherwise leave handlers behind and say nil.
+func TestP7_AStopReachesABatchAndWaitsForIt(t *testing.T) {
+	var seen record
+	pawltest.Run(t, func(to pawl.Registrar) {
+		pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+			<-ctx.Done()
+			seen.add("%v", errors.Is(context.Cause(ctx), pawl.ErrStopping))
+			time.Sleep(time.Second) // virtual: it takes its time
+			seen.add("left")
+			return make([]error, len(jobs))
+		}, pawl.Batch[Email]{Size: 4, Wait: time.Second})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		a, b := e.Enqueue(Email{To: "ann"}), e.Enqueue(Email{To: "bob"})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		time.Sleep(5 * time.Second) // virtual
+		synctest.Wait()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if seen.String() != "true left" {
+			t.Errorf("saw %s", &seen)
+		}
+		e.RequireState(a.ID, job.Done) // P9: it was done all the same
+		e.RequireState(b.ID, job.Done)
+	})
+}
+
+func TestJ10_CancelOfOneJobLeavesItsBatchAlone(t *testing.T) {
+	var begun, goOn chan struct{}
+	pawltest.Run(t, func(to pawl.Registrar) {
+		begun, goOn = make(chan struct{}), make(chan struct{})
+		pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+			close(begun)
+			<-goOn
+			errs := make([]error, len(jobs))
+			for i, j := range jobs {
+				if errs[i] = context.Cause(ctx); j.Args.To == "ann" {
+					errs[i] = errors.New("not sent")
+				}
+			}
+			return errs
+		}, pawl.Batch[Email]{Size: 4, Wait: time.Second})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		a, b := e.Enqueue(Email{To: "ann"}), e.Enqueue(Email{To: "bob"})
+		go func() {
+			<-begun
+			if c, err := e.Cancel(t.Context(), a.ID); c != pawl.Asked || err != nil {
+				t.Error(c, err)
+			}
+			time.Sleep(time.Second) // virtual
+			close(goOn)
+		}()
+		e.RunUntilIdle()
+		e.RequireState(a.ID, job.Cancelled)
+		e.RequireState(b.ID, job.Done)
+	})
+}
