@@ -24,15 +24,15 @@ const (
 const (
 	checkLive = `WITH part AS MATERIALIZED (SELECT * FROM pawl.job WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT $3)
 SELECT NULL::text, (SELECT id FROM part ORDER BY id DESC LIMIT 1), (SELECT count(*) FROM part)::text
-UNION ALL SELECT 'job in two places', p.id, 'live and archived' FROM part AS p JOIN pawl.job_archive AS a ON a.namespace = $1 AND a.id = p.id
+UNION ALL SELECT 'job in two places', p.id, 'live and archived' FROM part AS p JOIN pawl.job_archive AS a ON a.namespace = p.namespace AND a.id = p.id
 UNION ALL SELECT 'live state', id, 'state ' || state FROM part WHERE state NOT BETWEEN 1 AND 4
 UNION ALL SELECT 'worker only while running', id, 'state ' || state || ', worker ' || coalesce(worker::text, 'none') FROM part
 	WHERE (state = 3) <> (worker IS NOT NULL) OR (state = 3) <> (claim IS NOT NULL) OR state <> 3 AND (begun OR cancel)
 UNION ALL SELECT 'run without a live worker', p.id, 'run ' || p.run || ' of worker ' || p.worker || CASE WHEN w.id IS NULL THEN ', which is not registered' ELSE ', lost since ' || w.lost END
-	FROM part AS p LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = p.worker
+	FROM part AS p LEFT JOIN pawl.worker AS w ON w.namespace = p.namespace AND w.id = p.worker
 	WHERE p.state = 3 AND (w.id IS NULL AND p.started < {now} - $4 * interval '1 microsecond' OR w.lost < {now} - $4 * interval '1 microsecond')
 UNION ALL SELECT 'unique key of a live job', p.id, CASE WHEN u.job IS NULL THEN 'its key has no row' ELSE 'its key is held by ' || u.job END
-	FROM part AS p LEFT JOIN pawl.job_unique AS u ON u.namespace = $1 AND u.hash = p.unique_hash
+	FROM part AS p LEFT JOIN pawl.job_unique AS u ON u.namespace = p.namespace AND u.hash = p.unique_hash
 	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`
 
 	checkArchived = `WITH part AS MATERIALIZED (SELECT * FROM pawl.job_archive WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT $3)
@@ -43,7 +43,7 @@ UNION ALL SELECT 'expiry after the end', id, 'finished ' || finished || ', expir
 	// Hashes stand in for ids here; the job they name is reported.
 	checkUnique = `WITH part AS MATERIALIZED (SELECT * FROM pawl.job_unique WHERE namespace = $1 AND hash > $2 ORDER BY hash LIMIT $3)
 SELECT NULL::text, NULL::uuid, (SELECT hash FROM part ORDER BY hash DESC LIMIT 1)
-UNION ALL SELECT 'unique key without its job', p.job, NULL FROM part AS p LEFT JOIN pawl.job AS j ON j.namespace = $1 AND j.id = p.job
+UNION ALL SELECT 'unique key without its job', p.job, NULL FROM part AS p LEFT JOIN pawl.job AS j ON j.namespace = p.namespace AND j.id = p.job
 	WHERE p.until IS NULL AND (j.id IS NULL OR j.unique_hash IS DISTINCT FROM p.hash)`
 )
 

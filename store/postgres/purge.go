@@ -47,12 +47,12 @@ var purgeTexts = []string{
 	`DELETE FROM pawl.audit WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.audit WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
 		ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))`,
 	`UPDATE pawl.worker SET gone = true, drained = true WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND NOT gone AND lost <= {now}
-		AND NOT EXISTS (SELECT FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id) LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+		AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED))`,
 }
 
 // forgetWorkers removes the rows of workers that left a day ago.
 const forgetWorkers = `DELETE FROM pawl.worker WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND gone AND lost < {now} - interval '24 hours'
-	AND NOT EXISTS (SELECT FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id) LIMIT $2 FOR UPDATE SKIP LOCKED))`
+	AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 // purgeArchive removes archived jobs by job_archive_expires, with their logs.
 const purgeArchive = `WITH late AS MATERIALIZED (

@@ -57,13 +57,15 @@ SELECT j.worker FROM (
 ) AS j`
 
 const (
-	// job_held finds the jobs of a suspect.
-	lockOrphans = "SELECT " + subjectColumns + " FROM (" + suspects + `) AS suspect (id)
-		JOIN pawl.job ON job.namespace = $1 AND job.state = 3 AND job.worker = suspect.id
-		ORDER BY job.id LIMIT $2 FOR UPDATE OF job SKIP LOCKED`
+	// job_held finds the jobs of a suspect. No lock is waited for, so their order
+	// does not matter.
+	lockOrphans = "SELECT orphan.* FROM (" + suspects + `) AS suspect (id)
+		CROSS JOIN LATERAL (SELECT ` + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = suspect.id
+			LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
+		LIMIT $2`
 	// A lost worker cannot claim, so one that holds nothing never will.
 	markDrained = `UPDATE pawl.worker AS w SET drained = true WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
-		AND NOT EXISTS (SELECT FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id)`
+		AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL`
 )
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy

@@ -45,7 +45,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 
 // beatWorker renews a lease and tells the worker all it wants to know in one
 // statement: that it lives, its place among those that serve its queues, and its
-// runs that were asked to cancel (job_cancel).
+// runs that were asked to cancel (job_cancel; only running jobs are asked).
 const beatWorker = `WITH beaten AS (
 	UPDATE pawl.worker SET beat = {now} WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING queues
 )
@@ -55,7 +55,7 @@ SELECT 1, {now}, q.name, count(*), count(*) FILTER (WHERE o.id < $2), NULL, 0
 FROM beaten CROSS JOIN unnest(beaten.queues) AS q (name) JOIN pawl.worker AS o ON o.namespace = $1 AND o.lost IS NULL AND q.name = ANY (o.queues)
 GROUP BY q.name
 UNION ALL
-SELECT 2, {now}, NULL, 0, 0, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel AND j.state = 3`
+SELECT 2, {now}, NULL, 0, 0, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 
 // Beat renews the worker's lease.
 func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
@@ -103,7 +103,7 @@ func (s *Store) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, er
 	err := s.read(ctx, func() []*step {
 		refs = nil
 		return []*step{{
-			text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel AND state = 3 ORDER BY id", args: []any{s.namespace, w},
+			text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", args: []any{s.namespace, w},
 			each: func(scan scan) error {
 				var r store.RunRef
 				err := scan(&r.ID, &r.Run)

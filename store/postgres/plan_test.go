@@ -1,0 +1,201 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawlwork/pawl/internal/need"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// statements are those of transitions, with the indexes that must serve them.
+var statements = map[string]struct {
+	text    string
+	indexes []string
+}{
+	"claimStraight":   {claimStraight, []string{"worker_pkey", "queue_pkey", "job_ready"}},
+	"lookReady":       {lookReady, []string{"queue_pkey", "job_ready"}},
+	"leaseChosen":     {leaseChosen, []string{"worker_pkey", "job_pkey"}},
+	"peekStretches":   {peekStretches, []string{"worker_pkey", "queue_pkey", "job_ready"}},
+	"awaitClaims":     {awaitClaims, []string{"worker_pkey"}},
+	"claimHeld":       {claimHeld, []string{"job_held"}},
+	"markBegun":       {markBegun, []string{"worker_pkey", "job_pkey"}},
+	"readHints":       {readHints, []string{"hint_transaction"}},
+	"removeHints":     {removeHints, []string{"hint_transaction"}},
+	"lookArchived":    {lookArchived, []string{"job_archive_pkey", "tombstone_pkey"}},
+	"lookLive":        {lookLive, []string{"job_pkey"}},
+	"takeUnique":      {takeUnique, nil},
+	"replaceUnique":   {replaceUnique, []string{"job_unique_pkey"}},
+	"uniqueHolders":   {uniqueHolders, []string{"job_unique_pkey"}},
+	"dropUnique":      {dropUnique, []string{"job_unique_pkey"}},
+	"endRunsKept":     {endRunsKept, []string{"job_pkey", "job_unique_pkey"}},
+	"endRunsBuried":   {endRunsBuried, []string{"job_pkey", "job_unique_pkey", "job_log_pkey"}},
+	"endKept":         {endKept, []string{"job_pkey", "job_unique_pkey"}},
+	"endBuried":       {endBuried, []string{"job_pkey", "job_unique_pkey", "job_log_pkey"}},
+	"heldRuns":        {heldRuns, []string{"job_pkey"}},
+	"releaseJobs":     {releaseJobs, []string{"job_pkey"}},
+	"endedAs":         {endedAs, []string{"job_archive_pkey", "tombstone_pkey", "job_pkey"}},
+	"ownRuns":         {ownRuns, []string{"job_pkey"}},
+	"setProgress":     {setProgress, []string{"job_pkey"}},
+	"lockLive":        {lockLive, []string{"job_pkey"}},
+	"lockArchived":    {lockArchived, []string{"job_archive_pkey"}},
+	"existing":        {existing, []string{"job_pkey", "job_archive_pkey"}},
+	"askJobs":         {askJobs, []string{"job_pkey"}},
+	"removeJobs":      {removeJobs, []string{"job_pkey", "job_archive_pkey", "job_unique_pkey", "job_log_pkey"}},
+	"dueNow":          {dueNow, []string{"job_pkey"}},
+	"freeJobs":        {freeJobs, []string{"job_pkey"}},
+	"reviveJobs":      {reviveJobs, []string{"job_archive_pkey"}},
+	"beatWorker":      {beatWorker, []string{"worker_pkey", "job_cancel"}},
+	"lostRuns":        {lostRuns, []string{"job_pkey"}},
+	"lockOrphans":     {lockOrphans, []string{"worker_pkey", "job_held"}},
+	"markDrained":     {markDrained, []string{"job_held"}},
+	"lockLate":        {lockLate, []string{"job_deadline"}},
+	"purgeArchive":    {purgeArchive, []string{"job_archive_expires", "job_log_pkey"}},
+	"purgeTombstones": {purgeTexts[0], []string{"tombstone_expires"}},
+	"purgeUnique":     {purgeTexts[1], []string{"job_unique_until"}},
+	"purgeWorkers":    {purgeTexts[3], []string{"job_held"}},
+	"forgetWorkers":   {forgetWorkers, []string{"job_held"}},
+	"checkLive":       {checkLive, []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey"}},
+	"checkArchived":   {checkArchived, []string{"job_archive_pkey"}},
+	"checkUnique":     {checkUnique, []string{"job_unique_pkey", "job_pkey"}},
+}
+
+// large are the tables of which no transition may read a whole namespace.
+var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint"}
+
+// Every statement finds its rows by its index, whatever the planner believes
+// about the tables: they are empty and without statistics here, the moment in
+// which a plan is made that is then used for a million rows.
+func TestP10_EveryStatementHasItsIndex(t *testing.T) {
+	s := openInternal(t)
+	conn, err := s.work.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for name, want := range statements {
+		t.Run(name, func(t *testing.T) {
+			plan := explainGeneric(t, s, conn.Conn(), want.text)
+			var used []string
+			plan.walk(func(n *planNode) {
+				if n.Index != "" {
+					used = append(used, n.Index)
+				}
+				if !slices.Contains(large, n.Relation) || n.Type == "ModifyTable" || n.Type == "Tid Scan" {
+					return
+				}
+				if n.Type == "Seq Scan" {
+					t.Errorf("%s of %s", n.Type, n.Relation)
+				}
+				if n.Index != "" && wholeNamespace.MatchString(n.Cond) {
+					t.Errorf("%s reads a whole namespace of %s: %s", n.Index, n.Relation, n.Cond)
+				}
+			})
+			for _, index := range want.indexes {
+				if !slices.Contains(used, index) {
+					t.Errorf("the plan uses %v, not %s", used, index)
+				}
+			}
+		})
+	}
+}
+
+// A condition on the namespace and on nothing else.
+var wholeNamespace = regexp.MustCompile(`^\(\w*\.?"?namespace"? = [^()]*\)$`)
+
+type planNode struct {
+	Type     string      `json:"Node Type"`
+	Relation string      `json:"Relation Name"`
+	Index    string      `json:"Index Name"`
+	Cond     string      `json:"Index Cond"`
+	Plans    []*planNode `json:"Plans"`
+}
+
+func (n *planNode) walk(f func(*planNode)) {
+	f(n)
+	for _, p := range n.Plans {
+		p.walk(f)
+	}
+}
+
+// explainGeneric plans a statement as the store has it planned.
+func explainGeneric(t *testing.T, s *Store, conn *pgx.Conn, text string) *planNode {
+	t.Helper()
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := func(text string, args ...any) {
+		t.Helper()
+		if _, err := tx.Exec(t.Context(), text, args...); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	exec(settings, sharedLimits.args()...)
+	defer func() {
+		_ = tx.Rollback(context.WithoutCancel(t.Context()))
+		_, _ = conn.Exec(context.WithoutCancel(t.Context()), "DEALLOCATE planned")
+	}()
+	exec("PREPARE planned AS " + s.sql(text))
+	most := 0
+	for _, found := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(found[1])
+		most = max(most, n)
+	}
+	call := "planned"
+	if most > 0 {
+		call += "(" + strings.TrimSuffix(strings.Repeat("NULL,", most), ",") + ")"
+	}
+	var raw []byte
+	if err := tx.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE "+call, pgx.QueryExecModeSimpleProtocol).Scan(&raw); err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct{ Plan *planNode }
+	if err := json.Unmarshal(raw, &plans); err != nil {
+		t.Fatal(err)
+	}
+	return plans[0].Plan
+}
+
+// openInternal opens a store on a schema of the test's own.
+func openInternal(t testing.TB, edit ...func(*Options)) *Store {
+	t.Helper()
+	db := need.Postgres(t)
+	options := Options{Schema: db.Schema}
+	for _, e := range edit {
+		e(&options)
+	}
+	return openOn(t, db.URL, options, store.Settings{})
+}
+
+func openOn(t testing.TB, address string, options Options, settings store.Settings) *Store {
+	t.Helper()
+	opened, err := Pool(newPool(t, address), options).Open(t.Context(), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	s, _ := of(opened)
+	return s
+}
+
+// someDraft is a valid draft with some fields changed.
+func someDraft(edit ...func(*job.Draft)) job.Draft {
+	d := job.Draft{ID: job.NewID(), Kind: "k", Queue: "q", Priority: 5, Attempts: 5, Args: []byte("{}")}
+	for _, e := range edit {
+		e(&d)
+	}
+	return d
+}
