@@ -22,7 +22,6 @@ type gather[C shareable] struct {
 
 	mu      sync.Mutex
 	waiting []C
-	rows    int
 	wake    chan struct{} // holds one token when something may be waiting
 	stopped chan struct{}
 }
