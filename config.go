@@ -100,6 +100,7 @@ const (
 	defaultTotal  = 10
 	maxTotal      = 100_000
 	maxPayload    = 64 << 20
+	maxAging      = 365 * 24 * time.Hour
 	selfLossGuard = 5 * time.Second
 )
 
@@ -215,8 +216,8 @@ func (c *Config) check() error {
 		if q.Attempts < 0 || q.Attempts > job.MaxAttempts {
 			bad(at+"attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))
 		}
-		if q.Aging < 0 {
-			bad(at+"aging", q.Aging, "must be 0 (strict) or more")
+		if q.Aging < 0 || q.Aging > maxAging {
+			bad(at+"aging", q.Aging, fmt.Sprintf("must be 0 (strict) to %v", maxAging))
 		}
 		for field, d := range map[string]time.Duration{"keep done": q.KeepDone, "keep dead": q.KeepDead, "keep cancelled": q.KeepCancelled} {
 			if d < 0 && d != KeepNone {

@@ -1,0 +1,76 @@
+package pawltest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/pawltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type welcome struct {
+	User int `json:"user"`
+}
+
+func (welcome) Kind() string { return "welcome" }
+
+type ship struct {
+	Order int `json:"order"`
+}
+
+func (ship) Kind() string { return "ship" }
+
+// register is what a user's module would export: its handlers, without an engine.
+func register(to pawl.Registrar) {
+	e := to.(*pawl.Engine)
+	pawl.Handle(to, func(ctx context.Context, j *pawl.Job[welcome]) error {
+		_, err := e.Enqueue(ctx, ship{Order: j.Args.User * 7}, pawl.In(time.Hour))
+		return err
+	})
+	pawl.Handle(to, func(ctx context.Context, j *pawl.Job[ship]) error {
+		time.Sleep(10 * time.Minute) // virtual
+		return ctx.Err()
+	})
+}
+
+func TestU10_RunUntilIdleLeavesWhatIsDueLater(t *testing.T) {
+	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(welcome{1})
+		e.RequireState(r.ID, job.Waiting) // nothing runs between calls
+		e.RunUntilIdle()
+		e.RequireState(r.ID, job.Done)
+		if j := e.RequireEnqueued(ship{Order: 7}); j.State != job.Waiting {
+			t.Errorf("ship is %s", j.State)
+		}
+	})
+}
+
+func TestU10_AdvanceRunsWhatFallsDueAtItsTime(t *testing.T) {
+	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+		began := time.Now()
+		e.Enqueue(welcome{1})
+		e.Advance(59 * time.Minute)
+		if j := e.RequireEnqueued(ship{Order: 7}); j.State != job.Waiting {
+			t.Errorf("ship is %s after 59 minutes", j.State)
+		}
+		e.Advance(time.Minute)
+		j := e.RequireEnqueued(ship{Order: 7})
+		if j.State != job.Done || j.Started.Sub(began) < time.Hour || j.Started.Sub(began) > time.Hour+time.Second {
+			t.Errorf("ship is %s, started after %v", j.State, j.Started.Sub(began))
+		}
+	})
+}
+
+func TestU10_IdleDoesNotWaitForWhatNobodyRuns(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(welcome{1}, pawl.Queue("elsewhere"))
+		e.RunUntilIdle()
+		e.RequireState(r.ID, job.Waiting)
+	})
+}
