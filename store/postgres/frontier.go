@@ -25,6 +25,18 @@ func (p position) before(q position) bool {
 	return bytes.Compare(p.id[:], q.id[:]) < 0
 }
 
+// previous is the position right in front of a job, so that a look finds it.
+func (p position) previous() position {
+	for i := len(p.id) - 1; i >= 0; i-- {
+		p.id[i]--
+		if p.id[i] != 0xff {
+			return p
+		}
+	}
+	p.due = p.due.Add(-time.Microsecond) // the id was zero, and is the highest now
+	return p
+}
+
 // start is in front of everything.
 var start = position{due: time.Unix(0, 0).UTC()}
 
@@ -59,10 +71,16 @@ type laneName struct {
 // lane is what is known about one queue, as one offer sees it.
 type lane struct {
 	at      [job.MaxPriority + 1]position
-	lowered int64     // counts hints, so that a claim under way does not undo one
-	quiet   bool      // the last look found nothing ready, and no hint came since
-	mixed   time.Time // when it last held jobs that the offer does not take
-	sweep   sweep
+	lowered int64 // counts hints, so that a claim under way does not undo one
+	lookedAt
+	mixed time.Time // when it last held jobs that the offer does not take
+	sweep sweep
+}
+
+// lookedAt is what the last look at a lane found.
+type lookedAt struct {
+	quiet bool // nothing was ready, and no hint came since
+	full  bool // it gave all that was asked for: a backlog
 }
 
 // maxLanes bounds the memory of a process that is offered ever new things.
@@ -92,8 +110,8 @@ type view struct {
 	at      [job.MaxPriority + 1]position
 	lowered int64
 	dropped int64
-	quiet   bool
 	mixed   bool
+	lookedAt
 }
 
 // mixedFor is how long a lane that held jobs for other offers is looked at
@@ -121,13 +139,13 @@ func (f *frontiers) view(queue, offer string) view {
 	defer f.mu.Unlock()
 	name := laneName{queue, offer}
 	l := f.lane(name)
-	return view{name: name, at: l.at, lowered: l.lowered, dropped: f.dropped, quiet: l.quiet,
+	return view{name: name, at: l.at, lowered: l.lowered, dropped: f.dropped, lookedAt: l.lookedAt,
 		mixed: f.latest.Sub(l.mixed) < mixedFor}
 }
 
 // advance moves a lane to where a claim ended. What a hint lowered meanwhile
 // stays low.
-func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, quiet bool) {
+func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found lookedAt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.lanes[v.name]
@@ -142,7 +160,7 @@ func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, quiet bool
 			l.at[p] = to[p]
 		}
 	}
-	l.quiet = quiet
+	l.lookedAt = found
 }
 
 // mix remembers that the lane holds jobs for other offers too.

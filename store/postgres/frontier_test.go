@@ -28,7 +28,7 @@ func TestFrontier_AHintDuringAClaimStays(t *testing.T) {
 	var f frontiers
 	v := f.view("q", "")
 	f.lower("q", 5, noon.Add(3*time.Second))
-	f.advance(v, all(at(10)), true)
+	f.advance(v, all(at(10)), lookedAt{quiet: true})
 	if got := f.view("q", "").at[5]; at(3).before(got) {
 		t.Errorf("the frontier is at %v, behind the hint of %v", got.due, at(3).due)
 	}
@@ -42,13 +42,13 @@ func TestFrontier_AHintDuringAClaimStays(t *testing.T) {
 func TestFrontier_OnlyMovesForwardAndNotAfterADrop(t *testing.T) {
 	var f frontiers
 	a, b := f.view("q", ""), f.view("q", "")
-	f.advance(b, all(at(20)), false)
-	f.advance(a, all(at(10)), false)
+	f.advance(b, all(at(20)), lookedAt{})
+	f.advance(a, all(at(10)), lookedAt{})
 	if got := f.view("q", "").at[5]; got != at(20) {
 		t.Errorf("the frontier is at %v, want %v", got.due, at(20).due)
 	}
 	f.drop()
-	f.advance(a, all(at(30)), false)
+	f.advance(a, all(at(30)), lookedAt{})
 	if got := f.view("q", "").at[5]; got != start {
 		t.Errorf("after a drop the frontier is at %v, want the start", got.due)
 	}
@@ -57,7 +57,7 @@ func TestFrontier_OnlyMovesForwardAndNotAfterADrop(t *testing.T) {
 func TestFrontier_DroppedWhenTheClockStepsBack(t *testing.T) {
 	var f frontiers
 	f.clock(noon)
-	f.advance(f.view("q", ""), all(at(0)), false)
+	f.advance(f.view("q", ""), all(at(0)), lookedAt{})
 	if !f.clock(noon.Add(-backstep / 2)) {
 		t.Error("answers that overtook each other were taken for a step of the clock")
 	}
@@ -72,7 +72,7 @@ func TestFrontier_DroppedWhenTheClockStepsBack(t *testing.T) {
 func TestFrontier_LowersEveryOfferOfTheQueueAndNoOther(t *testing.T) {
 	var f frontiers
 	for _, name := range []laneName{{"q", "a"}, {"q", "b"}, {"other", "a"}} {
-		f.advance(f.view(name.queue, name.offer), all(at(10)), true)
+		f.advance(f.view(name.queue, name.offer), all(at(10)), lookedAt{quiet: true})
 	}
 	f.lower("q", 5, noon)
 	for _, offer := range []string{"a", "b"} {
@@ -122,6 +122,26 @@ func TestFrontier_SlowSweepsBecomeShorter(t *testing.T) {
 	if s.span != 0 {
 		t.Errorf("slices of %v after quick sweeps, want everything at once", s.span)
 	}
+}
+
+func TestFrontier_PreviousIsRightInFront(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := position{due: noon, id: job.ID(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 0, 0, 1, 0x7f, 0xff}), 16, 16).Draw(t, "id"))}
+		q := p.previous()
+		if !q.before(p) {
+			t.Fatalf("%v is not before %v", q, p)
+		}
+		if next := q; next.due.Equal(p.due) { // nothing lies between: adding one gives p
+			for i := len(next.id) - 1; i >= 0; i-- {
+				if next.id[i]++; next.id[i] != 0 {
+					break
+				}
+			}
+			if next != p {
+				t.Fatalf("%v is not right in front of %v", q, p)
+			}
+		}
+	})
 }
 
 func TestFrontier_MemoryIsBounded(t *testing.T) {

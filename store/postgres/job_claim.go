@@ -47,7 +47,6 @@ type claiming struct {
 	lanes   []*claimLane
 	claimed *store.Claimed
 	next    time.Time
-	alive   bool
 }
 
 // claimLane is one queue's part of a claim.
@@ -55,7 +54,10 @@ type claimLane struct {
 	queue *store.QueueClaim
 	view  view
 	jobs  []store.Leased
-	short bool // nothing more is ready
+	// over: nothing more is to be had from the lane now.
+	over bool
+	// unsure: it gave less than asked for, and nobody has looked why.
+	unsure bool
 }
 
 func (l *claimLane) wants() int  { return l.queue.Limit - len(l.jobs) }
@@ -97,12 +99,9 @@ func (k *claiming) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(k.lanes) == 0 {
-		return nil
-	}
-	looked := quiet || k.s.lookDue(k.lanes)
+	looked := len(k.lanes) > 0 && (quiet || k.s.lookDue(k.lanes))
 	if looked {
-		ready, err := k.peek(ctx)
+		ready, err := k.peek(ctx, k.lanes)
 		if err != nil {
 			return err
 		}
@@ -111,24 +110,39 @@ func (k *claiming) run(ctx context.Context) error {
 			return nil
 		}
 	}
-	if err := k.take(ctx); err != nil {
-		return err
-	}
-	// What was found is answered at once. A claim that found nothing looks at
-	// hints and behind its frontiers before it says so.
-	if k.took() == 0 && !looked && !k.claimed.More {
-		ready, err := k.peek(ctx)
+	for range 3 {
+		if err := k.take(ctx); err != nil {
+			return err
+		}
+		// What was found is answered at once. A claim that found nothing looks at
+		// hints and behind its frontiers before it says so, and one that found the
+		// end of a backlog looks when the next job falls due.
+		again := k.unsure()
+		if k.took() == 0 && !looked && !k.claimed.More {
+			again, looked = k.lanes, true
+		}
+		if len(again) == 0 {
+			break
+		}
+		ready, err := k.peek(ctx, again)
 		if err != nil {
 			return err
 		}
-		if ready {
-			if err := k.take(ctx); err != nil {
-				return err
-			}
+		if !ready {
+			break
 		}
 	}
 	k.answer()
 	return nil
+}
+
+func (k *claiming) unsure() (list []*claimLane) {
+	for _, l := range k.lanes {
+		if l.unsure && l.wants() > 0 {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 func (k *claiming) took() int {
@@ -158,10 +172,11 @@ func (k *claiming) answer() {
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
 	return k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+		alive := false
 		steps := []*step{{
 			text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
 			args: []any{k.s.namespace, k.c.Worker},
-			each: func(scan scan) error { return scan(&k.claimed.Now, &k.alive) },
+			each: func(scan scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
 			steps = append(steps, k.s.begunStep(k.c.Worker, k.c.Begun))
@@ -169,9 +184,10 @@ func (k *claiming) attend(ctx context.Context) error {
 		if err := k.s.send(ctx, k.s.reserved, upkeepLimits, steps...); err != nil {
 			return err
 		}
-		if !k.alive {
+		if !alive {
 			return k.lost()
 		}
+		k.claimed.Now = k.claimed.Now.UTC()
 		return nil
 	})
 }
@@ -186,7 +202,8 @@ func (k *claiming) lost() error {
 func (k *claiming) take(ctx context.Context) error {
 	var straight []*claimLane
 	for _, l := range k.lanes {
-		if l.wants() > 0 && !l.view.mixed && l.queue.Aging <= 0 {
+		l.unsure = false
+		if l.wants() > 0 && !l.over && !l.view.mixed && l.queue.Aging <= 0 {
 			straight = append(straight, l)
 		}
 	}
@@ -194,7 +211,7 @@ func (k *claiming) take(ctx context.Context) error {
 		return err
 	}
 	for _, l := range k.lanes {
-		if l.wants() > 0 && !l.short {
+		if l.wants() > 0 && !l.over && !l.unsure {
 			if err := k.look(ctx, l); err != nil {
 				return err
 			}
@@ -217,8 +234,6 @@ func (k *claiming) take(ctx context.Context) error {
 // job.Offer.Takes is the same predicate; a test compares the two.
 const claimStraight = `WITH me AS MATERIALIZED (
 	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
-), state AS MATERIALIZED (
-	SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused) AS paused
 ), picked AS MATERIALIZED (
 	SELECT j.place, j.priority, j.due, j.id, j.rescues, j.takes
 	FROM me CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
@@ -229,23 +244,14 @@ const claimStraight = `WITH me AS MATERIALIZED (
 		WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
 		ORDER BY due, id LIMIT $7 FOR UPDATE SKIP LOCKED
 	) AS j
-	WHERE NOT (SELECT paused FROM state)
+	WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
 	LIMIT $7
 ), chosen AS MATERIALIZED (
 	SELECT place, rescues, row_number() OVER (ORDER BY priority, due, id) <= $12 AS starts FROM picked WHERE takes
-), taken AS (
-	UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = chosen.starts, started = {now}
-	FROM chosen WHERE job.ctid = chosen.place AND (chosen.rescues = 0 OR chosen.starts)
-	RETURNING ` + takenColumns + `, begun
 )
-SELECT {now}, look.alive, look.paused, look.examined, CASE WHEN look.examined < $7 AND NOT look.paused THEN (` + nextDue + `) END, taken.*
-FROM (SELECT (SELECT count(*) FROM me) > 0 AS alive, (SELECT paused FROM state) AS paused, (SELECT count(*) FROM picked) AS examined) AS look LEFT JOIN taken ON true`
-
-// nextDue is when the queue's next scheduled job falls due: a seek per priority
-// on job_ready.
-const nextDue = `SELECT min(n.due) FROM unnest($4::smallint[]) AS p (priority) CROSS JOIN LATERAL (
-	SELECT due FROM pawl.job WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = p.priority AND due > {now}
-	ORDER BY due LIMIT 1) AS n`
+UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = chosen.starts, started = {now}
+FROM chosen WHERE job.ctid = chosen.place AND (chosen.rescues = 0 OR chosen.starts)
+RETURNING ` + takenColumns + `, begun, (SELECT count(*) FROM picked)`
 
 // priorities are asked for in order, so that rows come in order.
 var priorities = func() (list []int16) {
@@ -263,94 +269,104 @@ func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
 	return dues, ids
 }
 
-// straight claims from lanes in one transaction, a statement for each.
+// straight claims from lanes in one transaction, a statement for each. Where the
+// lane may come to its end, the look at what is left goes along.
 func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 	if len(lanes) == 0 {
 		return nil
 	}
-	var looks []straightLook
+	full := true
+	for _, l := range lanes {
+		full = full && l.view.full
+	}
+	var leases []leaseReader
+	var p *peeking
 	err := k.lease(ctx, func(ctx context.Context) error {
-		looks = make([]straightLook, len(lanes))
+		leases = make([]leaseReader, len(lanes))
 		steps := make([]*step, len(lanes))
 		for i, l := range lanes {
 			dues, ids := l.view.arrays()
-			looks[i].lane = l
-			steps[i] = &step{text: claimStraight, each: looks[i].read, args: []any{
+			steps[i] = &step{text: claimStraight, each: leases[i].read, args: []any{
 				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(),
 			}}
+		}
+		if p = nil; !full {
+			p = k.newPeek(lanes, false)
+			steps = append(steps, p.steps()...)
 		}
 		return k.s.send(ctx, k.s.work, sharedLimits, steps...)
 	})
 	if err != nil {
 		return err
 	}
-	for i := range looks {
-		if err := k.settle(&looks[i]); err != nil {
+	if p != nil {
+		if _, err := p.conclude(); err != nil {
 			return err
 		}
+	}
+	for i, l := range lanes {
+		k.settle(l, &leases[i], p)
 	}
 	return nil
 }
 
-// straightLook reads the answer of claimStraight.
-type straightLook struct {
-	lane     *claimLane
-	now      time.Time
-	alive    bool
-	paused   bool
-	examined int
-	next     pgtype.Timestamptz
+// leaseReader reads the jobs that a statement leased.
+type leaseReader struct {
 	jobs     []store.Leased
+	examined int64
 
 	row     jobRow
 	begun   pgtype.Bool
 	columns []any
 }
 
-func (l *straightLook) read(scan scan) error {
-	if l.columns == nil {
-		l.columns = append([]any{&l.now, &l.alive, &l.paused, &l.examined, &l.next}, l.row.targets()...)
-		l.columns = append(l.columns, &l.begun)
+func (r *leaseReader) read(scan scan) error {
+	if r.columns == nil {
+		r.columns = append(r.row.targets(), &r.begun, &r.examined)
 	}
-	if err := scan(l.columns...); err != nil || !l.row.id.Valid {
+	if err := scan(r.columns...); err != nil {
 		return err
 	}
-	l.jobs = append(l.jobs, store.Leased{Begun: l.begun.Bool})
-	return l.row.job(&l.jobs[len(l.jobs)-1].Job)
+	r.jobs = append(r.jobs, store.Leased{Begun: r.begun.Bool})
+	return r.row.job(&r.jobs[len(r.jobs)-1].Job)
 }
 
-// settle takes the answer of a lane over, after it was committed.
-func (k *claiming) settle(look *straightLook) error {
-	if !look.alive {
-		return k.lost()
-	}
-	l := look.lane
+// settle takes the answer of a lane over, after it was committed, and moves its
+// frontier.
+func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
 	wanted := l.wants()
-	k.seen(look.now)
-	k.upcoming(look.next)
-	l.jobs = append(l.jobs, look.jobs...)
-	if look.paused {
-		// Nothing was looked at, so nothing is behind the frontier that was not.
-		l.short = true
-		k.s.frontiers.advance(l.view, l.view.at, true)
-		return nil
+	l.jobs = append(l.jobs, leased.jobs...)
+	if n := len(leased.jobs); n > 0 && k.claimed.Now.Before(leased.jobs[n-1].Started) {
+		k.seen(leased.jobs[n-1].Started)
 	}
-	if look.examined == len(look.jobs) {
-		l.short = look.examined < wanted
-		k.s.frontiers.advance(l.view, k.reached(l.view.at, look.jobs, l.short), l.short)
-		return nil
+	full := len(leased.jobs) == wanted
+	if int(leased.examined) > len(leased.jobs) {
+		// Some rows were left: none of them may be passed unseen, so the look that
+		// follows starts where this one did.
+		k.s.frontiers.mix(l.view, k.claimed.Now)
+		return
 	}
-	// Some rows were left: none of them may be passed unseen, so the look that
-	// follows starts where this one did.
-	k.s.frontiers.mix(l.view, look.now)
-	return nil
+	switch {
+	case p == nil && !full:
+		l.unsure = true
+		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{})
+	case p == nil:
+		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{full: true})
+	case p.paused[l.queue.Queue]:
+		l.over = true // nothing was looked at
+		k.s.frontiers.advance(l.view, l.view.at, lookedAt{quiet: true})
+	default:
+		left := p.left[l]
+		l.over = len(left) == 0
+		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
+	}
 }
 
-// reached is where a claim that left nothing behind ends: at its last job of
-// each priority. When nothing more was ready, everything due until shortly
-// before now is behind it.
-func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased, short bool) [job.MaxPriority + 1]position {
+// reached is how far a claim came: to its last job of each priority. Where the
+// rest was looked at, a priority of which something is left is passed up to that
+// job, and one of which nothing is left up to shortly before now.
+func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased, left map[int16]position, looked bool) [job.MaxPriority + 1]position {
 	for i := range jobs {
 		p := position{jobs[i].Due, jobs[i].ID}
 		if at[jobs[i].Priority].before(p) {
@@ -360,7 +376,9 @@ func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased
 	highest := position{due: k.claimed.Now.Add(-k.s.commitLag())}
 	quiet := position{due: k.claimed.Now.Add(-quietLag)}
 	for _, p := range priorities {
-		if short && at[p].before(quiet) {
+		if first, some := left[p]; some {
+			at[p] = first.previous()
+		} else if looked && at[p].before(quiet) {
 			at[p] = quiet
 		}
 		if highest.before(at[p]) {

@@ -160,11 +160,14 @@ func (f *finishing) distribute(calls []*finishCall) {
 // then an end that finds its run over may be looking at its own work.
 func (f *finishing) commit(ctx context.Context, l *limits, again bool) error {
 	f.verdicts, f.told = make([]job.Verdict, len(f.ends)), nil
-	if f.simple() {
-		if err := f.s.send(ctx, f.s.reserved, l, f.simpleStep()); err != nil {
+	simple := f.simple()
+	if simple {
+		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep())
+		if simple = !hasCode(err, uniqueViolation); simple && err != nil {
 			return err
 		}
-	} else {
+	}
+	if !simple {
 		err := f.s.transact(ctx, f.s.reserved, l, func(t *transaction) error { return f.run(ctx, t) })
 		if err != nil {
 			return err

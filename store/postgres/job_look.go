@@ -60,8 +60,8 @@ func (k *claiming) look(ctx context.Context, l *claimLane) error {
 			return err
 		}
 		if paused {
-			l.short = true
-			k.s.frontiers.advance(l.view, l.view.at, true)
+			l.over = true
+			k.s.frontiers.advance(l.view, l.view.at, lookedAt{quiet: true})
 			return nil
 		}
 		chosen := k.choose(l, found)
@@ -99,9 +99,9 @@ func (k *claiming) look(ctx context.Context, l *claimLane) error {
 		})
 		size = min(size*4, longStep)
 	}
-	l.short = l.wants() > 0 && !k.claimed.More
-	left := slices.Contains(held[:], true)
-	k.s.frontiers.advance(l.view, k.reached(frontier, nil, l.short && !left), l.short && !left)
+	ended := l.wants() > 0 && !k.claimed.More && !slices.Contains(held[:], true)
+	l.over = true
+	k.s.frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
 	return nil
 }
 
@@ -177,12 +177,10 @@ const leaseChosen = `WITH me AS MATERIALIZED (
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
 	WHERE job.state = c.waiting AND job.due <= {now}
 	ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
-), taken AS (
-	UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, begun = picked.begun, started = {now}
-	FROM picked WHERE job.ctid = picked.place
-	RETURNING ` + takenColumns + `, job.begun
 )
-SELECT {now}, (SELECT count(*) FROM me) > 0, false, 0, NULL::timestamptz, taken.* FROM (SELECT 1) AS one LEFT JOIN taken ON true`
+UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, begun = picked.begun, started = {now}
+FROM picked WHERE job.ctid = picked.place
+RETURNING ` + takenColumns + `, job.begun, 0::bigint`
 
 // lock leases what was chosen.
 func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) ([]store.Leased, error) {
@@ -199,19 +197,21 @@ func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (
 	for _, c := range sorted {
 		ids, begun = append(ids, c.id), append(begun, c.begun)
 	}
-	var look straightLook
+	var leased leaseReader
+	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
-		look = straightLook{lane: l}
-		return k.s.send(ctx, k.s.work, sharedLimits, &step{
-			text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids, begun}, each: look.read,
-		})
+		leased = leaseReader{}
+		return k.s.send(ctx, k.s.work, sharedLimits,
+			&step{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids, begun}, each: leased.read},
+			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{k.s.namespace, k.c.Worker},
+				each: func(scan scan) error { return scan(&alive) }})
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !look.alive {
+	if !alive {
 		return nil, k.lost()
 	}
-	slices.SortFunc(look.jobs, func(a, b store.Leased) int { return cmp.Compare(order[a.ID], order[b.ID]) })
-	return look.jobs, nil
+	slices.SortFunc(leased.jobs, func(a, b store.Leased) int { return cmp.Compare(order[a.ID], order[b.ID]) })
+	return leased.jobs, nil
 }

@@ -16,10 +16,11 @@ func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]s
 	return s.operate(ctx, ids, op, "retry", (*operation).retry)
 }
 
+// All jobs of one call are due at the same moment, whichever way they come.
 const (
-	dueNow = `UPDATE pawl.job SET due = {now} FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	dueNow = `UPDATE pawl.job SET due = $3 FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 		WHERE job.namespace = e.namespace AND job.id = e.id`
-	freeJobs = `UPDATE pawl.job SET state = 2, due = {now}, used = 0, reason = NULL FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	freeJobs = `UPDATE pawl.job SET state = 2, due = $3, used = 0, reason = NULL FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 		WHERE job.namespace = e.namespace AND job.id = e.id`
 	// The run number goes on from where it was (P2). Attempts and lost runs are
 	// forgiven, and so is a deadline that has passed, by which the retry would
@@ -30,7 +31,7 @@ const (
 	)
 	INSERT INTO pawl.job (namespace, id, state, due, used, lost, deadline, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
 		queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args)
-	SELECT namespace, id, 2, {now}, 0, 0, CASE WHEN deadline > {now} THEN deadline END, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
+	SELECT namespace, id, 2, $3, 0, 0, CASE WHEN deadline > $3 THEN deadline END, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
 		queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args FROM back`
 )
 
@@ -94,7 +95,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &step{text: part.text, args: []any{o.s.namespace, part.ids}})
+			steps = append(steps, &step{text: part.text, args: []any{o.s.namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {

@@ -107,13 +107,13 @@ func (s *Store) lookDue(lanes []*claimLane) bool {
 }
 
 // probes lists what a peek asks for: each lane from its frontier on, and the
-// slices of those whose sweep is due.
+// slices of those whose sweep is due. Without a time none is.
 func (f *frontiers) probes(lanes []*claimLane, now time.Time) (list []probe, swept bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lanes {
 		known := f.lane(l.view.name)
-		due := known.sweep.due(now)
+		due := !now.IsZero() && known.sweep.due(now)
 		swept = swept || due
 		for _, p := range priorities {
 			at := known.at[p]
@@ -152,7 +152,8 @@ func (f *frontiers) swept(lanes []*claimLane, now time.Time, took time.Duration)
 // peekStretches finds the first waiting job of each stretch: one seek on
 // job_ready each. Nothing is locked or written, so that an idle worker costs the
 // server a read.
-const peekStretches = `SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL), j.n, j.due, j.id
+const peekStretches = `SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
+	(SELECT array_agg(q.name) FROM pawl.queue AS q WHERE q.namespace = $1 AND q.name = ANY ($3::text[]) AND q.paused), j.n, j.due, j.id
 FROM (SELECT 1) AS one LEFT JOIN (
 	SELECT f.n, j.due, j.id
 	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[]) WITH ORDINALITY AS f (queue, priority, due, id, until, n)
@@ -161,91 +162,146 @@ FROM (SELECT 1) AS one LEFT JOIN (
 		WHERE namespace = $1 AND queue = f.queue AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due < f.until
 		ORDER BY due, id LIMIT 1
 	) AS j
-	WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = f.queue AND paused)
 ) AS j ON true`
 
-// peek looks for hints, behind the frontiers where that is due, and whether
-// anything is ready at all.
-func (k *claiming) peek(ctx context.Context) (ready bool, err error) {
-	var took time.Duration
-	var probes []probe
-	var swept bool
-	var hints *hintLook
-	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
-		ready, k.next = false, time.Time{}
-		probes, swept = k.s.frontiers.probes(k.lanes, k.s.clock.estimate())
-		hints = k.s.hints.look(k.s.namespace)
-		steps := []*step{&hints.step, k.peekStep(probes, &ready)}
-		if swept {
-			if xmin, ok := k.s.hints.stale(k.s.clock.estimate()); ok {
-				steps = append(steps, &step{text: removeHints, args: []any{k.s.namespace, xmin}})
-			}
+// peeking is a look at what is ready, at hints, and behind the frontiers where
+// that is due.
+type peeking struct {
+	k      *claiming
+	lanes  []*claimLane
+	probes []probe
+	hints  *hintLook // nil where they are not asked for
+	swept  bool
+	took   func() time.Duration
+
+	now    time.Time
+	alive  bool
+	paused map[string]bool
+	left   map[*claimLane]map[int16]position // the first ready job of each priority
+	behind []foundBehind
+	next   pgtype.Timestamptz
+}
+
+type foundBehind struct {
+	probe
+	at position
+}
+
+func (k *claiming) newPeek(lanes []*claimLane, whole bool) *peeking {
+	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimLane]map[int16]position{}, took: stopwatch()}
+	now := k.s.clock.estimate()
+	if !whole {
+		now = time.Time{} // no sweep
+	} else {
+		p.hints = k.s.hints.look(k.s.namespace)
+	}
+	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
+	return p
+}
+
+func (p *peeking) steps() []*step {
+	n := len(p.probes)
+	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
+	for i, b := range p.probes {
+		queues[i], levels[i], dues[i], ids[i] = b.queue, b.priority, b.from.due, b.from.id
+		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
+		if b.to.IsZero() {
+			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
-		elapsed := stopwatch()
-		err := k.s.send(ctx, k.s.work, sharedLimits, steps...)
-		took = elapsed()
+	}
+	steps := []*step{{text: peekStretches, args: []any{p.k.s.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
+	if p.hints == nil {
+		return steps
+	}
+	steps = append(steps, &p.hints.step)
+	if p.swept {
+		if xmin, ok := p.k.s.hints.stale(p.k.s.clock.estimate()); ok {
+			steps = append(steps, &step{text: removeHints, args: []any{p.k.s.namespace, xmin}})
+		}
+	}
+	return steps
+}
+
+func (p *peeking) read(scan scan) error {
+	var n pgtype.Int8
+	var due pgtype.Timestamptz
+	var id pgtype.UUID
+	var paused []string
+	if err := scan(&p.now, &p.alive, &paused, &n, &due, &id); err != nil {
 		return err
+	}
+	for _, q := range paused {
+		p.paused[q] = true
+	}
+	if !n.Valid {
+		return nil
+	}
+	b := p.probes[n.Int64-1]
+	at := position{due.Time, job.ID(id.Bytes)}
+	switch {
+	case p.paused[b.queue]:
+	case b.behind:
+		p.behind = append(p.behind, foundBehind{b, at})
+	case due.Time.After(p.now):
+		if !p.next.Valid || due.Time.Before(p.next.Time) {
+			p.next = due
+		}
+	default:
+		if p.left[b.lane] == nil {
+			p.left[b.lane] = map[int16]position{}
+		}
+		p.left[b.lane][b.priority] = at
+	}
+	return nil
+}
+
+// conclude takes a look over once it was answered, and tells whether anything is
+// ready.
+func (p *peeking) conclude() (ready bool, err error) {
+	k := p.k
+	if !p.alive {
+		return false, k.lost()
+	}
+	k.claimed.Now = p.now.UTC()
+	k.upcoming(p.next)
+	k.s.clock.note(p.now)
+	if !k.s.frontiers.clock(p.now) {
+		ready = true // everything was forgotten: look from the start
+	}
+	if p.swept {
+		k.s.frontiers.swept(p.lanes, p.now, p.took())
+	}
+	for _, b := range p.behind {
+		ready = true
+		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
+	}
+	if p.hints != nil {
+		k.s.hints.keep(p.hints, p.now)
+		for name, due := range p.hints.told {
+			ready = true
+			k.s.frontiers.lower(name.queue, name.priority, due)
+		}
+	}
+	return ready || len(p.left) > 0, nil
+}
+
+// peek looks before or after a claim, in a round trip of its own.
+func (k *claiming) peek(ctx context.Context, lanes []*claimLane) (ready bool, err error) {
+	var p *peeking
+	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+		p = k.newPeek(lanes, true)
+		p.took = stopwatch()
+		return k.s.send(ctx, k.s.work, sharedLimits, p.steps()...)
 	})
 	if err != nil {
 		return false, err
 	}
-	if !k.alive {
-		return false, k.lost()
+	if ready, err = p.conclude(); err != nil {
+		return false, err
 	}
-	if !k.s.frontiers.clock(k.claimed.Now) {
-		ready = true // everything was forgotten: look from the start
-	}
-	k.s.clock.note(k.claimed.Now)
-	k.s.hints.keep(hints, k.claimed.Now)
-	if swept {
-		k.s.frontiers.swept(k.lanes, k.claimed.Now, took)
-	}
-	for name, due := range hints.told {
-		ready = true
-		k.s.frontiers.lower(name.queue, name.priority, due)
-	}
-	for _, l := range k.lanes {
+	for _, l := range lanes {
 		l.view = k.s.frontiers.view(l.queue.Queue, k.offer.print)
-		l.short = false
+		l.over = false
 	}
 	return ready, nil
-}
-
-func (k *claiming) peekStep(probes []probe, ready *bool) *step {
-	n := len(probes)
-	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
-	for i, p := range probes {
-		queues[i], levels[i], dues[i], ids[i] = p.queue, p.priority, p.from.due, p.from.id
-		ends[i] = pgtype.Timestamptz{Time: p.to, Valid: true}
-		if p.to.IsZero() {
-			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
-		}
-	}
-	var now time.Time
-	var at pgtype.Int8
-	var due pgtype.Timestamptz
-	var id pgtype.UUID
-	return &step{
-		text: peekStretches, args: []any{k.s.namespace, k.c.Worker, queues, levels, dues, ids, ends},
-		each: func(scan scan) error {
-			if err := scan(&now, &k.alive, &at, &due, &id); err != nil {
-				return err
-			}
-			k.claimed.Now = now.UTC()
-			if !at.Valid {
-				return nil
-			}
-			p := probes[at.Int64-1]
-			switch {
-			case p.behind:
-				k.s.frontiers.found(p.lane.view.name, p.priority, position{due.Time, job.ID(id.Bytes)})
-				*ready = true
-			case due.Time.After(now):
-				k.upcoming(due)
-			default:
-				*ready = true
-			}
-			return nil
-		},
-	}
 }
