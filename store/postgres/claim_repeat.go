@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -30,18 +28,18 @@ const (
 // claimedBefore reads what a worker still holds of one of its claims.
 func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.Claimed, error) {
 	var claimed store.Claimed
-	var row jobRow
-	var begun pgtype.Bool
+	var rows rowReader
 	alive := false
-	columns := append(row.targets(), &begun)
 	steps := []*step{
 		{text: awaitClaims, args: []any{s.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
-		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq}, each: func(scan scan) error {
-			if err := scan(columns...); err != nil {
+		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq}, raw: func(cols [][]byte) error {
+			claimed.Jobs = append(claimed.Jobs, store.Leased{})
+			l := &claimed.Jobs[len(claimed.Jobs)-1]
+			if err := rows.job(cols, &l.Job); err != nil {
 				return err
 			}
-			claimed.Jobs = append(claimed.Jobs, store.Leased{Begun: begun.Bool})
-			return row.job(&claimed.Jobs[len(claimed.Jobs)-1].Job)
+			l.Begun = rows.bool()
+			return rows.err
 		}},
 	}
 	if len(c.Begun) > 0 {

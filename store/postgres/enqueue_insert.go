@@ -202,5 +202,6 @@ func insertText(kind insertKind) string {
 	if kind.mode == insertNew {
 		return insert + "\nON CONFLICT (namespace, id) DO NOTHING RETURNING id, due"
 	}
-	return "WITH added AS (" + insert + ") SELECT {now}"
+	// Alone in its transaction, the insert sets what it needs itself.
+	return "WITH durable AS MATERIALIZED (SELECT " + durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
 }

@@ -251,7 +251,7 @@ const claimStraight = `WITH me AS MATERIALIZED (
 )
 UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = chosen.starts, started = {now}
 FROM chosen WHERE job.ctid = chosen.place AND (chosen.rescues = 0 OR chosen.starts)
-RETURNING ` + takenColumns + `, begun, (SELECT count(*) FROM picked)`
+RETURNING ` + takenColumns + `, (SELECT count(*) FROM picked)`
 
 // priorities are asked for in order, so that rows come in order.
 var priorities = func() (list []int16) {
@@ -286,7 +286,8 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 		steps := make([]*step, len(lanes))
 		for i, l := range lanes {
 			dues, ids := l.view.arrays()
-			steps[i] = &step{text: claimStraight, each: leases[i].read, args: []any{
+			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
+			steps[i] = &step{text: claimStraight, raw: leases[i].read, args: []any{
 				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(),
 			}}
@@ -313,23 +314,24 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 
 // leaseReader reads the jobs that a statement leased.
 type leaseReader struct {
+	queue    string
+	worker   job.WorkerID
 	jobs     []store.Leased
 	examined int64
-
-	row     jobRow
-	begun   pgtype.Bool
-	columns []any
+	rows     rowReader
 }
 
-func (r *leaseReader) read(scan scan) error {
-	if r.columns == nil {
-		r.columns = append(r.row.targets(), &r.begun, &r.examined)
-	}
-	if err := scan(r.columns...); err != nil {
+func (r *leaseReader) read(cols [][]byte) error {
+	r.jobs = append(r.jobs, store.Leased{})
+	l := &r.jobs[len(r.jobs)-1]
+	r.rows.at, r.rows.cols, r.rows.err = 0, cols, nil
+	if err := r.rows.shared(&l.Job); err != nil {
 		return err
 	}
-	r.jobs = append(r.jobs, store.Leased{Begun: r.begun.Bool})
-	return r.row.job(&r.jobs[len(r.jobs)-1].Job)
+	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
+	l.Begun = r.rows.bool()
+	r.examined = r.rows.int8()
+	return r.rows.err
 }
 
 // settle takes the answer of a lane over, after it was committed, and moves its

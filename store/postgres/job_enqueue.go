@@ -86,7 +86,7 @@ func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	err := s.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
 		insert := insertStep(s.namespace, all, insertFresh)
 		insert.each = func(scan scan) error { return scan(&now) }
-		err := s.send(ctx, s.work, sharedLimits, insert)
+		err := s.send(ctx, s.work, nil, insert) // waits for no row of anybody
 		unknown = unknown || faultOf(err).unknown
 		return err
 	})

@@ -180,7 +180,7 @@ const leaseChosen = `WITH me AS MATERIALIZED (
 )
 UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, begun = picked.begun, started = {now}
 FROM picked WHERE job.ctid = picked.place
-RETURNING ` + takenColumns + `, job.begun, 0::bigint`
+RETURNING ` + takenColumns + `, 0::bigint`
 
 // lock leases what was chosen.
 func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) ([]store.Leased, error) {
@@ -200,9 +200,9 @@ func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (
 	var leased leaseReader
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
-		leased = leaseReader{}
+		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
 		return k.s.send(ctx, k.s.work, sharedLimits,
-			&step{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids, begun}, each: leased.read},
+			&step{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids, begun}, raw: leased.read},
 			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{k.s.namespace, k.c.Worker},
 				each: func(scan scan) error { return scan(&alive) }})
 	})

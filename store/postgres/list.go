@@ -35,14 +35,10 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.L
 	var listed store.Listed
 	err := s.read(ctx, func() []*step {
 		listed = store.Listed{}
-		var row jobRow
-		columns := row.targets()
-		return []*step{{text: text, args: b.args, each: func(scan scan) error {
-			if err := scan(columns...); err != nil {
-				return err
-			}
+		var rows rowReader
+		return []*step{{text: text, args: b.args, raw: func(cols [][]byte) error {
 			listed.Jobs = append(listed.Jobs, job.Job{})
-			return row.job(&listed.Jobs[len(listed.Jobs)-1])
+			return rows.job(cols, &listed.Jobs[len(listed.Jobs)-1])
 		}}}
 	})
 	if err != nil {

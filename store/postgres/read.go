@@ -64,15 +64,15 @@ type numbered struct {
 }
 
 func (s *Store) getStep(ids []job.ID, found *[]numbered) *step {
-	var row jobRow
-	var n int
-	columns := append(row.targets(), &n)
-	return &step{text: readJobs, args: []any{s.namespace, uuids(ids)}, each: func(scan scan) error {
-		if err := scan(columns...); err != nil {
+	var rows rowReader
+	return &step{text: readJobs, args: []any{s.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
+		*found = append(*found, numbered{})
+		f := &(*found)[len(*found)-1]
+		if err := rows.job(cols, &f.Job); err != nil {
 			return err
 		}
-		*found = append(*found, numbered{n: n})
-		return row.job(&(*found)[len(*found)-1].Job)
+		f.n = int(rows.int8())
+		return rows.err
 	}}
 }
 

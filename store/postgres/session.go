@@ -18,7 +18,8 @@ type step struct {
 	text string
 	args []any
 	each func(scan) error
-	hits int64 // rows that the statement changed
+	raw  func([][]byte) error // instead of each: the columns as the server sends them, in binary; only on the store's own connections
+	hits int64                // rows that the statement changed
 }
 
 // scan reads the columns of one row.
@@ -47,9 +48,12 @@ var (
 // below the time after which that process is declared lost.
 const idleLimit = 10 * time.Second
 
-// settings is the first statement of every transaction of the store. It holds
-// for that transaction only. Durability is at least "on" (P1), whatever the
-// role's default. The planner is told to seek: its statistics are of a moment
+// durability is at least "on" (P1), whatever the role's default, for the
+// transaction in which it is set.
+const durability = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
+
+// settings is the first statement of a transaction of the store. It holds for
+// that transaction only. The planner is told to seek: its statistics are of a moment
 // when the table was empty or full, and every statement here has its index.
 //
 // Statements over a list put the namespace into the list, behind OFFSET 0:
@@ -58,7 +62,7 @@ const idleLimit = 10 * time.Second
 //
 // Were the namespace compared with $1, a planner that believes the table to be
 // empty would read all of it for each item of the list.
-const settings = `SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+const settings = "SELECT " + durability + `,
 	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true),
 	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
@@ -94,10 +98,14 @@ func (s *Store) queue(b *pgx.Batch, steps []*step) {
 
 func (st *step) read(rows pgx.Rows) error {
 	for rows.Next() {
-		if st.each == nil {
-			continue
+		var err error
+		switch {
+		case st.raw != nil:
+			err = st.raw(rows.RawValues())
+		case st.each != nil:
+			err = st.each(rows.Scan)
 		}
-		if err := st.each(rows.Scan); err != nil {
+		if err != nil {
 			return fmt.Errorf("%w: %w", errUnreadable, err)
 		}
 	}

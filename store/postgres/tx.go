@@ -21,8 +21,7 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		return nil, err
 	}
 	defer s.leave()
-	tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT set_config('synchronous_commit', " +
-		"CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true), " +
+	tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
 		"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
 	if err != nil {
 		if ctx.Err() != nil {
