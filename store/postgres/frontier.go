@@ -60,6 +60,7 @@ type frontiers struct {
 	mu      sync.Mutex
 	lanes   map[laneName]*lane
 	latest  time.Time // the store's clock as last seen
+	guess   *clock    // what it shows by now, about
 	dropped int64     // how often everything was forgotten
 }
 
@@ -72,6 +73,7 @@ type laneName struct {
 type lane struct {
 	at      [job.MaxPriority + 1]position
 	lowered int64 // counts hints, so that a claim under way does not undo one
+	next    upcoming
 	lookedAt
 	mixed time.Time // when it last held jobs that the offer does not take
 	sweep sweep
@@ -81,6 +83,14 @@ type lane struct {
 type lookedAt struct {
 	quiet bool // nothing was ready, and no hint came since
 	full  bool // it gave all that was asked for: a backlog
+}
+
+// upcoming is when the next scheduled job of a lane falls due, as far as is
+// known: from the last look, and lowered by hints since. It saves the look where
+// a claim was woken for a job it has found.
+type upcoming struct {
+	known bool
+	at    time.Time // zero: none
 }
 
 // maxLanes bounds the memory of a process that is offered ever new things.
@@ -111,6 +121,7 @@ type view struct {
 	lowered int64
 	dropped int64
 	mixed   bool
+	next    upcoming
 	lookedAt
 }
 
@@ -139,8 +150,34 @@ func (f *frontiers) view(queue, offer string) view {
 	defer f.mu.Unlock()
 	name := laneName{queue, offer}
 	l := f.lane(name)
-	return view{name: name, at: l.at, lowered: l.lowered, dropped: f.dropped, lookedAt: l.lookedAt,
+	return view{name: name, at: l.at, lowered: l.lowered, dropped: f.dropped, lookedAt: l.lookedAt, next: l.next.asOf(f.about()),
 		mixed: f.latest.Sub(l.mixed) < mixedFor}
+}
+
+// about is the store's time, give or take.
+func (f *frontiers) about() time.Time {
+	if f.guess == nil {
+		return f.latest
+	}
+	return f.guess.estimate().Add(10 * time.Millisecond)
+}
+
+// asOf is what is still ahead of a time. What has fallen due since is ready, and
+// what comes after it is not known.
+func (u upcoming) asOf(now time.Time) upcoming {
+	if !u.at.IsZero() && !u.at.After(now) {
+		return upcoming{}
+	}
+	return u
+}
+
+// expect notes when the next scheduled job falls due.
+func (f *frontiers) expect(v view, next time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.lanes[v.name]; l != nil && f.dropped == v.dropped && l.lowered == v.lowered {
+		l.next = upcoming{known: true, at: next}
+	}
 }
 
 // advance moves a lane to where a claim ended. What a hint lowered meanwhile
@@ -177,8 +214,12 @@ func (f *frontiers) lower(queue string, priority int, due time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, l := range f.lanes {
-		if name.queue == queue {
-			l.lower(priority, position{due: due})
+		if name.queue != queue {
+			continue
+		}
+		l.lower(priority, position{due: due})
+		if due.After(f.about()) && (l.next.at.IsZero() || due.Before(l.next.at)) {
+			l.next.at = due
 		}
 	}
 }

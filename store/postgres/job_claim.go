@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -58,6 +56,9 @@ type claimLane struct {
 	over bool
 	// unsure: it gave less than asked for, and nobody has looked why.
 	unsure bool
+	// careful: it gave nothing although something is ready, which may be for
+	// others. It is looked at before it is locked.
+	careful bool
 }
 
 func (l *claimLane) wants() int  { return l.queue.Limit - len(l.jobs) }
@@ -203,7 +204,7 @@ func (k *claiming) take(ctx context.Context) error {
 	var straight []*claimLane
 	for _, l := range k.lanes {
 		l.unsure = false
-		if l.wants() > 0 && !l.over && !l.view.mixed && l.queue.Aging <= 0 {
+		if l.wants() > 0 && !l.over && !l.careful && !l.view.mixed && l.queue.Aging <= 0 {
 			straight = append(straight, l)
 		}
 	}
@@ -275,9 +276,9 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 	if len(lanes) == 0 {
 		return nil
 	}
-	full := true
+	look := false
 	for _, l := range lanes {
-		full = full && l.view.full
+		look = look || !l.view.full && !l.view.next.known
 	}
 	var leases []leaseReader
 	var p *peeking
@@ -292,7 +293,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(),
 			}}
 		}
-		if p = nil; !full {
+		if p = nil; look {
 			p = k.newPeek(lanes, false)
 			steps = append(steps, p.steps()...)
 		}
@@ -351,7 +352,10 @@ func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
 	}
 	switch {
 	case p == nil && !full:
-		l.unsure = true
+		// It was woken for what it found, or came to the end of a backlog.
+		l.careful = len(leased.jobs) == 0
+		l.unsure = l.careful || !l.view.next.known
+		k.upcoming(l.view.next.at)
 		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{})
 	case p == nil:
 		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{full: true})
@@ -410,9 +414,9 @@ func (k *claiming) seen(now time.Time) {
 	k.s.frontiers.clock(now)
 }
 
-func (k *claiming) upcoming(next pgtype.Timestamptz) {
-	if next.Valid && (k.next.IsZero() || next.Time.Before(k.next)) {
-		k.next = next.Time
+func (k *claiming) upcoming(next time.Time) {
+	if !next.IsZero() && (k.next.IsZero() || next.Before(k.next)) {
+		k.next = next
 	}
 }
 

@@ -116,6 +116,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		settings.MaxLost = job.MaxLost
 	}
 	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString()}
+	s.frontiers.guess = &s.clock
 	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
 	s.ending, s.end = context.WithCancel(context.Background())
 	return s, nil

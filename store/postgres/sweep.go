@@ -178,8 +178,8 @@ type peeking struct {
 	alive  bool
 	paused map[string]bool
 	left   map[*claimLane]map[int16]position // the first ready job of each priority
+	next   map[*claimLane]time.Time          // when the next one falls due
 	behind []foundBehind
-	next   pgtype.Timestamptz
 }
 
 type foundBehind struct {
@@ -188,7 +188,7 @@ type foundBehind struct {
 }
 
 func (k *claiming) newPeek(lanes []*claimLane, whole bool) *peeking {
-	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimLane]map[int16]position{}, took: stopwatch()}
+	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimLane]map[int16]position{}, next: map[*claimLane]time.Time{}, took: stopwatch()}
 	now := k.s.clock.estimate()
 	if !whole {
 		now = time.Time{} // no sweep
@@ -243,8 +243,8 @@ func (p *peeking) read(scan scan) error {
 	case b.behind:
 		p.behind = append(p.behind, foundBehind{b, at})
 	case due.Time.After(p.now):
-		if !p.next.Valid || due.Time.Before(p.next.Time) {
-			p.next = due
+		if next, some := p.next[b.lane]; !some || due.Time.Before(next) {
+			p.next[b.lane] = due.Time
 		}
 	default:
 		if p.left[b.lane] == nil {
@@ -263,7 +263,12 @@ func (p *peeking) conclude() (ready bool, err error) {
 		return false, k.lost()
 	}
 	k.claimed.Now = p.now.UTC()
-	k.upcoming(p.next)
+	for _, l := range p.lanes {
+		k.upcoming(p.next[l])
+		if !p.paused[l.queue.Queue] {
+			k.s.frontiers.expect(l.view, p.next[l])
+		}
+	}
 	k.s.clock.note(p.now)
 	if !k.s.frontiers.clock(p.now) {
 		ready = true // everything was forgotten: look from the start
