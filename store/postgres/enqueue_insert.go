@@ -21,8 +21,9 @@ type draftColumn struct {
 	used func(*job.Draft) bool
 	// values makes the array for a batch.
 	values func([]job.Draft) any
-	// copied makes the value of one row for COPY; now is the store's clock.
-	copied func(d *job.Draft, now time.Time) any
+	// copied appends the value of one row as COPY wants it; nil for the columns
+	// from which the due time is made.
+	copied func(b []byte, d *job.Draft) []byte
 }
 
 func each[T any](drafts []job.Draft, f func(*job.Draft) T) []T {
@@ -34,11 +35,11 @@ func each[T any](drafts []job.Draft, f func(*job.Draft) T) []T {
 }
 
 // column describes a column whose value does not depend on the clock.
-func column[T any](name, kind string, used func(*job.Draft) bool, value func(*job.Draft) T) draftColumn {
+func column[T any](name, kind string, used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) draftColumn {
 	return draftColumn{
 		name: name, kind: kind, used: used,
 		values: func(drafts []job.Draft) any { return each(drafts, value) },
-		copied: func(d *job.Draft, _ time.Time) any { return value(d) },
+		copied: func(b []byte, d *job.Draft) []byte { return copied(b, value(d)) },
 	}
 }
 
@@ -73,19 +74,19 @@ func words(list []string) pgtype.Text {
 }
 
 func list(name string, of func(*job.Draft) []string) draftColumn {
-	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) })
-	c.copied = func(d *job.Draft, _ time.Time) any { return of(d) }
+	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) }, copyNullText)
+	c.copied = func(b []byte, d *job.Draft) []byte { return copyList(b, of(d)) }
 	return c
 }
 
 // The order is that of the arguments; the first are in every insert.
 var draftColumns = []draftColumn{
-	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }),
-	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }),
-	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }),
-	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }),
-	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }),
-	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }),
+	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }, copyUUID),
+	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }, copyInt2),
+	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }, copyInt4),
+	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }, copyText),
+	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }, copyText),
+	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }, copyBytes),
 	{ // due: how long after now, or when
 		name: "delay", kind: "bigint", used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
 		values: func(drafts []job.Draft) any {
@@ -100,16 +101,16 @@ var draftColumns = []draftColumn{
 			return each(drafts, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.At) })
 		},
 	},
-	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }),
-	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }),
-	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }),
-	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }),
-	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }),
-	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }),
-	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }),
+	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }, copyInt4),
+	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }, copyNullInt8),
+	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }, copyNullTime),
+	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }, copyNullText),
+	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }, copyNullText),
+	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }, copyBytes),
+	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }, copyNullInt8),
 	list("capabilities", func(d *job.Draft) []string { return d.Capabilities }),
 	list("tags", func(d *job.Draft) []string { return d.Tags }),
-	column("headers", "bytea", func(d *job.Draft) bool { return d.Headers != nil }, func(d *job.Draft) []byte { return d.Headers }),
+	column("headers", "bytea", func(d *job.Draft) bool { return d.Headers != nil }, func(d *job.Draft) []byte { return d.Headers }, copyBytes),
 }
 
 // usedColumns is the set of columns that a batch needs, as bits.
