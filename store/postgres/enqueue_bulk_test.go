@@ -18,7 +18,9 @@ func TestJ2_BulkIsTheSameAsOneByOne(t *testing.T) {
 	soon := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	variants := []func(*job.Draft){
 		func(*job.Draft) {},
-		func(d *job.Draft) { d.Version, d.Priority, d.Attempts, d.Kind, d.Queue = 3, 9, 1, "other.kind", "other" },
+		func(d *job.Draft) {
+			d.Version, d.Priority, d.Attempts, d.Kind, d.Queue = 3, 9, 1, "other.kind", "other"
+		},
 		func(d *job.Draft) { d.At = soon },
 		func(d *job.Draft) { d.At = time.Unix(0, 0) },
 		func(d *job.Draft) { d.In = time.Hour },
