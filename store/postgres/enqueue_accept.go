@@ -147,7 +147,7 @@ func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
 		return batch, nil
 	}
 	slices.SortFunc(asks, func(i, j int) int { return bytes.Compare(a.drafts[i].Unique.Hash, a.drafts[j].Unique.Hash) })
-	taken, err := a.s.takeUnique(ctx, a.session, a.keysOf(asks))
+	taken, err := a.s.takeUnique(ctx, a.session, a.keysOf(asks), false)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 	}
 	if len(keys) > 0 {
 		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
-		answers, err := o.s.takeUnique(ctx, o.session, keys)
+		answers, err := o.s.takeUnique(ctx, o.session, keys, true)
 		if err != nil {
 			return nil, err
 		}

@@ -26,11 +26,12 @@ const (
 	takeUnique = `INSERT INTO pawl.job_unique (namespace, hash, job)
 		SELECT $1, k.hash, k.job FROM unnest($2::bytea[], $3::uuid[]) WITH ORDINALITY AS k (hash, job, n) ORDER BY k.n
 		ON CONFLICT (namespace, hash) DO NOTHING RETURNING hash`
-	// A key whose time is over, or that is the job's own, is taken over.
+	// A key whose time is over is taken over. An archived job that comes back also
+	// takes its own ($4); a resend of one that was purged does not: its period holds.
 	replaceUnique = `WITH old AS MATERIALIZED (
 			SELECT k.namespace, u.hash, k.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
 			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
-			WHERE u.until <= {now} OR u.until IS NOT NULL AND u.job = k.job
+			WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
 			ORDER BY u.hash FOR UPDATE OF u)
 		UPDATE pawl.job_unique AS u SET job = old.job, until = NULL FROM old WHERE u.namespace = old.namespace AND u.hash = old.hash RETURNING u.hash`
 	uniqueHolders = `SELECT u.hash, u.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
@@ -42,8 +43,9 @@ const (
 		DELETE FROM pawl.job_unique AS u USING mine WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
 )
 
-// takeUnique takes keys, which are in the order of their hashes.
-func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKey) ([]uniqueAnswer, error) {
+// takeUnique takes keys, which are in the order of their hashes. back says that
+// their jobs come back from the archive.
+func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
 	answers := make([]uniqueAnswer, len(keys))
 	at := make(map[string]int, len(keys))
 	for i, k := range keys {
@@ -72,7 +74,7 @@ func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKe
 	}
 	hashes, jobs = keyArrays(rest)
 	err := session.run(ctx,
-		&step{text: replaceUnique, args: []any{s.namespace, hashes, jobs}, each: free},
+		&step{text: replaceUnique, args: []any{s.namespace, hashes, jobs, back}, each: free},
 		&step{text: uniqueHolders, args: []any{s.namespace, hashes}, each: func(scan scan) error {
 			var hash []byte
 			var holder job.ID

@@ -68,6 +68,16 @@ func resend() []testCase {
 				{ID: first.ID}, {ID: old, Duplicate: true}, {ID: last.ID},
 			})
 		}},
+		{name: "J4_OfAPurgedJobWithinItsPeriod", run: func(d *database) {
+			id := d.one(once("x", 100*time.Hour))
+			w := d.hire()
+			w.end(w.take(), job.Done)
+			d.advance(50 * time.Hour) // the archive keeps it for 2 h
+			must[int](d, "purge")(d.Store.Purge(d.ctx, 100))
+			d.gone("purged", id)
+			d.duplicate("its own key", id, draft(again(id), once("x", 100*time.Hour)))
+			equal(d, "claimed", len(w.claim(1)), 0)
+		}},
 		{name: "J4_OfAUniqueJobIsItself", run: func(d *database) {
 			id := d.one(once("x", time.Hour))
 			d.duplicate("resend while it waits", id, draft(again(id), once("x", time.Hour)))
