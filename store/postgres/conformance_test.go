@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -56,3 +57,10 @@ func TestConformance_Model(t *testing.T) {
 }
 
 func TestConformance_Linear(t *testing.T) { storetest.RunLinear(t, fresh) }
+
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}

@@ -95,9 +95,13 @@ func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error
 	return version, err
 }
 
+// findVersion reads the catalog itself: to_regclass answers from a cache of the
+// server that does not learn what was committed while we waited for the lock.
+const findVersion = `SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'version')`
+
 func readVersion(ctx context.Context, s *Store, run func(*step) error) (version Migration, err error) {
 	found := false
-	err = run(&step{text: "SELECT to_regclass($1) IS NOT NULL", args: []any{s.texts.schema + ".version"}, each: func(scan scan) error { return scan(&found) }})
+	err = run(&step{text: findVersion, args: []any{s.options.Schema}, each: func(scan scan) error { return scan(&found) }})
 	if err != nil || !found {
 		return version, err
 	}
