@@ -50,6 +50,7 @@ type Store struct {
 	blocked  blocked
 	finisher *gather[*finishCall]
 	notifier *notifier
+	begun    begun
 
 	calls     sync.WaitGroup // under way
 	gate      sync.RWMutex   // guards closed against calls that begin
@@ -200,8 +201,9 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.calls.Done() }
 
-// Close waits for calls under way and releases everything.
-func (s *Store) Close() error {
+// Close waits for calls under way and releases everything. Transactions that are
+// still open are undone.
+func (s *Store) Close() (err error) {
 	s.gate.Lock()
 	s.closed = true
 	s.gate.Unlock()
@@ -215,6 +217,7 @@ func (s *Store) Close() error {
 			s.blocked.going.Wait()
 		}
 		s.end()
+		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own
 		}
@@ -224,10 +227,10 @@ func (s *Store) Close() error {
 			}
 		}
 		if s.ownsPool {
-			s.users.Close()
+			err = closePool(s.users)
 		}
 	})
-	return nil
+	return err
 }
 
 // sql gives a text its schema and clock.

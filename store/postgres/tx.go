@@ -29,7 +29,9 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		}
 		return nil, explain("begin", err)
 	}
-	return &ownTx{within: within{s: s, in: s.inside(tx), tx: tx}}, nil
+	o := &ownTx{within: within{s: s, in: s.inside(tx), tx: tx}}
+	s.begun.add(o)
+	return o, nil
 }
 
 // Within lets the caller's own transaction take jobs along. The caller ends it:
@@ -279,9 +281,11 @@ func (o *ownTx) note(told hintSet) {
 
 // Commit ends it; nil means that it is on disk.
 func (o *ownTx) Commit(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), o.Rollback(ctx))
+	if err := o.enter(ctx); err != nil {
+		return errors.Join(err, o.Rollback(ctx))
 	}
+	defer o.s.leave()
+	defer o.s.begun.remove(o)
 	if err := o.tx.Commit(ctx); err != nil {
 		if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback) {
 			return err
@@ -298,6 +302,7 @@ func (o *ownTx) Commit(ctx context.Context) error {
 
 // Rollback undoes it. After an end it does nothing.
 func (o *ownTx) Rollback(ctx context.Context) error {
+	defer o.s.begun.remove(o)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	err := o.tx.Rollback(ctx)
