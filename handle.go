@@ -28,8 +28,12 @@ func (h *Handlers) register(r *registration) {
 	h.list = append(h.list, r)
 }
 
-// Register adds the handlers of a set. Faults are reported by Run.
+// Register adds the handlers that a set has now. Faults are reported by Run.
 func (e *Engine) Register(h *Handlers) {
+	if h == nil {
+		e.register(&registration{faults: []error{job.Invalid("handlers", "nil", "must be a set of handlers")}})
+		return
+	}
 	h.mu.Lock()
 	list := append([]*registration(nil), h.list...)
 	h.mu.Unlock()
@@ -57,7 +61,8 @@ func (r *registration) fault(err error) { r.faults = append(r.faults, err) }
 
 // Handle registers the handler of a kind: a function of one job. It returns nil
 // when the job is done, an error to be tried again, or Snooze or Dead.
-// The function must be safe for concurrent use.
+// The function must be safe for concurrent use. Register before Run: what comes
+// later counts from the next Run on.
 func Handle[A Args](to Registrar, work func(ctx context.Context, j *Job[A]) error, opts ...HandleOption) {
 	r := registrationOf[A](opts)
 	if work == nil {

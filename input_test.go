@@ -171,12 +171,13 @@ func TestHandlerFaultsAreReturnedByRun(t *testing.T) {
 	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Encode]) error { return nil }, pawl.Timeout(-1), pawl.Backoff(nil))
 	pawl.HandleBatch(e, func(ctx context.Context, j []*pawl.Job[Email]) []error { return nil }, pawl.Batch[Email]{Size: 0})
 	pawl.HandleRaw(e, "a,b", nil, nil)
+	e.Register(nil)
 	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[mailed]) error { return nil }, pawl.Use(nil))
 	err = e.Run(t.Context())
 	if !errors.Is(err, pawl.ErrInvalid) {
 		t.Fatalf("got %v", err)
 	}
-	for _, w := range []string{`"welcome": is registered twice`, `handler of ship "nil"`, "*pawl_test.Charge", "Kind() must not be empty", "timeout -1ns", `backoff "nil"`, "batch size 0", `kind "a,b"`, `option of a,b "nil"`, `middleware of mail.sent "nil"`} {
+	for _, w := range []string{`"welcome": is registered twice`, `handler of ship "nil"`, "*pawl_test.Charge", "Kind() must not be empty", "timeout -1ns", `backoff "nil"`, "batch size 0", `kind "a,b"`, `option of a,b "nil"`, `middleware of mail.sent "nil"`, `handlers "nil"`} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%q does not say %q", err, w)
 		}
