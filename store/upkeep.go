@@ -12,7 +12,9 @@ import (
 type Upkeep interface {
 	// Lose declares workers lost whose last beat is older than their own
 	// LostAfter. Only a process whose own beats have succeeded throughout that
-	// time may call it: a store outage must not lose the fleet.
+	// time may call it: a store outage must not lose the fleet. Nor must a step
+	// of the clock: a caller whose own beat looks older than half its LostAfter
+	// loses nobody, and a beat that lies ahead of the clock counts from now.
 	Lose(ctx context.Context, by job.WorkerID) (int, error)
 	// Rescue ends up to limit runs whose worker is absent or lost, by job.Rescue.
 	Rescue(ctx context.Context, limit int) (Rescued, error)
@@ -22,8 +24,22 @@ type Upkeep interface {
 	// jobs with their logs, tombstones, unique keys, audit entries, and lost
 	// workers that hold nothing.
 	Purge(ctx context.Context, limit int) (int, error)
+	// Redate makes up to limit waiting jobs ready that would be, had the store's
+	// clock not been set back: their due times lie ahead of it again.
+	Redate(ctx context.Context, s Setback, limit int) (int, error)
 	// Check looks for broken rules (P6) in short snapshots and changes nothing.
 	Check(ctx context.Context, c Check) (CheckReport, error)
+}
+
+// Setback is a step of the store's clock to an earlier time, as a worker has
+// noticed it.
+type Setback struct {
+	Queues []string
+	// Was is what the clock would show by now without it.
+	Was time.Time
+	// Within is how long ago it happened, at most. Jobs that were created since
+	// may have been created after it: they stay as they are.
+	Within time.Duration
 }
 
 // Rescued counts what a rescue did.

@@ -72,6 +72,14 @@ func (h *house) worker() job.WorkerID {
 	return w
 }
 
+// beat renews the lease of the keeper's own worker.
+func (h *house) beat() {
+	h.t.Helper()
+	if _, err := h.store.Beat(h.t.Context(), store.Beat{Worker: h.own}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 func (h *house) add(n int, change func(*job.Draft)) []job.ID {
 	h.t.Helper()
 	var drafts []job.Draft
@@ -149,6 +157,7 @@ func TestJ32_WhoWasNotSteadyDeclaresNobodyLost(t *testing.T) {
 		id := h.add(1, nil)[0]
 		h.claim(other, 1)
 		time.Sleep(2 * time.Minute) // the store was down for all of them
+		h.beat()                    // the first to come back
 		h.steady = 29 * time.Second
 		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("%+v, %v", r, err)
@@ -242,6 +251,7 @@ func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
 		ids := h.add(50, nil)
 		h.claim(lost, 50)
 		time.Sleep(31 * time.Second)
+		h.beat()
 		total := make(chan int)
 		for range 4 {
 			go func() {

@@ -48,7 +48,15 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 		return fmt.Errorf("beat: %w", err)
 	}
 	r.beat(worker, sent, begun, answer)
-	return nil
+	r.mu.Lock()
+	looked := r.looked
+	r.mu.Unlock()
+	if !looked {
+		if err := r.foundSetback(ctx, answer.Now); err != nil {
+			return err
+		}
+	}
+	return r.redate(ctx)
 }
 
 // beat takes note of a beat that succeeded.
@@ -61,6 +69,7 @@ func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef,
 	if r.steady.IsZero() || sent.Sub(r.beaten) > 2*r.config.Beat {
 		r.steady = sent
 	}
+	r.tempo(sent, answer)
 	r.beaten = sent
 	r.applied++
 	r.offset = time.Until(answer.Now) // the store's clock minus ours

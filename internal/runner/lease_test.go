@@ -268,8 +268,8 @@ func TestJ32_StoreClockStepsDoNoHarm(t *testing.T) {
 				late := l.add(2, nil, first, second)
 				after(15 * time.Minute)
 				for _, id := range append(ids, late...) {
-					if j := l.get(id); j.State != job.Done || j.Used != 0 {
-						t.Errorf("job is %s, %d attempts used", j.State, j.Used)
+					if j := l.get(id); j.State != job.Done || j.Run != 1 || j.Used != 0 || j.Lost != 0 {
+						t.Errorf("job is %s after %d runs, %d attempts used, %d lost", j.State, j.Run, j.Used, j.Lost)
 					}
 				}
 				second.stop()
@@ -277,6 +277,76 @@ func TestJ32_StoreClockStepsDoNoHarm(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A job that was ready when the store's clock was set back starts soon, not when
+// the clock has come as far again. One that is scheduled keeps its time.
+func TestJ32_WhatWasReadyRunsSoonAfterTheClockIsSetBack(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var ran atomic.Int64
+		p := l.run(1, func(_ context.Context, t *runner.Task) job.Outcome {
+			ran.Add(1)
+			time.Sleep(time.Second) // virtual
+			return succeed
+		})
+		l.add(20, nil, p)
+		scheduled := l.add(1, func(d *job.Draft) { d.In = time.Minute }, p)[0]
+		after(5 * time.Second)
+		l.store.(interface{ SetClockOffset(time.Duration) }).SetClockOffset(-10 * time.Minute)
+		after(30 * time.Second)
+		if n := ran.Load(); n != 20 {
+			t.Errorf("%d of 20 jobs ran in half a minute", n)
+		}
+		l.expect(scheduled, job.Waiting, 0, 0)
+		after(11 * time.Minute)
+		l.expect(scheduled, job.Done, 0, 0)
+		p.stop()
+	})
+}
+
+// The step came while nobody was there to notice: a machine that boots with a
+// wrong clock. The beats of those who died with it show that it was later.
+func TestJ32_AStepBackDuringARestartIsNoticed(t *testing.T) {
+	inLab(t, func(l *lab) {
+		died, err := l.store.Register(l.t.Context(), store.Worker{Label: "died", Queues: []string{"q"}, LostAfter: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.store.Beat(l.t.Context(), store.Beat{Worker: died}); err != nil {
+			t.Fatal(err)
+		}
+		ids := l.add(3, nil)
+		l.store.(interface{ SetClockOffset(time.Duration) }).SetClockOffset(-10 * time.Minute)
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		after(10 * time.Second)
+		for _, id := range ids {
+			l.expect(id, job.Done, 0, 0)
+		}
+		p.stop()
+	})
+}
+
+// Who died shortly before the clock was set back is not taken for alive until it
+// has come as far again.
+func TestJ32_AWorkerThatDiedBeforeTheStepIsLostSoonAfterIt(t *testing.T) {
+	inLab(t, func(l *lab) {
+		orphan := l.add(1, nil)[0]
+		died, err := l.store.Register(l.t.Context(), store.Worker{Label: "died", Queues: []string{"q"}, LostAfter: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		offer := job.Offer{Kinds: map[string]int{l.get(orphan).Kind: 0}}
+		claim := store.Claim{Worker: died, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: l.get(orphan).Queue, Limit: 1, Start: 1}}}
+		if c, err := l.store.Claim(l.t.Context(), claim); err != nil || len(c.Jobs) != 1 {
+			t.Fatal(c, err)
+		}
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		after(10 * time.Second)
+		l.store.(interface{ SetClockOffset(time.Duration) }).SetClockOffset(-10 * time.Minute)
+		after(2 * time.Minute)
+		l.expect(orphan, job.Done, 0, 1)
+		p.stop()
+	})
 }
 
 func TestJ12_SuspectRunsAlone(t *testing.T) {

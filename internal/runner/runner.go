@@ -40,6 +40,10 @@ type Runner struct {
 	steady     time.Time    // since when beats have succeeded without a gap
 	leaseTimer *time.Timer
 	offset     time.Duration // the store's clock minus ours
+	storeBeat  time.Time     // what the store's clock showed at the last beat
+	answered   time.Time     // when that answer arrived
+	setback    *setback      // it was set back, and jobs are to be redated
+	looked     bool          // for a setback from before this process began
 
 	// Claims.
 	claims   claims

@@ -12,14 +12,23 @@ import (
 // loseWorkers declares those lost that missed their beats. One whose row is
 // locked is claiming or beating at this moment. The declarer never declares
 // itself, and must be alive to declare others.
+//
+// The clock may have been set since they beat. Set forward, everybody looks
+// late, the declarer too, who has just beaten: nobody is lost then, and the
+// next beats count. Set back, the beats of the dead lie ahead, and count from now.
 const loseWorkers = `WITH me AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	SELECT id, beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
 ), late AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
-	WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
+	WHERE me.fresh AND w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
 	ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
 ), lost AS (
 	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id
+), ahead AS MATERIALIZED (
+	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
+	WHERE w.namespace = $1 AND w.lost IS NULL AND w.beat > {now} + interval '1 second' ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
+), counted AS (
+	UPDATE pawl.worker AS w SET beat = {now} FROM ahead WHERE w.namespace = $1 AND w.id = ahead.id
 )
 SELECT (SELECT count(*) FROM me) > 0, (SELECT count(*) FROM lost)`
 

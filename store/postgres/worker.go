@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -29,12 +30,17 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 	}
 	var id job.WorkerID
 	err = s.retry(ctx, "register", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{
-			text: `INSERT INTO pawl.worker (namespace, label, host, process, queues, offer, lost_after, started, beat)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, {now}, {now}) RETURNING id`,
-			args: []any{s.namespace, legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds()},
-			each: func(scan scan) error { return scan(&id) },
-		})
+		for id = 0; id == 0; { // drawn anew when the number is taken
+			err := s.send(ctx, s.reserved, upkeepLimits, &step{
+				text: newWorker,
+				args: []any{s.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds()},
+				each: func(scan scan) error { return scan(&id) },
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, err
@@ -42,6 +48,19 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 	s.claims.know(id)
 	return id, nil
 }
+
+// newWorker numbers a worker by time and chance, not by a sequence: a promoted
+// standby or a restored backup may not know the last numbers that were given
+// out, and would give them to others. Two processes with one number would renew
+// each other's lease and give each other's jobs back (P2). Numbers ascend, and
+// stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
+const (
+	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat)
+		SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
+			$3, $4, $5, $6, $7, $8, {now}, {now}
+		ON CONFLICT DO NOTHING RETURNING id`
+	workerDraw = 1 << 21
+)
 
 // beatWorker renews a lease and tells the worker all it wants to know in one
 // statement: that it lives, its place among those that serve its queues, and its

@@ -80,6 +80,9 @@ func TestP6_TheGraceOfALostWorker(t *testing.T) {
 	s.mustEnqueue(t, drafts(2)...)
 	s.mustClaim(t, claimOf(lost, 1, 2))
 	s.SetClockOffset(2 * time.Minute)
+	if _, err := s.Beat(t.Context(), store.Beat{Worker: by}); err != nil {
+		t.Fatal(err)
+	}
 	if n, err := s.Lose(t.Context(), by); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}

@@ -253,6 +253,13 @@ func (s *spread) Expire(ctx context.Context, limit int) (int, error) {
 	return s.Store.Expire(ctx, limit)
 }
 
+func (s *spread) Redate(ctx context.Context, b store.Setback, limit int) (int, error) {
+	if r := s.next(ctx); r != nil {
+		return call[int](r, "Redate", b, limit)
+	}
+	return s.Store.Redate(ctx, b, limit)
+}
+
 func (s *spread) Purge(ctx context.Context, limit int) (int, error) {
 	if r := s.next(ctx); r != nil {
 		return call[int](r, "Purge", limit)

@@ -9,10 +9,22 @@ import (
 
 // Lose declares workers lost whose last beat is older than their own limit.
 // The declarer never declares itself, and must be alive to declare others.
+//
+// The clock may have been set since they beat. Set forward, everybody looks
+// late, the declarer too, who has just beaten: nobody is lost then, and the
+// next beats count. Set back, the beats of the dead lie ahead, and count from now.
 func (s *Store) Lose(ctx context.Context, by job.WorkerID) (lost int, err error) {
 	err = s.write(ctx, 1, func(t *transition) error {
 		lost = 0
 		if _, err := t.liveWorker(by); err != nil {
+			return err
+		}
+		ahead := t.on("UPDATE pawl_worker SET beat = ?2 WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000").int(t.now)
+		if err := ahead.exec(); err != nil {
+			return err
+		}
+		fresh, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat + lost_after / 2 >= ?").int(int64(by)).int(t.now).found()
+		if err != nil || !fresh {
 			return err
 		}
 		n, err := t.query("UPDATE pawl_worker SET lost = ? WHERE namespace = ? AND id <> ? AND lost IS NULL AND beat + lost_after < ?").

@@ -91,11 +91,14 @@ func (m *model) hold(w int, held []store.RunRef) store.Held {
 	return answer
 }
 
-// lose declares those lost that missed their beats.
+// lose declares those lost that missed their beats. Who does it has just beaten.
 func (m *model) lose(by int) int {
 	n := 0
 	for i := range m.workers {
 		w := &m.workers[i]
+		if w.live() && w.beat.after(m.now) { // the clock was set back since
+			w.beat = m.now
+		}
 		if i != by && w.live() && m.now.after(w.beat.add(modelLostAfter)) {
 			w.lost = true
 			n++

@@ -172,11 +172,12 @@ func (p *program) ids(t *rapid.T, meant ...job.State) []job.ID {
 	return list
 }
 
-// running lists the runs that go on: of a worker, or of all when it is -1.
+// running lists the runs that go on: of a worker, or of all when it is -1. A
+// claim that was repeated has noted its runs twice.
 func (p *program) running(w int) []pastRun {
 	var list []pastRun
 	for _, r := range p.runs {
-		if (w < 0 || r.worker == w) && p.model.holds(r.worker, r.ID, r.Run) != nil {
+		if (w < 0 || r.worker == w) && p.model.holds(r.worker, r.ID, r.Run) != nil && !slices.Contains(list, r) {
 			list = append(list, r)
 		}
 	}

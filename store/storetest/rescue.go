@@ -147,5 +147,26 @@ func rescue() []testCase {
 			equal(d, "state", d.get(id).State, job.Running)
 			w.beat()
 		}},
+		{name: "J32_ClockStepsForwardLoseNobody", run: func(d *database) {
+			w, v := d.hire(), d.hire()
+			d.advance(2 * lostAfter) // between two beats of each
+			equal(d, "lost", must[int](d, "lose")(d.Store.Lose(d.ctx, v.id)), 0)
+			w.beat()
+			v.beat()
+			equal(d, "lost", must[int](d, "lose")(d.Store.Lose(d.ctx, v.id)), 0)
+		}},
+		{name: "J32_WhoDiedBeforeAStepBackIsLostInTime", run: func(d *database) {
+			id := d.one()
+			w, v := d.hire(), d.hire()
+			w.take()
+			d.advance(-10 * time.Minute)
+			v.beat()
+			equal(d, "lost at the step", must[int](d, "lose")(d.Store.Lose(d.ctx, v.id)), 0)
+			d.advance(lostAfter + lostAfter/2)
+			v.beat()
+			equal(d, "lost", must[int](d, "lose")(d.Store.Lose(d.ctx, v.id)), 1)
+			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "state", d.get(id).State, job.Waiting)
+		}},
 	}
 }

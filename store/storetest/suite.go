@@ -63,6 +63,7 @@ func suite() []verb {
 		{"worker_hold", workerHold()},
 		{"rescue", rescue()},
 		{"expire", expire()},
+		{"redate", redate()},
 		{"purge", purge()},
 		{"check", check()},
 		{"read", read()},

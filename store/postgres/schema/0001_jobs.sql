@@ -149,7 +149,7 @@ CREATE TABLE pawl.job_log (
 -- One row per boot of a process. Leases are its heartbeat, not a time per job.
 CREATE TABLE pawl.worker (
     namespace  int         NOT NULL,
-    id         bigint      GENERATED ALWAYS AS IDENTITY,
+    id         bigint      NOT NULL,               -- no sequence, see newWorker
     label      text        NOT NULL,
     host       text        NOT NULL,
     process    int         NOT NULL,

@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// redateJobs makes jobs due now whose time came before the clock was set back,
+// by pawl_job_ready.
+const redateJobs = `UPDATE pawl_job SET due = ?2 WHERE namespace = ?1 AND id IN (
+	SELECT id FROM pawl_job INDEXED BY pawl_job_ready
+	WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4 AND due > ?2 AND due <= ?5 AND (created > ?2 OR created < ?6)
+	ORDER BY due, id LIMIT ?7)`
+
+// Redate makes up to limit jobs ready whose due time the clock had reached.
+func (s *Store) Redate(ctx context.Context, b store.Setback, limit int) (redated int, err error) {
+	err = s.write(ctx, limit, func(t *transition) error {
+		redated = 0
+		for _, queue := range b.Queues {
+			for p := job.MinPriority; p <= job.MaxPriority; p++ {
+				n, err := t.on(redateJobs).int(t.now).text(queue).int(int64(p)).int(micros(b.Was)).
+					int(t.now - b.Within.Microseconds()).int(int64(limit - redated)).changes()
+				if err != nil {
+					return err
+				}
+				redated += int(n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return redated, nil
+}
