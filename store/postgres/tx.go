@@ -68,7 +68,6 @@ type within struct {
 	tx    pgx.Tx  // one of these two
 	sql   *sql.Tx // is set
 	fault error
-	told  map[hintName]bool // hints that the transaction holds already
 }
 
 // enter refuses calls on a closed store and on what is no transaction.
@@ -106,9 +105,13 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 	return receipts, explain("enqueue", w.leaveHints(ctx, told))
 }
 
-// writeHints adds rows that other transactions read by the number of this one.
+// writeHints adds rows that other transactions read by the number of this one,
+// unless it holds such a hint already (hint_transaction). The table is asked: a
+// savepoint may have taken back what was written before.
 const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priority, due)
-	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)`
+	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)
+	WHERE NOT EXISTS (SELECT FROM pawl.hint AS o WHERE o.namespace = $1 AND o.transaction = pg_current_xact_id()
+		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
 
 func (w *within) leaveHints(ctx context.Context, told hintSet) error {
 	var queues []string
@@ -116,28 +119,19 @@ func (w *within) leaveHints(ctx context.Context, told hintSet) error {
 	var dues []time.Time
 	var m message
 	for name, due := range told {
-		if !w.told[name] { // later ones of the same transaction are due no earlier
-			queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
-			if w.told == nil {
-				w.told = map[hintName]bool{}
-			}
-			w.told[name] = true
-		}
+		queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
 		if w.s.notifier.pace.may(name.queue) {
 			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 		}
 	}
-	var steps []*step
-	if len(queues) > 0 {
-		steps = append(steps, &step{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}})
+	if len(queues) == 0 {
+		return nil
 	}
+	steps := []*step{{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
 		// From nobody: this process learns of the commit in the same way as the others.
 		text := (&Store{}).encode(m)
 		steps = append(steps, &step{text: "SELECT pg_notify($1, $2)", args: []any{w.s.channel(), text}})
-	}
-	if len(steps) == 0 {
-		return nil
 	}
 	return w.in.run(ctx, steps...)
 }
