@@ -37,7 +37,7 @@ func sent(err error) fault {
 	var before pgx.ErrPreprocessingBatch
 	switch {
 	case errors.As(err, &server):
-		f.unknown = server.Severity != "ERROR" && server.Severity != ""
+		f.unknown = server.SeverityUnlocalized != "ERROR" // the other one is in the server's language
 		f.passing, f.blocked = passing(server.Code), blocking(server.Code)
 	case errors.As(err, &before), pgconn.SafeToRetry(err):
 		f.passing = true
