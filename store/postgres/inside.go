@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,29 +15,20 @@ import (
 func (s *Store) inside(tx pgx.Tx) session {
 	in := insideTx{s: s, tx: tx}
 	if c := tx.Conn(); c != nil {
-		switch c.Config().DefaultQueryExecMode {
-		case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
-			in.guesses = true
-		}
+		in.mode = describing(c.Config())
 	}
 	return in
 }
 
 type insideTx struct {
-	s  *Store
-	tx pgx.Tx
-	// guesses: the connection guesses the types of arguments, and does not know
-	// arrays of ours. Statements are described first then.
-	guesses bool
+	s    *Store
+	tx   pgx.Tx
+	mode []any // put in front of the arguments
 }
 
 func (i insideTx) run(ctx context.Context, steps ...*step) error {
 	for _, st := range steps {
-		args := st.args
-		if i.guesses {
-			args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
-		}
-		rows, err := i.tx.Query(ctx, i.s.sql(st.text), args...)
+		rows, err := i.tx.Query(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
 		if err != nil {
 			return err
 		}
@@ -48,10 +40,12 @@ func (i insideTx) run(ctx context.Context, steps ...*step) error {
 	return nil
 }
 
-// insideSQL is inside for database/sql.
+// insideSQL is inside for database/sql. A handle does not tell the mode of its
+// connections: it is taken to be that of the store's pool.
 type insideSQL struct {
-	s  *Store
-	tx *sql.Tx
+	s    *Store
+	tx   *sql.Tx
+	mode []any
 }
 
 func (i insideSQL) run(ctx context.Context, steps ...*step) error {
@@ -64,7 +58,7 @@ func (i insideSQL) run(ctx context.Context, steps ...*step) error {
 }
 
 func (i insideSQL) step(ctx context.Context, st *step) (err error) {
-	rows, err := i.tx.QueryContext(ctx, i.s.sql(st.text), st.args...)
+	rows, err := i.tx.QueryContext(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
 	if err != nil {
 		return err
 	}

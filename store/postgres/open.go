@@ -154,17 +154,8 @@ func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	config := s.users.Config()
 	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
-	if s.options.PollOnly {
-		sessionless(config)
-	}
+	describe(config, s.options.PollOnly)
 	return pgxpool.NewWithConfig(ctx, config)
-}
-
-// sessionless makes a pool's connections usable behind a transaction pooler: it
-// prepares nothing by name, because the next statement may meet another server
-// connection. Descriptions of statements are remembered on this side.
-func sessionless(config *pgxpool.Config) {
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 }
 
 // bindNamespace finds or makes the number of the namespace.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -37,7 +38,7 @@ func parse(address string) (store.Opener, error) {
 	}
 	query.Del("pawl_schema")
 	query.Del("pawl_poll_only")
-	u.RawQuery = query.Encode()
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // for pgx a plus is no space
 	config, err := pgxpool.ParseConfig(u.String())
 	if err != nil {
 		return nil, form
@@ -55,7 +56,7 @@ type byAddress struct {
 func (a byAddress) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
 	config := a.config.Copy()
 	if a.options.PollOnly {
-		sessionless(config)
+		describe(config, true)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
 	if tx == nil {
 		w.fault = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
 	} else {
-		w.in = insideSQL{s, tx}
+		w.in = insideSQL{s, tx, describing(s.users.Config().ConnConfig)}
 	}
 	return w
 }

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/need"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// with adds parameters to an address.
+func with(t *testing.T, address string, pairs ...string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
+	return u.String()
+}
+
+// live leads jobs through every way in and out of a store.
+func live(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	fancy := func(d *job.Draft) {
+		d.Tags, d.Key, d.Deadline, d.Headers = []string{"a", `"\{}`}, "größe", time.Now().Add(time.Hour), []byte("{}")
+		d.Unique = job.Unique{Hash: []byte(d.ID.String()), Period: time.Hour}
+	}
+	in := func(queue string) func(*job.Draft) { return func(d *job.Draft) { d.Queue = queue } }
+	resent := someDraft(func(d *job.Draft) { d.Resend = true })
+	for range 2 {
+		_, err := s.Enqueue(ctx, []job.Draft{someDraft()})
+		must("enqueue", err)
+		_, err = s.Enqueue(ctx, []job.Draft{resent, someDraft(fancy)})
+		must("enqueue with keys", err)
+	}
+	many := make([]job.Draft, bulk)
+	for i := range many {
+		many[i] = someDraft(in("many"))
+	}
+	_, err := s.Enqueue(ctx, many)
+	must("enqueue many", err)
+
+	own, err := s.Begin(ctx)
+	must("begin", err)
+	inPgx, err := s.users.Begin(ctx)
+	must("begin", err)
+	defer func() { _ = inPgx.Rollback(context.WithoutCancel(ctx)) }()
+	inSQL, err := s.DB().BeginTx(ctx, nil)
+	must("begin", err)
+	defer func() { _ = inSQL.Rollback() }()
+	for what, tx := range map[string]store.Tx{"Begin": own, "Within": s.Within(inPgx), "WithinSQL": s.WithinSQL(inSQL)} {
+		_, err := tx.Enqueue(ctx, []job.Draft{someDraft(), someDraft(fancy)})
+		must("enqueue in a transaction of "+what, err)
+	}
+	must("commit", own.Commit(ctx))
+	must("commit", inPgx.Commit(ctx))
+	must("commit", inSQL.Commit())
+
+	offer := job.Offer{Kinds: map[string]int{"k": 0}}
+	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
+	must("register", err)
+	var claimed store.Claimed
+	for seq := range int64(2) { // the first claim is given back
+		claimed, err = s.Claim(ctx, store.Claim{Worker: w, Seq: seq + 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 100, Start: 100}}})
+		must("claim", err)
+		if len(claimed.Jobs) != 11 {
+			t.Fatalf("claimed %d jobs, want 11", len(claimed.Jobs))
+		}
+		if seq == 0 {
+			_, err = s.Hold(ctx, w, nil)
+			must("hold", err)
+		}
+	}
+	var ends []job.End
+	var ids []job.ID
+	for _, j := range claimed.Jobs {
+		ids = append(ids, j.ID)
+		ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "größer", Failure: &job.Failure{Message: "größer"},
+			Logs: []job.LogLine{{Text: "größer"}}, Progress: &job.Progress{Done: 1, Note: "größer"}})
+	}
+	tx, err := s.Begin(ctx)
+	must("begin", err)
+	_, err = tx.Finish(ctx, w, ends[:2])
+	must("finish in a transaction", err)
+	must("commit", tx.Commit(ctx))
+	verdicts, err := s.Finish(ctx, w, append(ends[2:], job.End{ID: ids[0], Run: 1, To: job.Done}))
+	must("finish", err)
+	for i, v := range verdicts {
+		if (v == job.Applied) != (i < len(ends)-2) {
+			t.Errorf("verdict %d is %v", i, v)
+		}
+	}
+	changes, err := s.Retry(ctx, ids, store.Operator{Name: "somebody"})
+	must("retry", err)
+	for i, c := range changes {
+		if c != store.Changed {
+			t.Errorf("retry of %d: %v", i, c)
+		}
+	}
+	listed, err := s.List(ctx, store.Filter{Queue: "q", Key: "größe", Tag: `"\{}`}, store.Page{Limit: 100})
+	must("list", err)
+	if len(listed.Jobs) != 5 || listed.Jobs[0].Failures[0].Message != "größer" || listed.Jobs[0].Run != 2 {
+		t.Errorf("listed %d: %+v", len(listed.Jobs), listed.Jobs)
+	}
+	for what, upkeep := range map[string]func() (int, error){
+		"lose":   func() (int, error) { return s.Lose(ctx, w) },
+		"expire": func() (int, error) { return s.Expire(ctx, 10) },
+		"purge":  func() (int, error) { return s.Purge(ctx, 10) },
+		"rescue": func() (int, error) { r, err := s.Rescue(ctx, 10); return r.Total(), err },
+		"count":  func() (int, error) { _, err := s.Count(ctx, store.Filter{}, 0); return 0, err },
+		"why":    func() (int, error) { _, err := s.Situation(ctx, ids[1]); return 0, err },
+		"delete": func() (int, error) { _, err := s.Delete(ctx, ids[:1], store.Operator{}); return 0, err },
+	} {
+		n, err := upkeep()
+		must(what, err)
+		if n != 0 {
+			t.Errorf("%s: %d", what, n)
+		}
+	}
+	_, err = s.Beat(ctx, store.Beat{Worker: w})
+	must("beat", err)
+	must("deregister", s.Deregister(ctx, w))
+	report, err := s.Check(ctx, store.Check{})
+	must("check", err)
+	if len(report.Faults) > 0 {
+		t.Errorf("check: %+v", report.Faults)
+	}
+}
+
+// The pool is the user's: its mode, and what its role, database and server set by
+// default, are whatever they are.
+func TestP8_TheSurroundingsAreTheUsers(t *testing.T) {
+	for name, pairs := range map[string][]string{
+		"a mode that guesses":           {"default_query_exec_mode", "exec"},
+		"the simple protocol":           {"default_query_exec_mode", "simple_protocol"},
+		"a mode that describes":         {"default_query_exec_mode", "describe_exec"},
+		"no caches":                     {"default_query_exec_mode", "exec", "statement_cache_capacity", "0", "description_cache_capacity", "0"},
+		"no caches, simple protocol":    {"default_query_exec_mode", "simple_protocol", "statement_cache_capacity", "0", "description_cache_capacity", "0"},
+		"serializable transactions":     {"default_transaction_isolation", "serializable"},
+		"repeatable reads":              {"default_transaction_isolation", "repeatable read"},
+		"other styles":                  {"datestyle", "SQL, DMY", "intervalstyle", "sql_standard", "bytea_output", "escape", "timezone", "Asia/Kathmandu", "extra_float_digits", "-15"},
+		"other syntax":                  {"standard_conforming_strings", "off", "array_nulls", "off", "transform_null_equals", "on"},
+		"no search path":                {"search_path", ""},
+		"a planner that knows no index": {"enable_indexscan", "off", "enable_indexonlyscan", "off", "enable_bitmapscan", "off", "enable_tidscan", "off", "enable_nestloop", "off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := need.Postgres(t)
+			address, options := with(t, db.URL, pairs...), Options{Schema: db.Schema}
+			live(t, openOn(t, address, options, store.Settings{}))
+			if options.PollOnly = true; pairs[0] == "default_query_exec_mode" {
+				live(t, openOn(t, address, options, store.Settings{Namespace: "polled"}))
+			}
+		})
+	}
+}
+
+// An address may hold what pgx and the server understand, spaces included.
+func TestJ2_AnAddressMayHoldASpace(t *testing.T) {
+	db := need.Postgres(t)
+	opener, err := store.Parse(with(t, db.URL, "options", "-c default_transaction_isolation=serializable -c application_name=two\\ words", "pawl_schema", db.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := opener.Open(t.Context(), store.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, _ := of(opened)
+	var application string
+	if err := s.users.QueryRow(t.Context(), "SHOW application_name").Scan(&application); err != nil || application != "two words" {
+		t.Errorf("application_name is %q, %v", application, err)
+	}
+}
