@@ -119,7 +119,7 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 		return acquired(ctx, err)
 	}
 	defer conn.Release()
-	tx, err := conn.Begin(ctx)
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
 		return judge(ctx, err)
 	}

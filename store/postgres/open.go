@@ -36,6 +36,7 @@ type Store struct {
 	reserved *pgxpool.Pool // heartbeat, finish, upkeep
 	db       *sql.DB
 
+	explicit  bool // transactions have to say that they are READ COMMITTED
 	namespace int32
 	instance  string // tells this store's notifications from those of others
 	clock     clock
@@ -131,6 +132,9 @@ func (s *Store) open(ctx context.Context) error {
 	if s.reserved, err = s.connect(ctx, s.options.Reserved); err != nil {
 		return err
 	}
+	if err := s.examine(ctx); err != nil {
+		return err
+	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
@@ -155,6 +159,9 @@ func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
 	describe(config, s.options.PollOnly)
+	if !s.options.PollOnly {
+		isolate(config)
+	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

@@ -76,6 +76,9 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // send runs the steps as one transaction in one round trip and returns when its
 // commit is answered. Without limits it is a plain read.
 func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*step) error {
+	if s.explicit {
+		return s.transact(ctx, pool, l, func(t *transaction) error { return t.last(ctx, steps...) })
+	}
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return acquired(ctx, err)
@@ -176,8 +179,10 @@ func (t *transaction) run(ctx context.Context, steps ...*step) error {
 func (t *transaction) batch() *pgx.Batch {
 	b := &pgx.Batch{}
 	if !t.open {
-		b.Queue("BEGIN")
-		b.Queue(settings, t.limit.args()...)
+		b.Queue(begin)
+		if t.limit != nil {
+			b.Queue(settings, t.limit.args()...)
+		}
 		t.open = true
 	}
 	return b

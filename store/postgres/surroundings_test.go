@@ -2,10 +2,14 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
@@ -190,5 +194,73 @@ func TestJ2_AnAddressMayHoldASpace(t *testing.T) {
 	var application string
 	if err := s.users.QueryRow(t.Context(), "SHOW application_name").Scan(&application); err != nil || application != "two words" {
 		t.Errorf("application_name is %q, %v", application, err)
+	}
+}
+
+// A role or database may have another default.
+func TestP2_TransactionsAreReadCommitted(t *testing.T) {
+	for _, pollOnly := range []bool{false, true} {
+		db := need.Postgres(t)
+		address := with(t, db.URL, "default_transaction_isolation", "serializable")
+		var all sync.WaitGroup
+		for range 4 { // with one snapshot for the whole transaction, all of them make the tables
+			all.Go(func() {
+				opened, err := Pool(newPool(t, address), Options{Schema: db.Schema, PollOnly: pollOnly}).Open(t.Context(), store.Settings{})
+				if err != nil {
+					t.Error(err)
+				} else if err := opened.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		s := openOn(t, address, Options{Schema: db.Schema, PollOnly: pollOnly}, store.Settings{})
+		show := func(run func(*step) error) (isolation string) {
+			t.Helper()
+			err := run(&step{text: "SHOW transaction_isolation", each: func(scan scan) error { return scan(&isolation) }})
+			if err != nil {
+				t.Error(err)
+			}
+			return isolation
+		}
+		for name, got := range map[string]string{
+			"a round trip": show(func(st *step) error { return s.send(t.Context(), s.work, sharedLimits, st) }),
+			"a read":       show(func(st *step) error { return s.send(t.Context(), s.reserved, nil, st) }),
+			"more round trip": show(func(st *step) error {
+				return s.transact(t.Context(), s.work, upkeepLimits, func(tr *transaction) error { return tr.run(t.Context(), st) })
+			}),
+		} {
+			if got != "read committed" {
+				t.Errorf("poll-only %v: %s is %s", pollOnly, name, got)
+			}
+		}
+		if _, err := s.Enqueue(t.Context(), []job.Draft{someDraft(func(d *job.Draft) { d.Key, d.Unique.Hash = "\x00", []byte("key") })}); err == nil {
+			t.Error("a zero byte was accepted")
+		}
+		live(t, s) // a transaction that failed leaves its connection usable
+	}
+}
+
+// Text that a database cannot hold must not come up when a job ends.
+func TestP8_ADatabaseThatCannotHoldAllTextIsRefused(t *testing.T) {
+	db := need.Postgres(t)
+	admin := newPool(t, db.Server)
+	name := pgx.Identifier{db.Schema + "_j"}.Sanitize()
+	if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'EUC_JP' LC_COLLATE 'C' LC_CTYPE 'C'"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := admin.Exec(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	}()
+	address, err := url.Parse(db.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Path = "/" + db.Schema + "_j"
+	_, err = Pool(newPool(t, address.String()), Options{}).Open(t.Context(), store.Settings{})
+	if !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "EUC_JP") {
+		t.Errorf("opened: %v", err)
 	}
 }

@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Every transaction of the store is READ COMMITTED, whatever the default of the
+// role or the database: a statement has to see what was committed while the one
+// before it waited for a lock. With one snapshot for all of them a resend would
+// not see that its job has ended, and two processes would make the same schema.
+const (
+	begin         = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	readCommitted = "SET default_transaction_isolation = 'read committed'"
+)
+
+// isolate makes it the default of a pool's sessions. Where sessions are not the
+// store's own, each transaction says it (Store.explicit).
+func isolate(config *pgxpool.Config) {
+	connected := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if connected != nil {
+			if err := connected(ctx, conn); err != nil {
+				return err
+			}
+		}
+		_, err := conn.Exec(ctx, readCommitted)
+		return err
+	}
+}
+
+// examine looks at what the store finds itself in.
+func (s *Store) examine(ctx context.Context) error {
+	var encoding, isolation string
+	err := s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.work, nil, &step{text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",
+			each: func(scan scan) error { return scan(&encoding, &isolation) }})
+	})
+	if err != nil {
+		return err
+	}
+	s.explicit = isolation != "read committed"
+	if encoding != "UTF8" && encoding != "SQL_ASCII" {
+		// Names and messages are any text, and the end of a job must not fail because of a letter.
+		return job.Invalid("database encoding", encoding, "must be UTF8 (or SQL_ASCII)")
+	}
+	return nil
+}
