@@ -124,6 +124,27 @@ func (g *ground) drained(limit time.Duration) {
 	}
 }
 
+// ended waits until so many jobs are done.
+func (g *ground) ended(jobs int, limit time.Duration) {
+	g.t.Helper()
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for late := time.After(limit); ; {
+		done, err := g.Count(g.t.Context(), pawl.Filter{States: []job.State{job.Done}}, 0)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if done >= jobs {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			g.t.Fatalf("%d jobs are done after %v, want %d", done, limit, jobs)
+		}
+	}
+}
+
 // rows are the numbers in the user's table, in order.
 func (g *ground) rows() (numbers []int) {
 	g.t.Helper()
@@ -225,14 +246,14 @@ func (g *ground) expectNoDeadlocks() {
 	}
 }
 
-// enqueue hands in Effect jobs 0..n-1 and returns their numbers.
-func (g *ground) enqueue(n int) (numbers []int) {
+// enqueue hands in n Effect jobs, numbered from one on, and returns their numbers.
+func (g *ground) enqueue(from, n int) (numbers []int) {
 	g.t.Helper()
 	for len(numbers) < n {
 		var items []pawl.Item
 		for range min(500, n-len(numbers)) {
-			items = append(items, pawl.Draft(Effect{len(numbers)}))
-			numbers = append(numbers, len(numbers))
+			items = append(items, pawl.Draft(Effect{from + len(numbers)}))
+			numbers = append(numbers, from+len(numbers))
 		}
 		if _, err := g.EnqueueMany(g.t.Context(), items...); err != nil {
 			g.t.Fatal(err)

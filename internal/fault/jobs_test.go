@@ -123,6 +123,27 @@ func workLong(ctx context.Context, e *pawl.Engine) error {
 	return e.Run(ctx)
 }
 
+// Patient is an Effect whose runs wait until the test says "go on". It obeys.
+type Patient struct{ N int }
+
+// Kind names it.
+func (Patient) Kind() string { return "patient" }
+
+// wait runs Patient jobs.
+func wait(ctx context.Context, e *pawl.Engine) error {
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Patient]) error {
+		say("began", j.Args.N, j.Run)
+		select {
+		case <-goOn:
+			return leaveRow(ctx, e, j.Args.N, j.Run, j)
+		case <-ctx.Done():
+			say("cancelled", j.Args.N, context.Cause(ctx))
+			return context.Cause(ctx)
+		}
+	})
+	return e.Run(ctx)
+}
+
 // send hands in jobs from several goroutines, and says each one's id once it is accepted.
 func send(ctx context.Context, e *pawl.Engine) error {
 	var senders sync.WaitGroup

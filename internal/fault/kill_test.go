@@ -53,7 +53,7 @@ func killedWorkers(t *testing.T, g *ground, server *pgserver.Server) {
 	for range 3 {
 		m.workers = append(m.workers, m.start("worker"))
 	}
-	accepted := g.enqueue(jobs)
+	accepted := g.enqueue(0, jobs)
 	var clock <-chan time.Time
 	if long() {
 		// No worker lives long enough to know that others are lost, so somebody else must.

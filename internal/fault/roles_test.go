@@ -32,6 +32,7 @@ var roles = map[string]role{
 	"holder":  {config, hold},
 	"sender":  {config, send},
 	"long":    {leases, workLong},
+	"patient": {config, wait},
 	"million": {hundredSlots, million},
 }
 

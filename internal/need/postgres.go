@@ -3,10 +3,12 @@ package need
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,7 +72,72 @@ func withSearchPath(t testing.TB, server, schema string) string {
 // removed when the test ends. More settings are given as name=value. It costs about a second: prefer Postgres.
 func PostgresServer(t testing.TB, settings ...string) *pgserver.Server {
 	t.Helper()
+	return started(t, func(c pgserver.Config) (*pgserver.Server, error) {
+		c.Settings = settings
+		return pgserver.New(c)
+	})
+}
+
+// PostgresStandby gives the test a standby of a server of its own, which reads what the primary commits from a port: the
+// primary's, or that of a way to it which the test can cut.
+func PostgresStandby(t testing.TB, port int, settings ...string) *pgserver.Server {
+	t.Helper()
+	return started(t, func(c pgserver.Config) (*pgserver.Server, error) {
+		c.Settings = settings
+		return pgserver.NewStandby(c, port)
+	})
+}
+
+// ClockedPostgres gives the test a Postgres of its own whose clock it can set: step says how far off the clock is from
+// then on. Everything in the server sees the step, also sessions that are open; only waits are not hurried, since what
+// measures them cannot be set in a real machine either.
+func ClockedPostgres(t testing.TB, settings ...string) (server *pgserver.Server, step func(off time.Duration)) {
+	t.Helper()
+	preload, err := exec.Command(Tool(t, "faketime"), "-f", "+0", "printenv", "LD_PRELOAD").Output()
+	if err != nil {
+		t.Fatalf("need: faketime: %v", err)
+	}
+	dir := openDir(t)
+	file := filepath.Join(dir, "clock")
+	step = func(off time.Duration) {
+		t.Helper()
+		next := filepath.Join(dir, "next")
+		err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", off.Seconds()), 0o644)
+		if err = errors.Join(err, os.Rename(next, file)); err != nil { // never half a file
+			t.Fatalf("need: %v", err)
+		}
+	}
+	step(0)
+	return started(t, func(c pgserver.Config) (*pgserver.Server, error) {
+		c.Settings = settings
+		c.Env = []string{"LD_PRELOAD=" + strings.TrimSpace(string(preload)), "FAKETIME_TIMESTAMP_FILE=" + file,
+			"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
+		return pgserver.New(c)
+	}), step
+}
+
+// started makes and starts a server that is removed when the test ends.
+func started(t testing.TB, make func(pgserver.Config) (*pgserver.Server, error)) *pgserver.Server {
+	t.Helper()
 	bin := PostgresBin(t)
+	server, err := make(pgserver.Config{Bin: bin, Dir: filepath.Join(openDir(t), "pg")})
+	if err != nil {
+		t.Fatalf("need: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := server.Remove(); err != nil {
+			t.Errorf("need: %v", err)
+		}
+	})
+	if err := server.Start(); err != nil {
+		t.Fatalf("need: %v", err)
+	}
+	return server
+}
+
+// openDir is a folder that the user can reach whom Postgres runs as.
+func openDir(t testing.TB) string {
+	t.Helper()
 	// Not t.TempDir: its parent is closed to the user that Postgres runs as when the test is root.
 	dir, err := os.MkdirTemp("", "pawl-pg-")
 	if err != nil {
@@ -84,19 +151,7 @@ func PostgresServer(t testing.TB, settings ...string) *pgserver.Server {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatalf("need: %v", err)
 	}
-	server, err := pgserver.New(pgserver.Config{Bin: bin, Dir: filepath.Join(dir, "pg"), Settings: settings})
-	if err != nil {
-		t.Fatalf("need: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := server.Remove(); err != nil {
-			t.Errorf("need: %v", err)
-		}
-	})
-	if err := server.Start(); err != nil {
-		t.Fatalf("need: %v", err)
-	}
-	return server
+	return dir
 }
 
 // PostgresBin is the folder of Postgres' programs, for a test that starts them itself (pg_basebackup for a standby).

@@ -94,11 +94,14 @@ func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef,
 	r.signal(r.claimWanted)
 }
 
-// beatFailed ends the steady time, and Run if no beat can ever succeed.
+// beatFailed ends the steady time, and Run if no beat can ever succeed. Who
+// answers next may be a standby that was promoted and misses the last commits:
+// what is held is reported to it at once.
 func (r *Runner) beatFailed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steady = time.Time{}
+	r.claims.unclear = true
 	if errors.Is(err, store.ErrClosed) {
 		select {
 		case r.fatal <- err:

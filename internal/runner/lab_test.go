@@ -3,6 +3,7 @@ package runner_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -207,7 +208,7 @@ func (f *faults) Claim(ctx context.Context, c store.Claim) (store.Claimed, error
 }
 
 func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
-	return on(f, "Finish", func() ([]job.Verdict, error) {
+	verdicts, err := on(f, "Finish", func() ([]job.Verdict, error) {
 		f.mu.Lock()
 		refuse := f.ends
 		f.mu.Unlock()
@@ -218,6 +219,13 @@ func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]
 		}
 		return f.Store.Finish(ctx, w, ends)
 	})
+	if errors.Is(err, errForgotten) {
+		verdicts, err = make([]job.Verdict, len(ends)), nil
+		for i := range verdicts {
+			verdicts[i] = job.Applied
+		}
+	}
+	return verdicts, err
 }
 
 func (f *faults) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {

@@ -47,6 +47,7 @@ func TestOffer_Inside(t *testing.T) {
 		t.Error(err)
 	}
 	need.Tool(t, "pgbouncer")
+	need.Tool(t, "faketime")
 
 	if got := ask(t, need.Redis(t).Address, "PING\r\n"); got != "+PONG\r\n" {
 		t.Errorf("Redis says %q", got)

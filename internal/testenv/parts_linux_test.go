@@ -66,6 +66,7 @@ func needServers(t *testing.T) {
 	need.PostgresBin(t)
 	need.Tool(t, "redis-server")
 	need.Tool(t, "pgbouncer")
+	need.Tool(t, "faketime")
 }
 
 // root makes a folder for temporary files that the user of Postgres can reach. It must be empty at the end: whatever a

@@ -22,6 +22,15 @@ func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
 // Abort ends the server at once without a checkpoint, so that the next Start recovers from the log ("immediate").
 func (s *Server) Abort() error { return s.end(syscall.SIGQUIT) }
 
+// Dismiss lets the server go once its last client has left ("smart"), and returns what is closed when it has. New clients
+// are refused at once. Stop ends the wait.
+func (s *Server) Dismiss() (gone <-chan struct{}, err error) {
+	if s.process == nil {
+		return nil, s.wrap(errors.New("Dismiss of a server that does not run"))
+	}
+	return s.process.Done(), s.process.Signal(syscall.SIGTERM)
+}
+
 func (s *Server) end(sig syscall.Signal) error {
 	if s.process == nil {
 		return nil

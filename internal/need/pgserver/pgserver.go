@@ -23,6 +23,7 @@ type Config struct {
 	Bin      string   // folder of initdb and postgres
 	Dir      string   // folder for data and socket, made by New; the server's user must be able to reach it
 	Settings []string // more settings, as name=value
+	Env      []string // of the server, beside this process's, as name=value
 }
 
 // Server is a private Postgres. Its methods are for one goroutine at a time.
@@ -44,33 +45,45 @@ func New(c Config) (*Server, error) {
 }
 
 func (s *Server) initialise() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	// initdb need not sync: a folder lost to a power cut at this moment is simply made again.
+	initdb := s.command("initdb", "--pgdata", s.Data(), "--username", "postgres", "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+	if err := run(initdb); err != nil {
+		return err
+	}
+	var err error
+	s.port, err = freePort()
+	return err
+}
+
+// settle makes the server's folder, and decides whose it is.
+func (s *Server) settle() error {
 	credential, err := child.Unprivileged("postgres")
 	if err != nil {
 		return err
 	}
 	s.credential = credential
-	if err := os.Mkdir(s.config.Dir, 0o755); err != nil {
+	if err := os.Mkdir(s.config.Dir, 0o755); err != nil || credential == nil {
 		return err
 	}
-	if credential != nil {
-		if err := os.Chown(s.config.Dir, int(credential.Uid), int(credential.Gid)); err != nil {
-			return err
-		}
-	}
-	// initdb need not sync: a folder lost to a power cut at this moment is simply made again.
-	initdb := s.command("initdb", "--pgdata", s.Data(), "--username", "postgres", "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+	return os.Chown(s.config.Dir, int(credential.Uid), int(credential.Gid))
+}
+
+// run runs a program of Postgres to its end.
+func run(cmd *exec.Cmd) error {
 	var said strings.Builder
-	initdb.Stdout, initdb.Stderr = &said, &said
-	process, err := child.Start(initdb, syscall.SIGKILL)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	process, err := child.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		return err
 	}
 	if err := process.Wait(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, said.String())
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, said.String())
 	}
-	s.port, err = freePort()
-	return err
+	return nil
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
@@ -149,7 +162,9 @@ func (s *Server) start() error {
 		args = append(args, "-c", setting)
 	}
 	// SIGQUIT is the immediate shutdown: no checkpoint for data that nobody will read, yet shared memory is given back.
-	process, log, err := child.Serve(s.command("postgres", args...), syscall.SIGQUIT, "ready to accept connections")
+	cmd := s.command("postgres", args...)
+	cmd.Env = append(cmd.Env, s.config.Env...)
+	process, log, err := child.Serve(cmd, syscall.SIGQUIT, s.ready())
 	s.process, s.log = process, log
 	return err
 }
