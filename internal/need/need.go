@@ -2,6 +2,7 @@
 //
 //	db := need.Postgres(t)           // a fresh schema on the shared server, dropped at the end
 //	server := need.PostgresServer(t) // a server of the test's own, to be stopped, killed and started again
+//	proxy := need.Proxy(t, db.URL)   // in front of a Postgres, to lose the answers of commits
 //	redis := need.Redis(t)           // address and a prefix of its own
 //	nats := need.NATS(t)             // address and a prefix of its own
 //	path := need.Tool(t, "pgbouncer")

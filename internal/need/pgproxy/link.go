@@ -1,0 +1,244 @@
+package pgproxy
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+)
+
+// link is one client's connection and the server's that belongs to it. One goroutine reads each.
+type link struct {
+	p      *Proxy
+	client net.Conn
+	ended  chan struct{} // closed by cut
+	cutter sync.Once
+
+	session session // of the goroutine that reads the client
+
+	mu     sync.Mutex
+	server net.Conn
+	asked  []*unit // sent to the server and not answered
+	mute   bool    // the client hears nothing any more
+}
+
+// The codes with which a connection begins instead of a message.
+const (
+	askCancel = 80877102
+	askTLS    = 80877103
+	askGSS    = 80877104
+)
+
+func newLink(p *Proxy, client net.Conn) *link {
+	return &link{p: p, client: client, ended: make(chan struct{})}
+}
+
+// cut breaks both connections.
+func (l *link) cut() {
+	l.cutter.Do(func() {
+		close(l.ended)
+		_ = l.client.Close()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.server != nil {
+			_ = l.server.Close()
+		}
+	})
+}
+
+// serve passes messages on until one side ends.
+func (l *link) serve() {
+	defer l.cut()
+	front := bufio.NewReader(l.client)
+	start, err := l.start(front)
+	if err != nil {
+		return
+	}
+	server, err := net.Dial("tcp", l.p.server.Host)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	l.server = server
+	l.mu.Unlock()
+	select {
+	case <-l.ended: // cut saw no server
+		_ = server.Close()
+		return
+	default:
+	}
+	if _, err := server.Write(start); err != nil {
+		return
+	}
+	if binary.BigEndian.Uint32(start[4:]) == askCancel {
+		_, _ = io.Copy(io.Discard, server) // it closes when it has obeyed
+		return
+	}
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		l.backend(bufio.NewReader(server))
+	}()
+	l.frontend(front, back)
+	l.cut()
+	<-back
+}
+
+// start reads the first message. There is no TLS here.
+func (l *link) start(front *bufio.Reader) ([]byte, error) {
+	for {
+		head := make([]byte, 8)
+		if _, err := io.ReadFull(front, head); err != nil {
+			return nil, err
+		}
+		switch binary.BigEndian.Uint32(head[4:]) {
+		case askTLS, askGSS:
+			if _, err := l.client.Write([]byte{'N'}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		rest := make([]byte, binary.BigEndian.Uint32(head)-8)
+		_, err := io.ReadFull(front, rest)
+		return append(head, rest...), err
+	}
+}
+
+// message is one of the protocol with its head.
+type message []byte
+
+func (m message) kind() byte   { return m[0] }
+func (m message) body() []byte { return m[5:] }
+
+func read(r *bufio.Reader) (message, error) {
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	m := append(head, make([]byte, binary.BigEndian.Uint32(head[1:])-4)...)
+	_, err := io.ReadFull(r, m[5:])
+	return m, err
+}
+
+// frontend passes the client's messages on, unit by unit.
+func (l *link) frontend(front *bufio.Reader, back <-chan struct{}) {
+	u := &unit{}
+	for {
+		m, err := read(front)
+		if err != nil {
+			return
+		}
+		ends := l.session.note(u, m)
+		u.messages = append(u.messages, m)
+		if !ends && !passesAtOnce(m) {
+			continue
+		}
+		if !ends {
+			if l.send(u.take(len(u.messages))) != nil {
+				return
+			}
+			continue
+		}
+		if u.commits {
+			u.fate = l.p.decide(Commit{u.statements})
+		}
+		switch u.fate {
+		case Drop:
+			// The statements before it reach the server: it must undo them.
+			_ = l.send(u.take(u.last))
+			l.p.count(Drop)
+			return
+		case Late:
+			l.late(u, back)
+			return
+		}
+		l.mu.Lock()
+		l.asked = append(l.asked, u)
+		l.mu.Unlock()
+		if l.send(u.take(len(u.messages))) != nil {
+			return
+		}
+		u = &unit{}
+	}
+}
+
+// late breaks the client's connection now and commits when it is released.
+func (l *link) late(u *unit, back <-chan struct{}) {
+	l.mu.Lock()
+	l.asked = append(l.asked, u)
+	l.mute = true
+	l.mu.Unlock()
+	err := l.send(u.take(u.last))
+	h := l.p.hold()
+	defer close(h.over)
+	_ = l.client.Close()
+	select {
+	case <-h.let:
+	case <-l.ended:
+		return
+	}
+	if err == nil && l.send(u.take(len(u.messages))) == nil {
+		<-back // it ends with the answer
+	}
+}
+
+func (l *link) send(messages []message) error {
+	var all []byte
+	for _, m := range messages {
+		all = append(all, m...)
+	}
+	_, err := l.server.Write(all)
+	return err
+}
+
+// backend passes the server's answers on, each when it is whole.
+func (l *link) backend(back *bufio.Reader) {
+	defer l.cut()
+	var answer []byte
+	failed := false
+	for {
+		m, err := read(back)
+		if err != nil {
+			return
+		}
+		answer = append(answer, m...)
+		l.mu.Lock()
+		var u *unit
+		if len(l.asked) > 0 {
+			u = l.asked[0]
+		}
+		mute := l.mute
+		l.mu.Unlock()
+		failed = failed || refuses(m)
+		ready := m.kind() == 'Z'
+		if u != nil && !ready && !invites(m) {
+			continue
+		}
+		if ready && u != nil {
+			l.mu.Lock()
+			l.asked = l.asked[1:]
+			l.mu.Unlock()
+			switch {
+			case u.fate == Late:
+				return
+			case failed:
+			case u.fate == Cut:
+				l.p.count(Cut)
+				return
+			case u.fate == Mute:
+				l.p.count(Mute)
+				l.mu.Lock()
+				l.mute, mute = true, true
+				l.mu.Unlock()
+			}
+			failed = false
+		}
+		if !mute {
+			if _, err := l.client.Write(answer); err != nil {
+				return
+			}
+		}
+		answer = answer[:0]
+	}
+}
