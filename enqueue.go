@@ -61,6 +61,7 @@ func (e *Engine) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, err
 			for i := range drafts {
 				receipts[i].ID = drafts[i].ID
 			}
+			e.hub.Ready(hintsOf(drafts)...) // they may be there
 			return receipts, err
 		}
 		return nil, err

@@ -54,6 +54,7 @@ func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	if err := stx.Commit(ctx); err != nil {
 		if errors.Is(err, ErrOutcomeUnknown) {
 			tx.tell((*runner.Task).UnclearInTx)
+			e.hub.Ready(tx.hints...) // they may be there
 		} else {
 			tx.tell((*runner.Task).NotFinishedInTx)
 		}

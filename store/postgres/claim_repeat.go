@@ -27,7 +27,7 @@ const (
 
 // claimedBefore reads what a worker still holds of one of its claims.
 func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.Claimed, error) {
-	var claimed store.Claimed
+	claimed := store.Claimed{More: true} // how much was left is not known any more
 	var rows rowReader
 	alive := false
 	steps := []*step{

@@ -70,8 +70,12 @@ func (a *acceptance) settle(i int, r job.Receipt) {
 	a.left--
 }
 
-// known answers a draft whose id was accepted before.
-func (a *acceptance) known(i int) {
+// known answers a draft whose id was accepted before. If that was this very call,
+// nobody has told claims of it yet: it is due at the given time, or later.
+func (a *acceptance) known(i int, due time.Time) {
+	if a.again {
+		a.told.add(a.drafts[i].Queue, a.drafts[i].Priority, due)
+	}
 	a.settle(i, job.Receipt{ID: a.drafts[i].ID, Duplicate: !a.again || a.drafts[i].Resend})
 }
 
@@ -85,7 +89,7 @@ const (
 			JOIN pawl.job_archive AS a ON a.namespace = d.namespace AND a.id = d.id
 		UNION ALL SELECT t.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
 			JOIN pawl.tombstone AS t ON t.namespace = d.namespace AND t.id = d.id`
-	lookLive = `SELECT j.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
+	lookLive = `SELECT j.id, j.due FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
 			JOIN pawl.job AS j ON j.namespace = d.namespace AND j.id = d.id`
 )
 
@@ -106,19 +110,27 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	found := func(scan scan) error {
-		var id job.ID
-		if err := scan(&id); err != nil {
-			return err
-		}
+	found := func(id job.ID, due time.Time) {
 		for _, i := range at[id] {
-			a.known(i)
+			a.known(i, due)
 		}
 		delete(at, id)
-		return nil
 	}
 	args := []any{a.s.namespace, ids}
-	return a.session.run(ctx, &step{text: lookLive, args: args, each: found}, &step{text: lookArchived, args: args, each: found})
+	return a.session.run(ctx,
+		&step{text: lookLive, args: args, each: func(scan scan) error {
+			var id job.ID
+			var due time.Time
+			err := scan(&id, &due)
+			found(id, due)
+			return err
+		}},
+		&step{text: lookArchived, args: args, each: func(scan scan) error {
+			var id job.ID
+			err := scan(&id)
+			found(id, start.due)
+			return err
+		}})
 }
 
 // takeKeys takes the unique keys of the unanswered drafts in the order of their
@@ -156,6 +168,9 @@ func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
 		case taken[n].free:
 			batch = append(batch, i)
 		case taken[n].holder != (job.ID{}):
+			if taken[n].holder == a.drafts[i].ID {
+				a.known(i, start.due) // committed after the look by id, by the try whose answer was lost
+			}
 			a.answerKey(a.drafts[i].Unique.Hash, job.Receipt{ID: taken[n].holder, Duplicate: true})
 		}
 		// Otherwise its holder left in between: the next round asks again.
@@ -251,7 +266,7 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			}
 			continue
 		}
-		a.known(i)
+		a.known(i, start.due)
 		if d.Unique.Hash != nil {
 			unused = append(unused, uniqueKey{hash: d.Unique.Hash, job: d.ID})
 		}

@@ -33,7 +33,7 @@ func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall, again 
 
 // acceptOnce is one try to take drafts in.
 func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, l *limits, again bool) ([]job.Receipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	a := &acceptance{s: s, drafts: drafts, again: again}
 	var receipts []job.Receipt

@@ -39,6 +39,10 @@ func sent(err error) fault {
 	case errors.As(err, &server):
 		f.unknown = server.SeverityUnlocalized != "ERROR" // the other one is in the server's language
 		f.passing, f.blocked = passing(server.Code), blocking(server.Code)
+	case errors.Is(err, pgconn.ErrConnClosed):
+		// pgx says so, and that it is safe to try again, also when the connection
+		// broke while it waited for the answer of a simple query.
+		f.unknown = true
 	case errors.As(err, &before), pgconn.SafeToRetry(err):
 		f.passing = true
 	case errors.Is(err, errUnreadable):

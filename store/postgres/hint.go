@@ -28,6 +28,13 @@ func (h *hintSet) add(queue string, priority int, due time.Time) {
 	}
 }
 
+// join adds what another set holds.
+func (h *hintSet) join(other hintSet) {
+	for name, due := range other {
+		h.add(name.queue, name.priority, due)
+	}
+}
+
 // tell lowers this process's frontiers to what was committed, and lets the
 // others know.
 func (s *Store) tell(told hintSet) {

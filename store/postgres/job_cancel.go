@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -67,12 +68,14 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 			return s.audit(ctx, t, op, action, targets)
 		})
 	})
+	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened
+		s.tell(o.told)
+		if o.asked {
+			s.notifier.cancel()
+		}
+	}
 	if err != nil {
 		return nil, err
-	}
-	s.tell(o.told)
-	if o.asked {
-		s.notifier.cancel()
 	}
 	return changes, nil
 }

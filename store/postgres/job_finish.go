@@ -44,11 +44,18 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 // commitFinishes commits the ends of many callers together; where one of them
 // fails or waits, each goes on alone.
 func (s *Store) commitFinishes(ctx context.Context, calls []*finishCall) {
+	s.commitEnds(ctx, calls, false)
+}
+
+// commitEnds is commitFinishes for calls of which again says whether they may
+// have been committed before.
+func (s *Store) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
 	f := newFinishing(s, calls)
+	f.again = again
 	err := f.try(ctx)
 	if err != nil && len(calls) > 1 {
 		for _, c := range calls {
-			s.blocked.alone(func() { s.commitFinishes(ctx, []*finishCall{c}) })
+			s.blocked.alone(func() { s.commitEnds(ctx, []*finishCall{c}, f.again) })
 		}
 		return
 	}
@@ -66,15 +73,17 @@ func (s *Store) commitFinishes(ctx context.Context, calls []*finishCall) {
 // try commits the ends together. A row that an open transaction holds, which is
 // one of the handler's own, ends the try at once.
 func (f *finishing) try(ctx context.Context) error {
-	err := f.s.retry(ctx, "finish", always, func(ctx context.Context, again bool) error {
-		err := f.commit(ctx, sharedLimits, again)
-		if fault := faultOf(err); fault.blocked {
+	err := f.s.retry(ctx, "finish", always, func(ctx context.Context, _ bool) error {
+		err := f.commit(ctx, sharedLimits)
+		fault := faultOf(err)
+		f.again = f.again || fault.unknown
+		if fault.blocked {
 			fault.passing = false
 			return &faulted{fault}
 		}
 		return err
 	})
-	if err == nil {
+	if err == nil || f.again { // then it may have happened
 		f.s.tell(f.told)
 	}
 	return err
@@ -109,7 +118,7 @@ func (f *finishing) apart(ctx context.Context) error {
 
 // halve commits a stretch of the ends and returns those that are blocked.
 func (f *finishing) halve(ctx context.Context, from, to int) (stuck []int, err error) {
-	part := &finishing{s: f.s, workers: f.workers[from:to], ends: f.ends[from:to]}
+	part := &finishing{s: f.s, workers: f.workers[from:to], ends: f.ends[from:to], again: f.again}
 	err = part.try(ctx)
 	switch {
 	case err == nil:
@@ -136,6 +145,9 @@ type finishing struct {
 	ends     []job.End
 	verdicts []job.Verdict
 	told     hintSet
+	// again: a try may have been committed, its answer lost. Then an end that
+	// finds its run over may be looking at its own work.
+	again bool
 }
 
 func newFinishing(s *Store, calls []*finishCall) *finishing {
@@ -156,10 +168,9 @@ func (f *finishing) distribute(calls []*finishCall) {
 	}
 }
 
-// commit is one try. again says that an earlier one may have been committed:
-// then an end that finds its run over may be looking at its own work.
-func (f *finishing) commit(ctx context.Context, l *limits, again bool) error {
-	f.verdicts, f.told = make([]job.Verdict, len(f.ends)), nil
+// commit is one try.
+func (f *finishing) commit(ctx context.Context, l *limits) error {
+	f.verdicts = make([]job.Verdict, len(f.ends))
 	simple := f.simple()
 	if simple {
 		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep())
@@ -173,7 +184,7 @@ func (f *finishing) commit(ctx context.Context, l *limits, again bool) error {
 			return err
 		}
 	}
-	if again {
+	if f.again {
 		return f.recover(ctx)
 	}
 	return nil
@@ -305,9 +316,7 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 		f.verdicts[i] = job.Applied
 	}
 	told, err := f.s.apply(ctx, session, moves, now.Time)
-	for name, due := range told {
-		f.told.add(name.queue, name.priority, due)
-	}
+	f.told.join(told)
 	return err
 }
 

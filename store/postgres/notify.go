@@ -61,11 +61,7 @@ func startNotifier(s *Store) *notifier {
 
 // tell passes hints on.
 func (n *notifier) tell(told hintSet) {
-	n.add(func() {
-		for name, due := range told {
-			n.told.add(name.queue, name.priority, due)
-		}
-	})
+	n.add(func() { n.told.join(told) })
 }
 
 // cancel says that some run was asked to cancel.
@@ -122,7 +118,7 @@ func (n *notifier) send() {
 	for name, due := range told {
 		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 	}
-	ctx, cancel := context.WithTimeout(n.s.ending, attemptLimit)
+	ctx, cancel := context.WithTimeout(n.s.ending, n.s.patience)
 	defer cancel()
 	text := n.s.encode(m)
 	// The commit need not reach the disk: nothing is written but the message.

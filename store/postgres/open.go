@@ -38,7 +38,8 @@ type Store struct {
 
 	explicit  bool // transactions have to say that they are READ COMMITTED
 	namespace int32
-	instance  string // tells this store's notifications from those of others
+	instance  string        // tells this store's notifications from those of others
+	patience  time.Duration // bounds one try
 	clock     clock
 	texts     texts
 	frontiers frontiers
@@ -117,7 +118,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if settings.MaxLost == 0 {
 		settings.MaxLost = job.MaxLost
 	}
-	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString()}
+	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), patience: attemptLimit}
 	s.frontiers.guess = &s.clock
 	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
 	s.ending, s.end = context.WithCancel(context.Background())

@@ -95,7 +95,9 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 	var told hintSet
 	err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
 		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
-			rescued, told, err = s.rescue(ctx, t, limit)
+			var woken hintSet
+			rescued, woken, err = s.rescue(ctx, t, limit)
+			told.join(woken) // also those of a try whose answer is lost
 			return err
 		})
 	})

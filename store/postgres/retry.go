@@ -57,7 +57,7 @@ func (s *Store) retry(ctx context.Context, doing string, may repeatable, try fun
 }
 
 func (s *Store) attempt(ctx context.Context, again bool, try func(ctx context.Context, again bool) error) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	return try(ctx, again)
 }
@@ -79,13 +79,14 @@ func pause(ctx context.Context, n int) bool {
 // lost explains an error, and says when the outcome is unknown. That it was
 // blocked stays known, for callers that can do something about it.
 func lost(doing string, err error, unknown bool) error {
+	explained := explain(doing, err)
 	if unknown {
-		return fmt.Errorf("%s: %w: %w", doing, job.ErrOutcomeUnknown, err)
+		explained = fmt.Errorf("%s: %w: %w", doing, job.ErrOutcomeUnknown, err)
 	}
-	if code := codeOf(err); blocking(code) {
-		return &faulted{fault{err: explain(doing, err), blocked: true}}
+	if blocking(codeOf(err)) {
+		return &faulted{fault{err: explained, unknown: unknown, blocked: true}}
 	}
-	return explain(doing, err)
+	return explained
 }
 
 // faulted carries a fault through functions that return errors.

@@ -249,7 +249,7 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	}
 	defer o.s.leave()
 	receipts, told, err := o.enqueue(ctx, drafts)
-	o.note(told)
+	o.hints.join(told)
 	return receipts, explain("enqueue", err)
 }
 
@@ -263,14 +263,8 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	if err != nil {
 		return nil, explain("finish", err)
 	}
-	o.note(f.told)
+	o.hints.join(f.told)
 	return f.verdicts, nil
-}
-
-func (o *ownTx) note(told hintSet) {
-	for name, due := range told {
-		o.hints.add(name.queue, name.priority, due)
-	}
 }
 
 // Commit ends it; nil means that it is on disk.
@@ -280,12 +274,14 @@ func (o *ownTx) Commit(ctx context.Context) error {
 	}
 	defer o.s.leave()
 	defer o.s.begun.remove(o)
+	broken := o.tx.Conn().IsClosed()
 	if err := o.tx.Commit(ctx); err != nil {
 		if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback) {
 			return err
 		}
 		f := sent(err)
-		if f.unknown && !hasCode(err, "25P03") {
+		if f.unknown && !broken && !hasCode(err, "25P03") {
+			o.s.tell(o.hints) // a hint too many is harmless
 			return lost("commit", err, true)
 		}
 		return explain("commit", err)

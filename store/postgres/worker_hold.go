@@ -23,7 +23,9 @@ func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (
 	var told hintSet
 	err = s.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
 		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
-			held.Returned, told, err = s.giveBack(ctx, t, w, unknown)
+			var woken hintSet
+			held.Returned, woken, err = s.giveBack(ctx, t, w, unknown)
+			told.join(woken) // also those of a try whose answer is lost
 			return err
 		})
 	})

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// endFor gives a run its end.
+type endFor func(j *store.Leased) job.End
+
+func done(j *store.Leased) job.End { return job.End{ID: j.ID, Run: j.Run, To: job.Done} }
+
+func failed(j *store.Leased) job.End {
+	return job.End{ID: j.ID, Run: j.Run, To: job.Waiting, Delay: time.Hour, Burn: true, Failure: &job.Failure{Attempt: 1, Message: "no"}}
+}
+
+func dead(j *store.Leased) job.End {
+	return job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "gave up", Failure: &job.Failure{Attempt: 1, Message: "no"}}
+}
+
+func released(j *store.Leased) job.End {
+	return job.End{ID: j.ID, Run: j.Run, To: job.Waiting, Delay: time.Minute}
+}
+
+func unkept(j *store.Leased) job.End {
+	e := done(j)
+	e.Keep.Done = -1
+	return e
+}
+
+func spoken(j *store.Leased) job.End {
+	e := done(j)
+	e.Logs = []job.LogLine{{Run: j.Run, Text: "a line"}}
+	return e
+}
+
+// finishCase ends runs, by so many callers at once. A verdict is Applied: that
+// the run is over by our own first try does not make it somebody else's.
+func finishCase(name string, callers int, wakes bool, ends ...endFor) lostCase {
+	return lostCase{name: name, wakes: wakes, silent: callers == 1, play: func(l *lossy) (func(context.Context) error, func(error)) {
+		w, jobs := l.running(callers * len(ends))
+		verdicts := make([][]job.Verdict, callers)
+		call := func(ctx context.Context) error {
+			return together(callers, func(n int) (err error) {
+				var list []job.End
+				for i, end := range ends {
+					list = append(list, end(&jobs[n*len(ends)+i]))
+				}
+				verdicts[n], err = l.s.Finish(ctx, w, list)
+				return err
+			})
+		}
+		return call, func(err error) {
+			l.surely(err)
+			for n := range verdicts {
+				for i, end := range ends {
+					j := &jobs[n*len(ends)+i]
+					if v := verdicts[n][i]; v != job.Applied {
+						l.t.Errorf("verdict %v on run %d of %s, want applied", v, j.Run, j.ID)
+					}
+					l.ended(j, end(j))
+				}
+			}
+			if held := l.held(w); len(held) != 0 {
+				l.t.Errorf("the worker still holds %v", held)
+			}
+		}
+	}}
+}
+
+// ended demands that an end was applied, once.
+func (l *lossy) ended(was *store.Leased, end job.End) {
+	l.t.Helper()
+	if end.Keep.Done < 0 {
+		if jobs, err := l.direct.Get(l.t.Context(), []job.ID{was.ID}); err != nil || len(jobs) != 0 {
+			l.t.Errorf("%d jobs, %v; want none kept", len(jobs), err)
+		}
+		return
+	}
+	j := l.get(was.ID)[0]
+	used, failures := 0, 0
+	if end.Burn {
+		used, failures = 1, 1
+	}
+	if j.State != end.To || j.Run != was.Run || j.Used != used || len(j.Failures) != failures {
+		l.t.Errorf("job %s is %s, run %d, %d attempts used, %d failures; want %s, run %d, %d, %d", j.ID, j.State, j.Run, j.Used, len(j.Failures), end.To, was.Run, used, failures)
+	}
+	lines, err := l.direct.Logs(l.t.Context(), was.ID, 0, 100)
+	if err != nil || len(lines) != len(end.Logs) {
+		l.t.Errorf("%d lines are logged, %v; want %d", len(lines), err, len(end.Logs))
+	}
+}
+
+func TestJ32_LostAnswers_Finish(t *testing.T) {
+	loseEach(t,
+		finishCase("done", 1, false, done, done, done),
+		finishCase("unkept", 1, false, unkept, unkept),
+		finishCase("failed", 1, true, failed, dead),
+		finishCase("released", 1, true, released),
+		finishCase("all sorts", 1, true, done, failed, unkept, dead, spoken, released),
+		finishCase("callers", 6, false, done, done),
+		finishCase("callers of all sorts", 4, true, done, failed, spoken),
+		lostCase{name: "stale", play: func(l *lossy) (func(context.Context) error, func(error)) {
+			w, jobs := l.running(2)
+			list := []job.End{done(&jobs[0]), done(&jobs[1])}
+			list[1].Run++ // of somebody else
+			var verdicts []job.Verdict
+			call := func(ctx context.Context) (err error) {
+				verdicts, err = l.s.Finish(ctx, w, list)
+				return err
+			}
+			return call, func(err error) {
+				l.surely(err)
+				if verdicts[0] != job.Applied || verdicts[1] != job.Stale {
+					l.t.Errorf("verdicts %v, want applied and stale", verdicts)
+				}
+				if _, holds := l.held(w)[jobs[1].ID]; !holds {
+					l.t.Error("a stale end took the job away")
+				}
+			}
+		}},
+	)
+}
