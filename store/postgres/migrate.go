@@ -106,6 +106,9 @@ func readVersion(ctx context.Context, s *Store, run func(*step) error) (version 
 		return version, err
 	}
 	err = run(&step{text: "SELECT version, oldest FROM pawl.version", each: func(scan scan) error { return scan(&version.Version, &version.Oldest) }})
+	if hasCode(err, "42703") { // no such column
+		err = &faulted{fault{err: fmt.Errorf("%w: it has a table \"version\" of somebody else: %w", store.ErrForeign, err)}}
+	}
 	return version, err
 }
 

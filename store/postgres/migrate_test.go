@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -81,6 +82,33 @@ func TestMigrate_TablesOfSomebodyElseAreLeftAlone(t *testing.T) {
 	execute(t, db.URL, "DROP TABLE job") // it is still there
 	if err := openWith(t, db, store.MigrateAuto); err != nil {
 		t.Errorf("half of the schema was left behind: %v", err)
+	}
+}
+
+// "version" is a name that others use, too.
+func TestMigrate_AVersionTableOfSomebodyElse(t *testing.T) {
+	db := need.Postgres(t)
+	execute(t, db.URL, "CREATE TABLE version (name text)")
+	for _, m := range []store.Migrate{store.MigrateAuto, store.MigrateCheck} {
+		wantErr(t, "a schema with a version table of another program", openWith(t, db, m), store.ErrForeign)
+	}
+}
+
+// A schema's name is quoted everywhere, and what would break out of a line of the
+// exported SQL is refused.
+func TestMigrate_AnyNameOfASchema(t *testing.T) {
+	db := need.Postgres(t)
+	server := db
+	for _, name := range []string{"UPPER", `Q"uo"te`, "a'b; --", "pawl.job", "{now}", "$1 %s", "größe 日本", "select"} {
+		db.Schema = name + server.Schema[len(server.Schema)-8:]
+		if err := openWith(t, db, store.MigrateAuto); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		execute(t, db.URL, "DROP SCHEMA "+pgx.Identifier{db.Schema}.Sanitize()+" CASCADE")
+	}
+	for _, name := range []string{"a\nb", "a\x00b", "a\xffb", "pg_pawl", strings.Repeat("x", 64)} {
+		db.Schema = name
+		wantErr(t, name, openWith(t, db, store.MigrateAuto), job.ErrInvalid)
 	}
 }
 

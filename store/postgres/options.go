@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -56,8 +58,8 @@ func (o Options) withDefaults() Options {
 func (o Options) check() error {
 	var errs []error
 	bad := func(field string, value any, bound string) { errs = append(errs, job.Invalid(field, value, bound)) }
-	if len(o.Schema) > maxIdentifier || strings.ContainsRune(o.Schema, 0) {
-		bad("schema", o.Schema, fmt.Sprintf("must have 1..%d bytes and no zero byte", maxIdentifier))
+	if len(o.Schema) > maxIdentifier || strings.ContainsFunc(o.Schema, unicode.IsControl) || !utf8.ValidString(o.Schema) {
+		bad("schema", o.Schema, fmt.Sprintf("must have 1..%d bytes of UTF-8 without control characters", maxIdentifier))
 	}
 	if strings.HasPrefix(o.Schema, "pg_") {
 		bad("schema", o.Schema, "must not start with pg_, which Postgres keeps for itself")
