@@ -171,6 +171,10 @@ func (h *hints) stale(now time.Time) (xmin string, ok bool) {
 	return xmin, true
 }
 
-// removeHints removes what every look has had time to see.
+// removeHints removes what every look has had time to see, and what claims to be
+// of a transaction that has not begun: a dump brought it along from a server that
+// had counted further, and every look would find it again.
 const removeHints = `DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
-	SELECT ctid FROM pawl.hint WHERE namespace = $1 AND transaction < $2::text::xid8 ORDER BY transaction LIMIT 10000))`
+	(SELECT ctid FROM pawl.hint WHERE namespace = $1 AND transaction < $2::text::xid8 ORDER BY transaction LIMIT 10000)
+	UNION ALL
+	(SELECT ctid FROM pawl.hint WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot()) ORDER BY transaction LIMIT 10000)))`

@@ -59,3 +59,31 @@ func TestP3_AHintThatASavepointTookBackIsWrittenAgain(t *testing.T) {
 		t.Errorf("%d jobs have no hint", n)
 	}
 }
+
+// A dump that is restored on a server whose transactions have lower numbers
+// brings hints along that no look of that server would ever leave behind it.
+func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
+	s := openInternal(t)
+	ctx := t.Context()
+	if _, err := s.users.Exec(ctx, s.sql("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.namespace); err != nil {
+		t.Fatal(err)
+	}
+	offer := job.Offer{Kinds: map[string]int{"k": 0}}
+	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	s.hints.mu.Lock()
+	s.hints.mark.at = s.hints.mark.at.Add(-hintsKept)
+	s.hints.mu.Unlock()
+	if _, err := s.Purge(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := s.users.QueryRow(ctx, s.sql("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d hints are left, %v", left, err)
+	}
+}
