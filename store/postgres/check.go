@@ -91,7 +91,7 @@ func (k *checking) table(ctx context.Context, text string, count *int64, more ..
 		var end pgtype.UUID
 		var rows int64
 		var found []store.Fault
-		err := k.s.retry(ctx, "check", always, func(ctx context.Context, _ bool) error {
+		err := k.s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
 			found, rows = nil, 0
 			return k.s.send(ctx, k.s.work, upkeepLimits, &step{text: text, args: append([]any{k.s.namespace, [16]byte(last), k.c.Step}, more...), each: func(scan scan) error {
 				var rule pgtype.Text
@@ -129,7 +129,7 @@ func (k *checking) keys(ctx context.Context) error {
 	for last != nil {
 		var end []byte
 		var found []store.Fault
-		err := k.s.retry(ctx, "check", always, func(ctx context.Context, _ bool) error {
+		err := k.s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
 			found, end = nil, nil
 			return k.s.send(ctx, k.s.work, upkeepLimits, &step{text: checkUnique, args: []any{k.s.namespace, last, k.c.Step}, each: func(scan scan) error {
 				var rule pgtype.Text

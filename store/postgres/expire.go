@@ -20,7 +20,7 @@ func (s *Store) Expire(ctx context.Context, limit int) (int, error) {
 	}
 	defer s.leave()
 	some := false
-	err := s.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
+	err := s.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.reserved, nil, &step{
 			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND deadline <= {now})",
 			args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) },

@@ -1,9 +1,14 @@
 package postgres
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // A server speaks the language of its lc_messages. What it refused was rolled
@@ -23,5 +28,19 @@ func TestP1_AServerOfAnotherLanguageIsUnderstood(t *testing.T) {
 		if f.unknown != c.unknown {
 			t.Errorf("%s %s: unknown is %v", c.local, c.code, f.unknown)
 		}
+	}
+}
+
+// A read that fails has no outcome, and its caller nothing to send again.
+func TestP1_AReadHasNoUnknownOutcome(t *testing.T) {
+	s := openInternal(t)
+	broken := func() []*step { return []*step{{text: "SELECT pg_terminate_backend(pg_backend_pid())"}} }
+	err := s.read(t.Context(), broken)
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, job.ErrOutcomeUnknown) {
+		t.Errorf("a read that broke off each time: %v", err)
+	}
+	err = s.retry(t.Context(), "write", always, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, sharedLimits, broken()...) })
+	if !errors.Is(err, job.ErrOutcomeUnknown) {
+		t.Errorf("a write that broke off each time: %v", err)
 	}
 }

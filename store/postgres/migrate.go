@@ -88,7 +88,7 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // schemaVersion reads the numbers of the schema; zeros when there is none.
 func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error) {
-	err = s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
+	err = s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
 		version, err = readVersion(ctx, s, func(st *step) error { return s.send(ctx, s.work, nil, st) })
 		return err
 	})

@@ -17,7 +17,7 @@ func (s *Store) read(ctx context.Context, make func() []*step) error {
 		return err
 	}
 	defer s.leave()
-	return s.retry(ctx, "read", always, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, nil, make()...) })
+	return s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, nil, make()...) })
 }
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
@@ -160,7 +160,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 }
 
 func (s *Store) now(ctx context.Context) (now time.Time, err error) {
-	err = s.retry(ctx, "read", always, func(ctx context.Context, _ bool) error {
+	err = s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.reserved, nil, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
 	})
 	return now.UTC(), err

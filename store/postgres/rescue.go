@@ -85,7 +85,7 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 	}
 	defer s.leave()
 	some := false
-	err := s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
+	err := s.retry(ctx, "rescue", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.reserved, nil, &step{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) }})
 	})
 	if err != nil || !some {

@@ -11,15 +11,17 @@ import (
 )
 
 // repeatable says what may be done when the answer of a commit was lost.
-type repeatable bool
+type repeatable uint8
 
 const (
-	// always: the transition is fenced or idempotent, or finds out by itself
-	// whether it happened before.
-	always repeatable = true
 	// unlessUnknown: a second time would answer something else, so its caller is
 	// told ErrOutcomeUnknown and decides.
-	unlessUnknown repeatable = false
+	unlessUnknown repeatable = iota
+	// always: the transition is fenced or idempotent, or finds out by itself
+	// whether it happened before.
+	always
+	// reading: nothing is changed, so that no outcome can be unknown.
+	reading
 )
 
 // A passing fault is tried again this often, with waits that add up to about two
@@ -43,11 +45,11 @@ func (s *Store) retry(ctx context.Context, doing string, may repeatable, try fun
 			return nil
 		}
 		f := faultOf(err)
-		unknown = unknown || f.unknown
+		unknown = unknown || f.unknown && may != reading
 		if ctx.Err() != nil {
 			return lost(doing, context.Cause(ctx), unknown)
 		}
-		if !f.passing || n == tries || unknown && !bool(may) {
+		if !f.passing || n == tries || unknown && may == unlessUnknown {
 			return lost(doing, f.err, unknown)
 		}
 		if !pause(ctx, n) {

@@ -36,7 +36,7 @@ func isolate(config *pgxpool.Config) {
 // examine looks at what the store finds itself in.
 func (s *Store) examine(ctx context.Context) error {
 	var encoding, isolation string
-	err := s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
+	err := s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.work, nil, &step{text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",
 			each: func(scan scan) error { return scan(&encoding, &isolation) }})
 	})

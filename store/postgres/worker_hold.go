@@ -41,7 +41,7 @@ func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (
 func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.Held, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
-	err = s.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
+	err = s.retry(ctx, "hold", reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
 		return s.send(ctx, s.reserved, upkeepLimits,
 			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.namespace, w},
