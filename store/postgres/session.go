@@ -63,12 +63,12 @@ const durability = `set_config('synchronous_commit', CASE current_setting('synch
 // Were the namespace compared with $1, a planner that believes the table to be
 // empty would read all of it for each item of the list.
 const settings = "SELECT " + durability + `,
-	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true),
+	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('statement_timeout', $3, true),
 	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
 func (l *limits) args() []any {
-	return []any{milliseconds(l.lock), milliseconds(idleLimit)}
+	return []any{milliseconds(l.lock), milliseconds(idleLimit), milliseconds(attemptLimit)}
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }

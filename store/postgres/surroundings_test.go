@@ -241,6 +241,27 @@ func TestP2_TransactionsAreReadCommitted(t *testing.T) {
 	}
 }
 
+// A role's limit on statements is meant for its own: a call of the store waits for
+// a lock as long as it says, and does not fail before.
+func TestP8_ALimitOnStatementsIsNotForTheStore(t *testing.T) {
+	db := need.Postgres(t)
+	options := Options{Schema: db.Schema, BusyLimit: 500 * time.Millisecond}
+	openOn(t, db.URL, options, store.Settings{}) // makes the tables
+	s := openOn(t, with(t, db.URL, "statement_timeout", "100"), options, store.Settings{})
+	unique := func(d *job.Draft) { d.Unique.Hash = []byte("held") }
+	tx, err := s.users.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft(unique)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Enqueue(t.Context(), []job.Draft{someDraft(unique)}); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("a key is held: %v", err)
+	}
+}
+
 // Text that a database cannot hold must not come up when a job ends.
 func TestP8_ADatabaseThatCannotHoldAllTextIsRefused(t *testing.T) {
 	db := need.Postgres(t)
