@@ -66,13 +66,13 @@ const (
 // statement: that it lives, its place among those that serve its queues, and its
 // runs that were asked to cancel (job_cancel; only running jobs are asked).
 const beatWorker = `WITH beaten AS (
-	UPDATE pawl.worker SET beat = {now} WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING queues
+	UPDATE pawl.worker SET beat = {now} WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
 )
 SELECT 0 AS what, {now} AS now, NULL::text AS queue, 0::bigint AS count, 0::bigint AS index, NULL::uuid AS id, 0::bigint AS run FROM beaten
 UNION ALL
 SELECT 1, {now}, q.name, count(*), count(*) FILTER (WHERE o.id < $2), NULL, 0
-FROM beaten CROSS JOIN unnest(beaten.queues) AS q (name) JOIN pawl.worker AS o ON o.namespace = $1 AND o.lost IS NULL AND q.name = ANY (o.queues)
-GROUP BY q.name
+FROM beaten CROSS JOIN pawl.worker AS o CROSS JOIN unnest(o.queues) AS q (name) WHERE o.namespace = $1 AND o.lost IS NULL
+GROUP BY q.name HAVING bool_or(o.id = $2)
 UNION ALL
 SELECT 2, {now}, NULL, 0, 0, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 
