@@ -62,14 +62,20 @@ func (c *chorus) take(s saying) {
 // await waits until a process has said a word.
 func (c *chorus) await(p *process, word string) {
 	c.f.t.Helper()
+	c.awaitTimes(p, word, 1)
+}
+
+// awaitTimes waits until it has said it so often.
+func (c *chorus) awaitTimes(p *process, word string, times int) {
+	c.f.t.Helper()
 	late := time.AfterFunc(awaitLimit, c.changed.Broadcast)
 	defer late.Stop()
 	begin := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.times[p][word] == 0 {
+	for c.times[p][word] < times {
 		if time.Since(begin) >= awaitLimit {
-			c.f.t.Fatalf("%s has not said %q in %v", p.name, word, awaitLimit)
+			c.f.t.Fatalf("%s has said %q %d times in %v, want %d", p.name, word, c.times[p][word], awaitLimit, times)
 		}
 		c.changed.Wait()
 	}

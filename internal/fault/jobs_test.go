@@ -44,6 +44,8 @@ func meaning(err error) string {
 		return "unavailable"
 	case errors.Is(err, pawl.ErrLeaseLost):
 		return "lost"
+	case errors.Is(err, pawl.ErrStopping):
+		return "stopping"
 	}
 	return err.Error()
 }
@@ -140,6 +142,35 @@ func wait(ctx context.Context, e *pawl.Engine) error {
 			say("cancelled", j.Args.N, context.Cause(ctx))
 			return context.Cause(ctx)
 		}
+	})
+	return e.Run(ctx)
+}
+
+// Sit is an Effect that sits in its transaction, after its row is written, until the test says "go on".
+type Sit struct{ N int }
+
+// Kind names it.
+func (Sit) Kind() string { return "sit" }
+
+// sit runs Sit jobs.
+func sit(ctx context.Context, e *pawl.Engine) error {
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Sit]) error {
+		err := e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error {
+			if _, err := tx.Exec(ctx, "insert into effect (n, run) values ($1, $2)", j.Args.N, j.Run); err != nil {
+				return err
+			}
+			say("sits", j.Args.N)
+			select {
+			case <-goOn:
+				return tx.Finish(j)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		if err != nil {
+			say("failed", j.Args.N, meaning(err))
+		}
+		return err
 	})
 	return e.Run(ctx)
 }

@@ -33,6 +33,7 @@ var roles = map[string]role{
 	"sender":  {config, send},
 	"long":    {leases, workLong},
 	"patient": {config, wait},
+	"sitter":  {config, sit},
 	"million": {hundredSlots, million},
 }
 
