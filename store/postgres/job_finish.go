@@ -148,6 +148,9 @@ type finishing struct {
 	// again: a try may have been committed, its answer lost. Then an end that
 	// finds its run over may be looking at its own work.
 	again bool
+	// foreign: ends that did not own their run before any try was sent. They are
+	// stale whatever became of the others.
+	foreign []bool
 }
 
 func newFinishing(s *Store, calls []*finishCall) *finishing {
@@ -179,7 +182,16 @@ func (f *finishing) commit(ctx context.Context, l *limits) error {
 		}
 	}
 	if !simple {
-		err := f.s.transact(ctx, f.s.reserved, l, func(t *transaction) error { return f.run(ctx, t) })
+		err := f.s.transact(ctx, f.s.reserved, l, func(t *transaction) error {
+			err := f.run(ctx, t)
+			if err == nil && !f.again {
+				f.foreign = make([]bool, len(f.ends))
+				for i, v := range f.verdicts {
+					f.foreign[i] = v == job.Stale
+				}
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -337,7 +349,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	var runs, workers []int64
 	var final []bool
 	for i, v := range f.verdicts {
-		if v == job.Stale {
+		if v == job.Stale && (f.foreign == nil || !f.foreign[i]) {
 			e := &f.ends[i]
 			stale = append(stale, i)
 			ids, runs, workers, final = append(ids, e.ID), append(runs, e.Run), append(workers, int64(f.workers[i])), append(final, e.To.Final())
