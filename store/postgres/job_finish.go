@@ -334,12 +334,16 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 
 // endedAs finds how runs ended that are over: final ones by their worker and run
 // in the archive or among the tombstones. A job that waits or is suspended with
-// the same run was released and not claimed since.
+// the same run was released and not claimed since. One that has a later run was
+// released by nobody else while its worker lives.
 const endedAs = `SELECT e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[])
 	WITH ORDINALITY AS e (id, run, worker, final, n) OFFSET 0) AS e
 WHERE EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker)
 	OR EXISTS (SELECT FROM pawl.tombstone AS t WHERE t.namespace = e.namespace AND t.id = e.id AND t.run = e.run AND t.worker = e.worker)
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND j.run = e.run AND j.state IN (2, 4))`
+	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND j.run = e.run AND j.state IN (2, 4))
+	OR NOT e.final AND EXISTS (SELECT FROM pawl.worker AS w WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL) AND (
+		EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND j.run > e.run)
+		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run))`
 
 // recover turns a stale verdict into an applied one where the run was ended by
 // the try whose answer was lost.

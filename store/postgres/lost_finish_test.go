@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/need/pgproxy"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -124,4 +126,51 @@ func TestJ32_LostAnswers_Finish(t *testing.T) {
 			}
 		}},
 	)
+}
+
+// A run is given back, the answer is lost, and before the store asks again somebody
+// else has claimed the job, and may have finished it. The end was applied.
+func TestJ32_LostAnswers_ReleasedAndClaimedSince(t *testing.T) {
+	l := newLossy(t)
+	for _, ended := range []bool{false, true} {
+		t.Run(fmt.Sprint("ended ", ended), func(t *testing.T) {
+			l.t, l.queue = t, fmt.Sprint("since", ended)
+			w, jobs := l.running(1)
+			other := l.hired()
+			end := released(&jobs[0])
+			end.Delay = 0
+			tries := 0
+			l.proxy.Judge(func(c pgproxy.Commit) pgproxy.Fate {
+				if len(c.Statements) < 2 {
+					return pgproxy.Deliver // a notification
+				}
+				switch tries++; tries {
+				case 1:
+					return pgproxy.Cut
+				case 2:
+					claimed, err := l.direct.Claim(context.Background(), l.asks(other, 1, 1))
+					if err != nil || len(claimed.Jobs) != 1 || claimed.Jobs[0].Run != 2 {
+						t.Errorf("claimed %+v, %v; want the job, its second run", claimed.Jobs, err)
+						break
+					}
+					if ended {
+						_, err = l.direct.Finish(context.Background(), other, []job.End{done(&claimed.Jobs[0])})
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				return pgproxy.Deliver
+			})
+			verdicts, err := l.s.Finish(t.Context(), w, []job.End{end})
+			l.proxy.Judge(nil)
+			l.surely(err)
+			if verdicts[0] != job.Applied || tries < 2 {
+				t.Errorf("verdict %v after %d tries, want applied", verdicts[0], tries)
+			}
+			if j := l.get(jobs[0].ID)[0]; j.Run != 2 || j.State == job.Waiting {
+				t.Errorf("the job is %s, run %d: the new run was taken away", j.State, j.Run)
+			}
+		})
+	}
 }

@@ -58,6 +58,6 @@ func answersTwice(statements []string) bool {
 	return slices.ContainsFunc(statements, func(s string) bool {
 		return strings.Contains(s, ".job (namespace, state, due, created") || // enqueue
 			strings.Contains(s, "AND job.worker = e.worker AND job.state = e.running ORDER BY job.id FOR UPDATE OF job") || // finish
-			strings.Contains(s, "lost IS NULL RETURNING queues") // beat
+			strings.Contains(s, "WITH beaten AS") // beat
 	})
 }
