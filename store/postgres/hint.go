@@ -95,14 +95,16 @@ func (h *hints) listen(by int) {
 	h.ears += by
 }
 
-// readHints seeks on hint_transaction. The snapshot is the statement's own, so
-// what it does not show is asked for next time.
+// readHints seeks on hint_transaction twice: what had not begun, and what was
+// open. The snapshot is the statement's own, so what it does not show is asked
+// for next time.
 const readHints = `SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text, pg_snapshot_xmax(now.snapshot)::text, h.queue, h.priority, h.due
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now LEFT JOIN (
-	SELECT queue, priority, min(due) AS due FROM pawl.hint
-	WHERE namespace = $1 AND (transaction >= pg_snapshot_xmax($2::text::pg_snapshot)
-		OR transaction = ANY (ARRAY(SELECT pg_snapshot_xip($2::text::pg_snapshot))))
-	GROUP BY queue, priority
+	SELECT queue, priority, min(due) AS due FROM (
+		SELECT queue, priority, due FROM pawl.hint WHERE namespace = $1 AND transaction >= pg_snapshot_xmax($2::text::pg_snapshot)
+		UNION ALL
+		SELECT queue, priority, due FROM pawl.hint WHERE namespace = $1 AND transaction = ANY (ARRAY(SELECT pg_snapshot_xip($2::text::pg_snapshot)))
+	) AS new GROUP BY queue, priority
 ) AS h ON true`
 
 // nothingSeen is the snapshot before the first look.

@@ -127,6 +127,9 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 		return judge(ctx, err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := tx.Exec(ctx, setFree); err != nil {
+		return judge(ctx, err)
+	}
 	if _, err := tx.Exec(ctx, migrateLock, s.options.Schema); err != nil {
 		return judge(ctx, err)
 	}

@@ -37,6 +37,7 @@ type Store struct {
 	db       *sql.DB
 
 	explicit  bool // transactions have to say that they are READ COMMITTED
+	settled   bool // sessions keep the store's settings
 	namespace int32
 	instance  string        // tells this store's notifications from those of others
 	patience  time.Duration // bounds one try
@@ -119,6 +120,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		settings.MaxLost = job.MaxLost
 	}
 	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), patience: attemptLimit}
+	s.settled = settles(options, o.pool.Config())
 	s.frontiers.guess = &s.clock
 	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
 	s.ending, s.end = context.WithCancel(context.Background())
@@ -162,6 +164,9 @@ func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	describe(config, s.options.PollOnly)
 	if !s.options.PollOnly {
 		isolate(config)
+	}
+	if s.settled {
+		s.settle(config)
 	}
 	return pgxpool.NewWithConfig(ctx, config)
 }

@@ -17,7 +17,7 @@ func (s *Store) read(ctx context.Context, make func() []*step) error {
 		return err
 	}
 	defer s.leave()
-	return s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, nil, make()...) })
+	return s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, freeLimits, make()...) })
 }
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one

@@ -40,7 +40,7 @@ func (s *Store) Lose(ctx context.Context, by job.WorkerID) (int, error) {
 	defer s.leave()
 	lost, alive := 0, false
 	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &step{text: loseWorkers, args: []any{s.namespace, by}, each: func(scan scan) error { return scan(&alive, &lost) }})
+		return s.send(ctx, s.reserved, upkeepLimits, &step{text: loseWorkers, args: []any{s.namespace, by}, each: func(scan scan) error { return scan(&alive, &lost) }})
 	})
 	if err != nil {
 		return 0, err

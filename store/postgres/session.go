@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +34,7 @@ type session interface {
 // limits are what a transaction of the store sets for itself.
 type limits struct {
 	lock time.Duration // longest wait for somebody else's lock
+	free bool          // as the server would have it: for what may read much, or has to wait
 }
 
 var (
@@ -42,6 +44,7 @@ var (
 	// deadlocks [1 s], and tries again: none is ever found.
 	aloneLimits  = &limits{lock: 250 * time.Millisecond}
 	upkeepLimits = &limits{lock: 900 * time.Millisecond}
+	freeLimits   = &limits{free: true}
 )
 
 // idleLimit ends a transaction of the store whose process stands still, well
@@ -52,9 +55,14 @@ const idleLimit = 10 * time.Second
 // transaction in which it is set.
 const durability = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
 
-// settings is the first statement of a transaction of the store. It holds for
-// that transaction only. The planner is told to seek: its statistics are of a moment
-// when the table was empty or full, and every statement here has its index.
+// settings is what holds in a transaction of the store. The planner is told to
+// seek: its statistics are of a moment when the table was empty or full, and
+// every statement here has its index.
+//
+// Where a session is the store's own, they are set once for all of it, with
+// sharedLimits: as the first statement of each transaction they cost a claim a
+// tenth. Where it may not be (behind a pooler, or with hooks of the user's that
+// may reset it) they are that first statement, and hold for the transaction only.
 //
 // Statements over a list put the namespace into the list, behind OFFSET 0:
 //
@@ -64,11 +72,57 @@ const durability = `set_config('synchronous_commit', CASE current_setting('synch
 // empty would read all of it for each item of the list.
 const settings = "SELECT " + durability + `,
 	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('statement_timeout', $3, true),
-	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
+	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true), set_config('enable_bitmapscan', 'off', true),
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+
+var (
+	sessionSettings = strings.ReplaceAll(settings, ", true)", ", false)")
+	// setFree undoes the settings of a session for one transaction, all but durability.
+	setFree = `SELECT set_config('lock_timeout', NULL, true), set_config('idle_in_transaction_session_timeout', NULL, true), set_config('statement_timeout', NULL, true),
+	set_config('plan_cache_mode', NULL, true), set_config('jit', NULL, true), set_config('enable_bitmapscan', NULL, true),
+	set_config('enable_seqscan', NULL, true), set_config('enable_hashjoin', NULL, true), set_config('enable_mergejoin', NULL, true)`
+)
+
+const setLock = "SELECT set_config('lock_timeout', $1, true)"
 
 func (l *limits) args() []any {
 	return []any{milliseconds(l.lock), milliseconds(idleLimit), milliseconds(attemptLimit)}
+}
+
+// set queues what makes the limits hold in the transaction that begins.
+func (s *Store) set(b *pgx.Batch, l *limits) {
+	switch {
+	case l == nil:
+	case !s.settled && !l.free:
+		b.Queue(settings, l.args()...)
+	case !s.settled:
+	case l.free:
+		b.Queue(setFree)
+	case l.lock != sharedLimits.lock:
+		b.Queue(setLock, milliseconds(l.lock))
+	}
+}
+
+// settle makes the settings those of every session of a pool, where the session
+// is the store's own to set.
+func (s *Store) settle(config *pgxpool.Config) {
+	connected := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if connected != nil {
+			if err := connected(ctx, conn); err != nil {
+				return err
+			}
+		}
+		_, err := conn.Exec(ctx, sessionSettings, sharedLimits.args()...)
+		return err
+	}
+}
+
+// settles reports whether sessions made with a pool's settings stay as the store
+// sets them: hooks that run around each use of a connection may reset it.
+func settles(options Options, config *pgxpool.Config) bool {
+	//lint:ignore SA1019 a pool may still have the older hook
+	return !options.PollOnly && config.BeforeAcquire == nil && config.PrepareConn == nil && config.AfterRelease == nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
@@ -85,9 +139,7 @@ func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps .
 	}
 	defer conn.Release()
 	b := &pgx.Batch{}
-	if l != nil {
-		b.Queue(settings, l.args()...)
-	}
+	s.set(b, l)
 	s.queue(b, steps)
 	return judge(ctx, conn.SendBatch(ctx, b).Close())
 }
@@ -180,9 +232,7 @@ func (t *transaction) batch() *pgx.Batch {
 	b := &pgx.Batch{}
 	if !t.open {
 		b.Queue(begin)
-		if t.limit != nil {
-			b.Queue(settings, t.limit.args()...)
-		}
+		t.s.set(b, t.limit)
 		t.open = true
 	}
 	return b

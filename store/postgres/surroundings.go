@@ -43,7 +43,7 @@ func (s *Store) examine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.explicit = isolation != "read committed"
+	s.explicit = isolation != "read committed" || !s.settled && !s.options.PollOnly // hooks may reset a session
 	if encoding != "UTF8" && encoding != "SQL_ASCII" {
 		// Names and messages are any text, and the end of a job must not fail because of a letter.
 		return job.Invalid("database encoding", encoding, "must be UTF8 (or SQL_ASCII)")
