@@ -162,7 +162,12 @@ func (k *claiming) answer() {
 				return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Due.Compare(b.Due), bytes.Compare(a.ID[:], b.ID[:]))
 			})
 		}
-		k.claimed.Jobs = append(k.claimed.Jobs, l.jobs...)
+		// A job is large: it is moved only where lanes are put together.
+		if len(k.claimed.Jobs) == 0 {
+			k.claimed.Jobs = l.jobs
+		} else {
+			k.claimed.Jobs = append(k.claimed.Jobs, l.jobs...)
+		}
 	}
 	if !k.next.IsZero() {
 		k.claimed.Next = max(k.next.Sub(k.claimed.Now), time.Microsecond)
@@ -236,22 +241,21 @@ func (k *claiming) take(ctx context.Context) error {
 const claimStraight = `WITH me AS MATERIALIZED (
 	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
 ), picked AS MATERIALIZED (
-	SELECT j.place, j.priority, j.due, j.id, j.rescues, j.takes
+	SELECT p.place, p.rescues, p.takes, count(*) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING) <= $12 AS starts FROM (
+	SELECT j.place, j.rescues, j.takes
 	FROM me CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT ctid AS place, priority, due, id, rescues,
+		SELECT ctid AS place, rescues,
 			version <= ($9::int[])[array_position($8::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
 		FROM pawl.job
 		WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
 		ORDER BY due, id LIMIT $7 FOR UPDATE SKIP LOCKED
 	) AS j
 	WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
-	LIMIT $7
-), chosen AS MATERIALIZED (
-	SELECT place, rescues, row_number() OVER (ORDER BY priority, due, id) <= $12 AS starts FROM picked WHERE takes
+	LIMIT $7) AS p
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = chosen.starts, started = {now}
-FROM chosen WHERE job.ctid = chosen.place AND (chosen.rescues = 0 OR chosen.starts)
+UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = picked.starts, started = {now}
+FROM picked WHERE job.ctid = picked.place AND picked.takes AND (picked.rescues = 0 OR picked.starts)
 RETURNING ` + takenColumns + `, (SELECT count(*) FROM picked)`
 
 // priorities are asked for in order, so that rows come in order.
@@ -288,6 +292,9 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 		for i, l := range lanes {
 			dues, ids := l.view.arrays()
 			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
+			if l.view.full { // so it will be again
+				leases[i].jobs = make([]store.Leased, 0, l.wants())
+			}
 			steps[i] = &step{text: claimStraight, raw: leases[i].read, args: []any{
 				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(),
@@ -339,7 +346,11 @@ func (r *leaseReader) read(cols [][]byte) error {
 // frontier.
 func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
 	wanted := l.wants()
-	l.jobs = append(l.jobs, leased.jobs...)
+	if len(l.jobs) == 0 {
+		l.jobs = leased.jobs
+	} else {
+		l.jobs = append(l.jobs, leased.jobs...)
+	}
 	if n := len(leased.jobs); n > 0 && k.claimed.Now.Before(leased.jobs[n-1].Started) {
 		k.seen(leased.jobs[n-1].Started)
 	}
@@ -352,11 +363,14 @@ func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
 	}
 	switch {
 	case p == nil && !full:
-		// It was woken for what it found, or came to the end of a backlog.
+		// It was woken for what it found, or came to the end of a backlog. When it
+		// found something it has seen all there is; only what falls due next may
+		// have to be looked for.
 		l.careful = len(leased.jobs) == 0
 		l.unsure = l.careful || !l.view.next.known
+		l.over = !l.unsure
 		k.upcoming(l.view.next.at)
-		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{})
+		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{quiet: l.over})
 	case p == nil:
 		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{full: true})
 	case p.paused[l.queue.Queue]:

@@ -225,9 +225,9 @@ func (f *finishing) simple() bool {
 const endRuns = `WITH gone AS (
 	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result) OFFSET 0) AS e
 	WHERE job.namespace = e.namespace AND job.id = e.id AND job.run = e.run AND job.worker = e.worker AND job.state = e.running
-	RETURNING job.namespace, job.id, job.priority, job.due, job.run, job.worker, job.used, job.max_attempts, job.lost, job.rescues, job.snoozes,
-		job.version, job.created, job.started, job.timeout, job.deadline, job.queue, job.kind, job.key, job.budget, job.flow,
-		job.unique_hash, job.unique_period, job.capabilities, job.tags, job.progress_done, job.progress_total, job.progress_note,
+	RETURNING job.namespace, job.id, job.unique_hash, job.unique_period, job.priority, job.due, job.run, job.worker, job.used, job.max_attempts,
+		job.lost, job.rescues, job.snoozes, job.version, job.created, job.started, job.timeout, job.deadline, job.queue, job.kind, job.key, job.budget, job.flow,
+		job.capabilities, job.tags, job.progress_done, job.progress_total, job.progress_note,
 		job.headers, job.failures, job.args, 5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
 ), ` + keptOrBuried
 
