@@ -113,14 +113,19 @@ func (g *gather[C]) work() {
 }
 
 // yield lets those who were just answered run before the next share is taken:
-// most of them ask again at once, and would otherwise miss it by a moment. (16
-// callers: 12,900 instead of 8,400 calls a second.) A lone caller is not waited for.
+// most of them ask again at once, and would otherwise miss it by a moment, for
+// ever: half of the callers would be committed while the other half waits. (16
+// callers: 15 instead of 8 in a commit.) A lone caller is not waited for.
 func (g *gather[C]) yield(answered int) {
-	for range 8 {
+	all := answered
+	for round := range 8 {
 		g.mu.Lock()
 		waiting := len(g.waiting)
 		g.mu.Unlock()
-		if answered == 1 || waiting >= answered {
+		if round == 0 {
+			all += waiting
+		}
+		if all == 1 || round > 0 && waiting >= all {
 			return
 		}
 		runtime.Gosched()
