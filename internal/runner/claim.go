@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// maxEnding is how many ends may wait for the store before claims stop.
-	maxEnding = 5_000
+	// maxEnding is how many ends may wait for the store before claims stop: one
+	// batch that is under way and one that is ready to follow. More would only
+	// take memory.
+	maxEnding = 2 * maxFinish
 	// markAfter is how long a prefetched run must have lasted before a claim
 	// tells the store that it began: most are over by then. A run that takes
 	// the process with it earlier is rescued unmarked, once; the store

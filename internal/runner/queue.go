@@ -27,7 +27,7 @@ type queue struct {
 
 // Bounds of what is claimed ahead.
 const (
-	minPrefetch   = 32
+	minPrefetch   = 128
 	maxPrefetch   = 1_000
 	prefetchBytes = 16 << 20 // payload of prefetched jobs, by the mean
 	minHorizon    = 5 * time.Millisecond
