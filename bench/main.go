@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 	flags.SetOutput(says)
 	list := flags.Bool("list", false, "name the works and end")
 	only := flags.String("only", "", "works to run, separated by commas (default all but those on demand)")
+	system := flags.String("system", "", "the one system to run, for profiling: without the others there is no ratio (default all)")
 	rounds := flags.Int("n", 3, "rounds: each runs every system of a work once")
 	path := flags.String("out", "out/latest.json", "file for the result")
 	dir := flags.String("dir", "", "folder for SQLite files (default that for temporary files)")
@@ -59,7 +60,12 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 		return fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
 
-	r := runner{servers: findServers(), dir: *dir, rounds: *rounds, says: says, out: filepath.Dir(*path), profiles: *profiles}
+	r := runner{servers: findServers(), dir: *dir, rounds: *rounds, system: *system, says: says, out: filepath.Dir(*path), profiles: *profiles}
+	if r.profiles != "" {
+		if err := os.MkdirAll(r.profiles, 0o755); err != nil {
+			return err
+		}
+	}
 	var result report
 	if result.About, err = describeEnvironment(ctx, r.servers, *dir); err != nil {
 		return err

@@ -46,6 +46,7 @@ type runner struct {
 	servers  servers
 	dir      string // of SQLite files
 	rounds   int
+	system   string    // the only one to run; "" means all
 	says     io.Writer // progress
 	out      string    // folder for what a failed run said
 	profiles string    // folder for CPU profiles; "" means none
@@ -56,6 +57,9 @@ type runner struct {
 func (r runner) run(ctx context.Context, w work, into *report) {
 	var ready []contender
 	for _, c := range w.systems {
+		if r.system != "" && c.name != r.system {
+			continue
+		}
 		if lacks := r.servers.missing(c.needs); lacks != "" {
 			into.LeftOut = append(into.LeftOut, fmt.Sprintf("%s, %s: %s", w.name, c.name, lacks))
 			continue
