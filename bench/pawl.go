@@ -11,8 +11,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// pawlBulk is how many jobs one EnqueueMany hands in.
-const pawlBulk = 1000
+// pawlBulk is how many jobs one EnqueueMany hands in: as many as one InsertMany of River, and enough for COPY.
+const pawlBulk = 5000
 
 // pawlQueue is Pawl through its public face, with its defaults: finished jobs go to the archive, where they stay a week.
 type pawlQueue struct {
