@@ -72,7 +72,7 @@ func TestP1_CommitsAreDurableWhateverTheRoleSays(t *testing.T) {
 			if _, err := pool.Exec(t.Context(), s.sql(watchCommits), pgx.QueryExecModeSimpleProtocol); err != nil {
 				t.Fatal(err)
 			}
-			live(t, s)
+			lead(t, s)
 			rows, err := pool.Query(t.Context(), s.sql("SELECT what, durable, lock, count(*) FROM pawl.seen GROUP BY 1, 2, 3"))
 			if err != nil {
 				t.Fatal(err)
@@ -102,9 +102,9 @@ func TestP1_CommitsAreDurableWhateverTheRoleSays(t *testing.T) {
 	}
 }
 
-// live takes jobs through their life: accepted alone, with a key and by COPY,
+// lead takes jobs through their life: accepted alone, with a key and by COPY,
 // claimed, finished.
-func live(t *testing.T, s *Store) {
+func lead(t *testing.T, s *Store) {
 	t.Helper()
 	many := make([]job.Draft, bulk)
 	for i := range many {
