@@ -210,6 +210,9 @@ func (l *link) backend(back *bufio.Reader) {
 		}
 		mute := l.mute
 		l.mu.Unlock()
+		if code, ok := refusal(m); ok {
+			l.p.refused(code)
+		}
 		failed = failed || refuses(m)
 		ready := m.kind() == 'Z'
 		if u != nil && !ready && !invites(m) {

@@ -40,6 +40,7 @@ type Proxy struct {
 	judge  func(Commit) Fate
 	lost   [Late + 1]int
 	more   chan struct{} // closed when lost grows
+	codes  map[string]int
 	open   map[*link]bool
 	held   []*heldCommit
 	closed bool
@@ -64,7 +65,7 @@ func New(server string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pgproxy: %w", err)
 	}
-	p := &Proxy{listener: listener, server: *address, open: map[*link]bool{}, more: make(chan struct{})}
+	p := &Proxy{listener: listener, server: *address, open: map[*link]bool{}, more: make(chan struct{}), codes: map[string]int{}}
 	p.going.Go(p.accept)
 	return p, nil
 }
@@ -88,6 +89,19 @@ func (p *Proxy) Lost(fate Fate) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost[fate]
+}
+
+// Refused counts the errors of the server with a code, such as 55P03 for a lock that was waited for in vain.
+func (p *Proxy) Refused(code string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.codes[code]
+}
+
+func (p *Proxy) refused(code string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.codes[code]++
 }
 
 // Await waits until n commits have met a fate, or ctx ends.

@@ -182,6 +182,9 @@ func TestProxy_RefusedCommitsAreDelivered(t *testing.T) {
 	if n := p.Lost(pgproxy.Cut); n != 0 {
 		t.Errorf("%d commits were lost, want none", n)
 	}
+	if n := p.Refused("23505"); n != len(ways) {
+		t.Errorf("%d unique violations, want %d", n, len(ways))
+	}
 }
 
 // Statements of an open transaction are not judged, and neither is one that was rolled back: only commits are.

@@ -118,3 +118,19 @@ func refuses(m message) bool {
 	}
 	return false
 }
+
+// refusal reads the code of an error: fields with a letter each, C for the code.
+func refusal(m message) (code string, ok bool) {
+	if m.kind() != 'E' {
+		return "", false
+	}
+	for rest := m.body(); len(rest) > 1 && rest[0] != 0; {
+		field := rest[0]
+		var text string
+		text, rest = word(rest[1:])
+		if field == 'C' {
+			return text, true
+		}
+	}
+	return "", true
+}
