@@ -72,7 +72,10 @@ func attempt(ctx context.Context, limit time.Duration, again bool, try func(ctx 
 // pause waits before try n+1, longer each time and spread, so that processes
 // which failed together do not come back together.
 func pause(ctx context.Context, n int) bool {
-	d := min(firstWait<<(n-1), lastWait)
+	d := lastWait
+	if n < tries { // beyond, the shift would overflow: who waits for a lock waits often
+		d = min(firstWait<<(n-1), lastWait)
+	}
 	t := time.NewTimer(d/2 + rand.N(d/2+1))
 	defer t.Stop()
 	select {
