@@ -200,10 +200,12 @@ func (a *acceptance) answerKey(hash []byte, r job.Receipt) {
 // What is found undoes itself.
 func (a *acceptance) insert(ctx context.Context, batch []int) error {
 	slices.Sort(batch)
-	for start := 0; start < len(batch); start += maxGathered {
-		if err := a.insertSome(ctx, batch[start:min(start+maxGathered, len(batch))]); err != nil {
+	for len(batch) > 0 {
+		n, _ := portion(batch, func(i *int) int { return weightOf(&a.drafts[*i]) })
+		if err := a.insertSome(ctx, batch[:n]); err != nil {
 			return err
 		}
+		batch = batch[n:]
 	}
 	return nil
 }

@@ -14,13 +14,13 @@ import (
 // Otherwise keys and ids are settled first and the rest goes in by a few large
 // inserts: a staging table was not faster than arrays, and needs the right to
 // make temporary tables (docs/adr/0008-postgres-bulk.md).
-func (s *Store) enqueueBulk(ctx context.Context, drafts []job.Draft, plain bool) ([]job.Receipt, error) {
+func (s *Store) enqueueBulk(ctx context.Context, drafts []job.Draft, plain bool, weight int) ([]job.Receipt, error) {
 	if !plain {
-		return s.enqueueAlone(ctx, drafts, false)
+		return s.enqueueAlone(ctx, drafts, weight, false)
 	}
 	var now time.Time
 	unknown := false
-	err := s.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+	err := s.retryWithin(ctx, s.patience+loading(weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
 		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error { return s.copyIn(ctx, t, drafts, &now) })
 		unknown = unknown || faultOf(err).unknown
 		return err
@@ -34,7 +34,7 @@ func (s *Store) enqueueBulk(ctx context.Context, drafts []job.Draft, plain bool)
 		s.accepted(drafts, now)
 		return receipts, nil
 	case ctx.Err() == nil && (unknown || hasCode(err, uniqueViolation)):
-		return s.enqueueAlone(ctx, drafts, unknown)
+		return s.enqueueAlone(ctx, drafts, weight, unknown)
 	}
 	return nil, err
 }

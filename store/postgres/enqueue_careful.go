@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -19,7 +20,7 @@ func (s *Store) commitCareful(ctx context.Context, calls []*enqueueCall) {
 // commitAccepted is commitCareful for calls of which again says whether they may
 // have been committed before.
 func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall, again bool) {
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), sharedLimits, again)
+	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.patience, sharedLimits, again)
 	if err == nil {
 		for _, c := range calls {
 			c.receipts, receipts = receipts[:len(c.drafts):len(c.drafts)], receipts[len(c.drafts):]
@@ -32,8 +33,8 @@ func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall, again 
 }
 
 // acceptOnce is one try to take drafts in.
-func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, l *limits, again bool) ([]job.Receipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *limits, again bool) ([]job.Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a := &acceptance{s: s, drafts: drafts, again: again}
 	var receipts []job.Receipt
@@ -51,15 +52,15 @@ func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, l *limits, a
 
 func (s *Store) answerAlone(ctx context.Context, c *enqueueCall, again bool) {
 	var err error
-	c.receipts, err = s.enqueueAlone(ctx, c.drafts, again)
+	c.receipts, err = s.enqueueAlone(ctx, c.drafts, c.weight, again)
 	answer(c, err)
 }
 
 // enqueueAlone takes one caller's drafts in, and waits for whoever holds one of
 // their keys as long as the busy limit allows. again says that they may have
 // been committed before.
-func (s *Store) enqueueAlone(ctx context.Context, drafts []job.Draft, again bool) ([]job.Receipt, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.BusyLimit, errBusyLimit)
+func (s *Store) enqueueAlone(ctx context.Context, drafts []job.Draft, weight int, again bool) ([]job.Receipt, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.BusyLimit+loading(weight), errBusyLimit)
 	defer cancel()
 	unknown, waits, l := again, false, sharedLimits
 	defer func() {
@@ -72,7 +73,7 @@ func (s *Store) enqueueAlone(ctx context.Context, drafts []job.Draft, again bool
 		if !ok {
 			return nil, lost("enqueue", context.Cause(ctx), unknown)
 		}
-		receipts, err := s.acceptOnce(ctx, drafts, l, unknown)
+		receipts, err := s.acceptOnce(ctx, drafts, s.patience+loading(weight), l, unknown)
 		release()
 		if err == nil {
 			return receipts, nil

@@ -44,3 +44,14 @@ func TestP1_AReadHasNoUnknownOutcome(t *testing.T) {
 		t.Errorf("a write that broke off each time: %v", err)
 	}
 }
+
+// Who waits for a lock waits often.
+func TestP8_APauseHasNoLastTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for n := range 200 {
+		if pause(ctx, n+1) {
+			t.Errorf("pause %d did not see the end", n+1)
+		}
+	}
+}

@@ -14,10 +14,11 @@ const bulk = 2000
 type enqueueCall struct {
 	callState
 	drafts   []job.Draft
+	weight   int
 	receipts []job.Receipt
 }
 
-func (c *enqueueCall) rows() int         { return len(c.drafts) }
+func (c *enqueueCall) rows() int         { return c.weight }
 func (c *enqueueCall) state() *callState { return &c.callState }
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
@@ -33,21 +34,22 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	if err := checkTimes(drafts); err != nil {
 		return nil, err
 	}
-	plain := true
+	plain, weight := true, 0
 	for i := range drafts {
 		plain = plain && isPlain(&drafts[i])
+		weight += weightOf(&drafts[i])
 	}
-	if len(drafts) >= bulk {
-		return s.enqueueBulk(ctx, drafts, plain)
+	if len(drafts) >= bulk || weight >= maxGathered {
+		return s.enqueueBulk(ctx, drafts, plain, weight)
 	}
-	c := &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: drafts}
+	c := &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: drafts, weight: weight}
 	var err error
 	switch {
 	case plain:
 		err = s.plain.do(ctx, c)
 	case s.blocked.meets(drafts):
 		// Somebody's open transaction is known to hold the key: do not let others wait too.
-		return s.enqueueAlone(ctx, drafts, false)
+		return s.enqueueAlone(ctx, drafts, weight, false)
 	default:
 		err = s.careful.do(ctx, c)
 	}

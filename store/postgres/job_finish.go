@@ -18,10 +18,11 @@ type finishCall struct {
 	callState
 	worker   job.WorkerID
 	ends     []job.End
+	weight   int
 	verdicts []job.Verdict
 }
 
-func (c *finishCall) rows() int         { return len(c.ends) }
+func (c *finishCall) rows() int         { return c.weight }
 func (c *finishCall) state() *callState { return &c.callState }
 
 // Finish ends runs, each fenced by its worker and run number. Calls of many
@@ -31,14 +32,20 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 		return nil, err
 	}
 	defer s.leave()
-	if len(ends) == 0 {
-		return nil, nil
+	var verdicts []job.Verdict
+	for len(ends) > 0 {
+		n, weight := portion(ends, weightOfEnd)
+		c := &finishCall{callState: callState{done: make(chan struct{})}, worker: w, ends: ends[:n], weight: weight}
+		err := s.finisher.do(ctx, c)
+		switch {
+		case err != nil && verdicts != nil: // those before are committed
+			return nil, lost("finish", err, true)
+		case err != nil:
+			return nil, err
+		}
+		verdicts, ends = append(verdicts, c.verdicts...), ends[n:]
 	}
-	c := &finishCall{callState: callState{done: make(chan struct{})}, worker: w, ends: ends}
-	if err := s.finisher.do(ctx, c); err != nil {
-		return nil, err
-	}
-	return c.verdicts, nil
+	return verdicts, nil
 }
 
 // commitFinishes commits the ends of many callers together; where one of them

@@ -91,23 +91,26 @@ func (n *notifier) work() {
 		select {
 		case <-n.wake:
 		case <-n.quit:
-			n.send()
+			n.send(1)
 			return
 		}
 		select {
 		case <-gap.C:
 		case <-n.quit:
-			n.send()
+			n.send(1)
 			return
 		}
-		n.send()
+		n.send(notifyTries)
 		gap.Reset(notifyEvery)
 	}
 }
 
+// notifyTries is how often a message is sent that may not have got through.
+const notifyTries = 3
+
 // send tells what has gathered. A message that does not get through is not
 // missed: it is a hint.
-func (n *notifier) send() {
+func (n *notifier) send(tries int) {
 	n.mu.Lock()
 	some, m, told := n.some, n.pending, n.told
 	n.some, n.pending, n.told = false, message{}, nil
@@ -122,9 +125,16 @@ func (n *notifier) send() {
 	defer cancel()
 	text := n.s.encode(m)
 	// The commit need not reach the disk: nothing is written but the message.
-	err := n.s.send(ctx, n.s.work, nil, &step{text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}})
-	if err != nil && ctx.Err() == nil {
-		n.s.logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+	tell := &step{text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
+	for try := 1; ; try++ {
+		err := n.s.send(ctx, n.s.work, nil, tell)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return
+		case try == tries || !pause(ctx, try):
+			n.s.logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+			return
+		}
 	}
 }
 

@@ -162,9 +162,6 @@ func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
 	describe(config, s.options.PollOnly)
-	if !s.options.PollOnly {
-		isolate(config)
-	}
 	if s.settled {
 		s.settle(config)
 	}

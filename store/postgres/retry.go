@@ -38,9 +38,14 @@ const (
 // retry runs a transition until it is answered for good. again tells it that an
 // earlier try may have been committed.
 func (s *Store) retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+	return s.retryWithin(ctx, s.patience, doing, may, try)
+}
+
+// retryWithin is retry for tries that need more time.
+func (s *Store) retryWithin(ctx context.Context, limit time.Duration, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
 	unknown := false
 	for n := 1; ; n++ {
-		err := s.attempt(ctx, unknown, try)
+		err := attempt(ctx, limit, unknown, try)
 		if err == nil {
 			return nil
 		}
@@ -58,8 +63,8 @@ func (s *Store) retry(ctx context.Context, doing string, may repeatable, try fun
 	}
 }
 
-func (s *Store) attempt(ctx context.Context, again bool, try func(ctx context.Context, again bool) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+func attempt(ctx context.Context, limit time.Duration, again bool, try func(ctx context.Context, again bool) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return try(ctx, again)
 }
@@ -67,7 +72,10 @@ func (s *Store) attempt(ctx context.Context, again bool, try func(ctx context.Co
 // pause waits before try n+1, longer each time and spread, so that processes
 // which failed together do not come back together.
 func pause(ctx context.Context, n int) bool {
-	d := min(firstWait<<(n-1), lastWait)
+	d := lastWait
+	if n < tries { // beyond, the shift would overflow: who waits for a lock waits often
+		d = min(firstWait<<(n-1), lastWait)
+	}
 	t := time.NewTimer(d/2 + rand.N(d/2+1))
 	defer t.Stop()
 	select {

@@ -71,12 +71,12 @@ const durability = `set_config('synchronous_commit', CASE current_setting('synch
 // Were the namespace compared with $1, a planner that believes the table to be
 // empty would read all of it for each item of the list.
 const settings = "SELECT " + durability + `,
-	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('statement_timeout', $3, true),
+	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('statement_timeout', '0', true),
 	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true), set_config('enable_bitmapscan', 'off', true),
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
 var (
-	sessionSettings = strings.ReplaceAll(settings, ", true)", ", false)")
+	sessionSettings = strings.ReplaceAll(settings, ", true)", ", false)") + ", set_config('default_transaction_isolation', 'read committed', false)"
 	// setFree undoes the settings of a session for one transaction, all but durability.
 	setFree = `SELECT set_config('lock_timeout', NULL, true), set_config('idle_in_transaction_session_timeout', NULL, true), set_config('statement_timeout', NULL, true),
 	set_config('plan_cache_mode', NULL, true), set_config('jit', NULL, true), set_config('enable_bitmapscan', NULL, true),
@@ -86,7 +86,7 @@ var (
 const setLock = "SELECT set_config('lock_timeout', $1, true)"
 
 func (l *limits) args() []any {
-	return []any{milliseconds(l.lock), milliseconds(idleLimit), milliseconds(attemptLimit)}
+	return []any{milliseconds(l.lock), milliseconds(idleLimit)}
 }
 
 // set queues what makes the limits hold in the transaction that begins.

@@ -3,35 +3,16 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/pawlwork/pawl/job"
 )
 
-// Every transaction of the store is READ COMMITTED, whatever the default of the
-// role or the database: a statement has to see what was committed while the one
-// before it waited for a lock. With one snapshot for all of them a resend would
-// not see that its job has ended, and two processes would make the same schema.
-const (
-	begin         = "BEGIN ISOLATION LEVEL READ COMMITTED"
-	readCommitted = "SET default_transaction_isolation = 'read committed'"
-)
-
-// isolate makes it the default of a pool's sessions. Where sessions are not the
-// store's own, each transaction says it (Store.explicit).
-func isolate(config *pgxpool.Config) {
-	connected := config.AfterConnect
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		if connected != nil {
-			if err := connected(ctx, conn); err != nil {
-				return err
-			}
-		}
-		_, err := conn.Exec(ctx, readCommitted)
-		return err
-	}
-}
+// begin: every transaction of the store is READ COMMITTED, whatever the default of
+// the role or the database. A statement has to see what was committed while the
+// one before it waited for a lock. With one snapshot for all of them a resend
+// would not see that its job has ended, and two processes would make the same
+// schema. Where sessions are the store's own it is their default (session.go);
+// elsewhere, if need be, each transaction says it (Store.explicit).
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 // examine looks at what the store finds itself in.
 func (s *Store) examine(ctx context.Context) error {
