@@ -45,6 +45,10 @@ type claiming struct {
 	lanes   []*claimLane
 	claimed *store.Claimed
 	next    time.Time
+	// hinted: it is time to read hints; the first statements take that along.
+	hinted bool
+	// more: hints were read that lowered the frontiers.
+	more bool
 }
 
 // claimLane is one queue's part of a claim.
@@ -100,7 +104,8 @@ func (k *claiming) run(ctx context.Context) error {
 			return err
 		}
 	}
-	looked := len(k.lanes) > 0 && (quiet || k.s.lookDue(k.lanes))
+	hints, sweep := k.s.lookDue(k.lanes)
+	looked := len(k.lanes) > 0 && (quiet || sweep)
 	if looked {
 		ready, err := k.peek(ctx, k.lanes)
 		if err != nil {
@@ -111,9 +116,15 @@ func (k *claiming) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	k.hinted = hints && !looked
 	for range 3 {
 		if err := k.take(ctx); err != nil {
 			return err
+		}
+		if k.more {
+			k.more = false
+			k.renew(k.lanes)
+			continue
 		}
 		// What was found is answered at once. A claim that found nothing looks at
 		// hints and behind its frontiers before it says so, and one that found the
@@ -135,6 +146,14 @@ func (k *claiming) run(ctx context.Context) error {
 	}
 	k.answer()
 	return nil
+}
+
+// renew makes lanes look as they are now.
+func (k *claiming) renew(lanes []*claimLane) {
+	for _, l := range lanes {
+		l.view = k.s.frontiers.view(l.queue.Queue, k.offer.print)
+		l.over = false
+	}
 }
 
 func (k *claiming) unsure() (list []*claimLane) {
@@ -213,6 +232,12 @@ func (k *claiming) take(ctx context.Context) error {
 			straight = append(straight, l)
 		}
 	}
+	if k.hinted && len(straight) == 0 {
+		k.hinted = false
+		if _, err := k.peek(ctx, k.lanes); err != nil {
+			return err
+		}
+	}
 	if err := k.straight(ctx, straight); err != nil {
 		return err
 	}
@@ -275,12 +300,17 @@ func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
 }
 
 // straight claims from lanes in one transaction, a statement for each. Where the
-// lane may come to its end, the look at what is left goes along.
+// lane may come to its end, the look at what is left goes along; so do hints when
+// it is time for them, which would otherwise be a round trip in front of the first
+// job of an idle system. (A sweep does not: it may take long, and rows are locked.)
 func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 	if len(lanes) == 0 {
 		return nil
 	}
-	look := false
+	look, what := k.hinted, lookAhead
+	if look {
+		k.hinted, what = false, lookAtHints
+	}
 	for _, l := range lanes {
 		look = look || !l.view.full && !l.view.next.known
 	}
@@ -301,7 +331,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 			}}
 		}
 		if p = nil; look {
-			p = k.newPeek(lanes, false)
+			p = k.newPeek(lanes, what)
 			steps = append(steps, p.steps()...)
 		}
 		return k.s.send(ctx, k.s.work, sharedLimits, steps...)
@@ -313,6 +343,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 		if _, err := p.conclude(); err != nil {
 			return err
 		}
+		k.more = p.passed
 	}
 	for i, l := range lanes {
 		k.settle(l, &leases[i], p)

@@ -90,20 +90,19 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 	}
 }
 
-// lookDue reports whether it is time to look behind one of the lanes, or for hints.
-func (s *Store) lookDue(lanes []*claimLane) bool {
+// lookDue reports whether it is time to read hints, and to look behind one of the
+// lanes.
+func (s *Store) lookDue(lanes []*claimLane) (hints, sweep bool) {
 	now := s.clock.estimate()
-	if s.hints.due(now) {
-		return true
-	}
+	hints = s.hints.due(now)
 	s.frontiers.mu.Lock()
 	defer s.frontiers.mu.Unlock()
 	for _, l := range lanes {
 		if known := s.frontiers.lanes[l.view.name]; known != nil && known.sweep.due(now) {
-			return true
+			sweep = true
 		}
 	}
-	return false
+	return hints, sweep
 }
 
 // probes lists what a peek asks for: each lane from its frontier on, and the
@@ -180,6 +179,7 @@ type peeking struct {
 	left   map[*claimLane]map[int16]position // the first ready job of each priority
 	next   map[*claimLane]time.Time          // when the next one falls due
 	behind []foundBehind
+	passed bool // frontiers were lowered to something that they had passed
 }
 
 type foundBehind struct {
@@ -187,12 +187,22 @@ type foundBehind struct {
 	at position
 }
 
-func (k *claiming) newPeek(lanes []*claimLane, whole bool) *peeking {
+// lookKind is how much a look asks for.
+type lookKind uint8
+
+const (
+	lookAhead   lookKind = iota // what is left from the frontiers on
+	lookAtHints                 // and hints
+	lookBehind                  // and, where it is due, what the frontiers have passed
+)
+
+func (k *claiming) newPeek(lanes []*claimLane, what lookKind) *peeking {
 	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimLane]map[int16]position{}, next: map[*claimLane]time.Time{}, took: stopwatch()}
-	now := k.s.clock.estimate()
-	if !whole {
-		now = time.Time{} // no sweep
-	} else {
+	now := time.Time{} // no sweep
+	if what == lookBehind {
+		now = k.s.clock.estimate()
+	}
+	if what >= lookAtHints {
 		p.hints = k.s.hints.look(k.s.namespace)
 	}
 	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
@@ -271,19 +281,19 @@ func (p *peeking) conclude() (ready bool, err error) {
 	}
 	k.s.clock.note(p.now)
 	if !k.s.frontiers.clock(p.now) {
-		ready = true // everything was forgotten: look from the start
+		ready, p.passed = true, true // everything was forgotten: look from the start
 	}
 	if p.swept {
 		k.s.frontiers.swept(p.lanes, p.now, p.took())
 	}
 	for _, b := range p.behind {
-		ready = true
+		ready, p.passed = true, true
 		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
 		k.s.hints.keep(p.hints, p.now)
 		for name, due := range p.hints.told {
-			ready = true
+			ready, p.passed = true, true
 			k.s.frontiers.lower(name.queue, name.priority, due)
 		}
 	}
@@ -294,7 +304,7 @@ func (p *peeking) conclude() (ready bool, err error) {
 func (k *claiming) peek(ctx context.Context, lanes []*claimLane) (ready bool, err error) {
 	var p *peeking
 	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
-		p = k.newPeek(lanes, true)
+		p = k.newPeek(lanes, lookBehind)
 		p.took = stopwatch()
 		return k.s.send(ctx, k.s.work, sharedLimits, p.steps()...)
 	})
@@ -304,9 +314,6 @@ func (k *claiming) peek(ctx context.Context, lanes []*claimLane) (ready bool, er
 	if ready, err = p.conclude(); err != nil {
 		return false, err
 	}
-	for _, l := range lanes {
-		l.view = k.s.frontiers.view(l.queue.Queue, k.offer.print)
-		l.over = false
-	}
+	k.renew(lanes)
 	return ready, nil
 }
