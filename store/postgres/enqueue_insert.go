@@ -137,6 +137,9 @@ type insertMode uint8
 const (
 	// insertFresh fails on one, and answers the store's time.
 	insertFresh insertMode = iota
+	// insertDurable is the same where the session is not the store's own: alone in
+	// its transaction, the insert sets what it needs itself.
+	insertDurable
 	// insertNew leaves those out, and answers what went in.
 	insertNew
 )
@@ -200,9 +203,11 @@ func insertText(kind insertKind) string {
 	insert := "INSERT INTO pawl.job (namespace, state, due, created, " + strings.Join(into, ", ") + ")\n" +
 		"SELECT $1, 2, " + due + ", {now}, " + strings.Join(from, ", ") + "\n" +
 		"FROM unnest(" + strings.Join(arrays, ", ") + ") AS d (" + strings.Join(names, ", ") + ")"
-	if kind.mode == insertNew {
+	switch kind.mode {
+	case insertNew:
 		return insert + "\nON CONFLICT (namespace, id) DO NOTHING RETURNING id, due"
+	case insertDurable:
+		return "WITH durable AS MATERIALIZED (SELECT " + durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
 	}
-	// Alone in its transaction, the insert sets what it needs itself.
-	return "WITH durable AS MATERIALIZED (SELECT " + durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
+	return "WITH added AS (" + insert + ") SELECT {now}"
 }

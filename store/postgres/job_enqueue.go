@@ -86,7 +86,11 @@ func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	var now time.Time
 	unknown := false
 	err := s.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
-		insert := insertStep(s.namespace, all, insertFresh)
+		mode := insertDurable
+		if s.settled {
+			mode = insertFresh
+		}
+		insert := insertStep(s.namespace, all, mode)
 		insert.each = func(scan scan) error { return scan(&now) }
 		err := s.send(ctx, s.work, nil, insert) // waits for no row of anybody
 		unknown = unknown || faultOf(err).unknown

@@ -161,9 +161,19 @@ type finishing struct {
 }
 
 func newFinishing(s *Store, calls []*finishCall) *finishing {
-	f := &finishing{s: s}
+	f := &finishing{s: s, ends: calls[0].ends}
+	n := 0
 	for _, c := range calls {
-		f.ends = append(f.ends, c.ends...)
+		n += len(c.ends)
+	}
+	if len(calls) > 1 {
+		f.ends = make([]job.End, 0, n)
+		for _, c := range calls {
+			f.ends = append(f.ends, c.ends...)
+		}
+	}
+	f.workers = make([]job.WorkerID, 0, n)
+	for _, c := range calls {
 		for range c.ends {
 			f.workers = append(f.workers, c.worker)
 		}
@@ -181,9 +191,10 @@ func (f *finishing) distribute(calls []*finishCall) {
 // commit is one try.
 func (f *finishing) commit(ctx context.Context, l *limits) error {
 	f.verdicts = make([]job.Verdict, len(f.ends))
-	simple := f.simple()
+	order := f.byID()
+	simple := f.simple(order)
 	if simple {
-		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep())
+		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep(order))
 		if simple = !hasCode(err, uniqueViolation); simple && err != nil {
 			return err
 		}
@@ -210,19 +221,28 @@ func (f *finishing) commit(ctx context.Context, l *limits) error {
 }
 
 // simple reports whether every end is the usual one: done, kept alike, and with
-// nothing to say. Such ends need no look at their rows first.
-func (f *finishing) simple() bool {
+// nothing to say. Such ends need no look at their rows first. Two ends of one job
+// are not.
+func (f *finishing) simple(order []int) bool {
 	keep := f.ends[0].Keep.WithDefaults().Done
-	ids := make(map[job.ID]bool, len(f.ends))
-	for i := range f.ends {
+	for n, i := range order {
 		e := &f.ends[i]
 		if e.To != job.Done || e.Burn || e.Snooze || e.Failure != nil || e.Reason != "" || e.Progress != nil || len(e.Logs) > 0 ||
-			e.Keep.WithDefaults().Done != keep || ids[e.ID] {
+			e.Keep.WithDefaults().Done != keep || n > 0 && e.ID == f.ends[order[n-1]].ID {
 			return false
 		}
-		ids[e.ID] = true
 	}
 	return true
+}
+
+// byID is the order of the ends by the ids of their jobs.
+func (f *finishing) byID() []int {
+	order := make([]int, len(f.ends))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(f.ends[i].ID[:], f.ends[j].ID[:]) })
+	return order
 }
 
 // endRuns ends runs whose rows nobody has to look at: they are deleted under
@@ -243,15 +263,11 @@ var (
 	endRunsBuried = strings.Replace(endRuns, "%s", buryGone, 1)
 )
 
-func (f *finishing) simpleStep() *step {
-	order := make([]int, len(f.ends))
-	at := make(map[job.ID]int, len(f.ends))
-	for i := range f.ends {
-		order[i] = i
-		at[f.ends[i].ID] = i
+// simpleStep takes the ends in the order of their ids.
+func (f *finishing) simpleStep(order []int) *step {
+	for i := range f.verdicts {
 		f.verdicts[i] = job.Stale
 	}
-	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(f.ends[i].ID[:], f.ends[j].ID[:]) })
 	ids, runs, workers, results := make([][16]byte, len(order)), make([]int64, len(order)), make([]int64, len(order)), make([][]byte, len(order))
 	for n, i := range order {
 		e := &f.ends[i]
@@ -263,11 +279,15 @@ func (f *finishing) simpleStep() *step {
 		text = endRunsBuried
 	}
 	return &step{text: text, args: []any{f.s.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
-		var id job.ID
+		var id [16]byte
 		if err := scan(&id); err != nil {
 			return err
 		}
-		f.verdicts[at[id]] = job.Applied
+		n, found := slices.BinarySearchFunc(ids, id, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+		if !found {
+			return fmt.Errorf("job %x was not to be ended", id)
+		}
+		f.verdicts[order[n]] = job.Applied
 		return nil
 	}}
 }

@@ -144,8 +144,8 @@ func (w *within) finish(ctx context.Context, worker job.WorkerID, ends []job.End
 	if len(ends) == 0 {
 		return f, nil
 	}
-	if f.simple() {
-		return f, w.foreign(w.in.run(ctx, f.simpleStep()))
+	if order := f.byID(); f.simple(order) {
+		return f, w.foreign(w.in.run(ctx, f.simpleStep(order)))
 	}
 	return f, w.foreign(f.run(ctx, w.in))
 }
