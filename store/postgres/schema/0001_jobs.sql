@@ -59,8 +59,9 @@ CREATE TABLE pawl.job (
     autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000, vacuum_truncate = false
 );
 
--- Claims seek here by queue and priority, in the order in which they take.
-CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id) WHERE state = 2;
+-- Claims seek here by queue and priority, in the order in which they take. No two
+-- entries are alike, so looking for such before a page is split is in vain.
+CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id) WITH (deduplicate_items = off) WHERE state = 2;
 -- What a worker holds: rescue, hold, repeated claims.
 CREATE INDEX job_held ON pawl.job (namespace, worker, claim) WHERE state = 3;
 -- The rest is rare, and empty most of the time.
@@ -110,7 +111,7 @@ CREATE TABLE pawl.job_archive (
 ) WITH (vacuum_truncate = false);
 
 -- Lists and counts by state; the newest id first, which is how lists page.
-CREATE INDEX job_archive_state ON pawl.job_archive (namespace, state, queue, id) WHERE state >= 5;
+CREATE INDEX job_archive_state ON pawl.job_archive (namespace, state, queue, id) WITH (deduplicate_items = off) WHERE state >= 5;
 CREATE INDEX job_archive_expires ON pawl.job_archive (namespace, expires) WHERE state >= 5;
 
 -- One job per hash: while it is live (until IS NULL), or until a time.
