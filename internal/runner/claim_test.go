@@ -145,8 +145,8 @@ func TestP10_ClaimsStopWhenEndsCannotBeStored(t *testing.T) {
 		l.add(8000, nil, p)
 		after(2 * time.Second)
 		s := p.Stats()
-		if s.Ending < 2000 || s.Ending > 3000 {
-			t.Errorf("%d ends wait for the store, want claims to stop at 2,000", s.Ending)
+		if s.Ending < 1000 || s.Ending > 2000 {
+			t.Errorf("%d ends wait for the store, want claims to stop at 1,000", s.Ending)
 		}
 		p.heal()
 		after(5 * time.Second)
