@@ -189,6 +189,7 @@ type Verdict uint8
 const (
 	Applied Verdict = iota + 1 // the move is committed
 	Stale                      // another run owns the job, or it has ended: nothing changed
+	Held                       // somebody's open transaction holds the job: nothing changed, send it again
 )
 
 func (v Verdict) String() string {
@@ -197,6 +198,8 @@ func (v Verdict) String() string {
 		return "applied"
 	case Stale:
 		return "stale"
+	case Held:
+		return "held"
 	}
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }

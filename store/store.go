@@ -60,7 +60,9 @@ type Jobs interface {
 	// that claim which the worker still holds, and claims nothing new.
 	// It is ErrWorkerLost for a worker that is not registered or was lost.
 	Claim(ctx context.Context, c Claim) (Claimed, error)
-	// Finish ends runs, each fenced by its worker and run number.
+	// Finish ends runs, each fenced by its worker and run number. One whose job
+	// somebody's open transaction holds may be answered Held: the others are not
+	// kept waiting for it.
 	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
 	// Note keeps progress and log lines of runs that go on, fenced like Finish.
 	Note(ctx context.Context, w job.WorkerID, notes []Note) ([]job.Verdict, error)

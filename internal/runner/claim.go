@@ -205,7 +205,7 @@ func unclear(err error) bool {
 func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if worker != r.worker || !r.mayStart() || len(r.ending)+len(r.inflight) >= maxEnding {
+	if worker != r.worker || !r.mayStart() || r.unstoredEnds() >= maxEnding {
 		return store.Claim{}, false
 	}
 	var queues []store.QueueClaim
@@ -264,7 +264,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	if c.cancels && r.healthy && !r.stopping {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
-	if !r.mayStart() || len(r.ending)+len(r.inflight) >= maxEnding {
+	if !r.mayStart() || r.unstoredEnds() >= maxEnding {
 		return max(wait, soonest) // a token comes when that changes
 	}
 	for _, q := range r.queues {

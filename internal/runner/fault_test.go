@@ -267,3 +267,59 @@ func TestP8_ConfigFaultsAreAllReported(t *testing.T) {
 		t.Errorf("no queues: %v", err)
 	}
 }
+
+// An end whose job an open transaction holds waits aside, is still this worker's,
+// and is stored when the transaction ends.
+func TestP8_AnEndThatIsHeldHoldsUpNoOther(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var told []job.ID
+		p := l.run(2, func(context.Context, *runner.Task) job.Outcome { return succeed },
+			func(c *runner.Config) {
+				c.Hooks.Finish = func(f runner.Finished) { told = append(told, f.Task.Job.ID) }
+			})
+		held := map[job.ID]bool{}
+		p.faults.set(func(f *faults) { f.held = func(id job.ID) bool { return held[id] } })
+		add := func() job.ID { return l.add(1, nil, p)[0] }
+		draft := job.Draft{ID: job.NewID(), Kind: "k", Queue: "q", Priority: 5, Attempts: 5}
+		held[draft.ID] = true
+		if _, err := l.store.Enqueue(l.t.Context(), []job.Draft{draft}); err != nil {
+			t.Fatal(err)
+		}
+		p.hub.Ready(store.Hint{Queue: "q"})
+		after(time.Second)
+		for range 3 {
+			id := add()
+			after(0)
+			l.expect(id, job.Done, 0, 0)
+		}
+		after(2 * time.Minute) // reports of what is held go by
+		if j := l.expect(draft.ID, job.Running, 0, 0); j.Run != 1 {
+			t.Errorf("run %d", j.Run)
+		}
+		if s := p.Stats(); s.Ending != 1 || s.Running != 0 || len(told) != 3 {
+			t.Errorf("ending %d, running %d, told %d; want 1, 0, 3", s.Ending, s.Running, len(told))
+		}
+		p.faults.set(func(*faults) { delete(held, draft.ID) })
+		after(time.Second)
+		l.expect(draft.ID, job.Done, 0, 0)
+		if len(told) != 4 || told[3] != draft.ID {
+			t.Errorf("told %v", told)
+		}
+		p.stop()
+	})
+}
+
+// A stop does not wait for a transaction that does not end, and says so.
+func TestP7_AStopNamesAnEndThatIsHeld(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(2, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		p.faults.set(func(f *faults) { f.held = func(job.ID) bool { return true } })
+		id := l.add(1, nil, p)[0]
+		after(time.Second)
+		p.cancel()
+		if err := <-p.ended; !errors.Is(err, runner.ErrNotFinished) || !strings.Contains(err.Error(), id.String()) {
+			t.Errorf("run: %v", err)
+		}
+		l.expect(id, job.Waiting, 0, 0) // given back with the rest
+	})
+}

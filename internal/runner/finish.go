@@ -18,11 +18,20 @@ const maxFinish = 500
 // applied, before it is taken for the cause.
 const maxRefusals = 3
 
+// heldPause is how long an end waits before it is sent again when an open
+// transaction held its job. That is mostly one of its own handler's, which has
+// ended the run if it commits.
+const heldPause = 500 * time.Millisecond
+
 // hand gives an ended run to the finish loop. The caller holds mu.
 func (r *Runner) hand(t *Task) {
 	r.ending = append(r.ending, t)
 	r.signal(r.finishWanted)
 }
+
+// unstoredEnds counts the ends that the store does not have yet. The caller
+// holds mu.
+func (r *Runner) unstoredEnds() int { return len(r.ending) + len(r.inflight) + len(r.waiting) }
 
 // finishLoop stores ends: at once when idle, many in one call under load,
 // since those that come in while a call is under way go into the next. There is
@@ -180,6 +189,8 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 	r.applied++
 	for i, t := range batch {
 		switch {
+		case verdicts[i] == job.Held:
+			r.keepHeld(t)
 		case verdicts[i] == job.Applied:
 			r.finished[t.outcome.Kind]++
 			if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
@@ -196,9 +207,10 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 	told := r.config.Hooks.Finish
 	var finished []Finished
 	if told != nil {
-		finished = make([]Finished, len(batch))
 		for i, t := range batch {
-			finished[i] = Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took}
+			if verdicts[i] != job.Held {
+				finished = append(finished, Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took})
+			}
 		}
 	}
 	clear(r.inflight)
@@ -207,6 +219,25 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 	for _, f := range finished {
 		r.tell(f)
 	}
+}
+
+// keepHeld keeps an end for later, aside, so that the others go on (P8). The
+// caller holds mu.
+func (r *Runner) keepHeld(t *Task) {
+	if !t.waited {
+		t.waited = true
+		r.log.Warn("the end of a run waits for an open transaction that holds its job", "job", t.Job.ID, "run", t.Job.Run, "outcome", t.end.To)
+	}
+	if r.waiting = append(r.waiting, t); len(r.waiting) > 1 {
+		return // the timer runs
+	}
+	r.waitingTimer = time.AfterFunc(heldPause, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ending = append(r.ending, r.waiting...)
+		r.waiting = nil
+		r.signal(r.finishWanted)
+	})
 }
 
 // afterEnds wakes whoever waits for ends to be stored. The caller holds mu.

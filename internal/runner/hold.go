@@ -64,6 +64,7 @@ func (r *Runner) held(worker job.WorkerID) []store.RunRef {
 	add(r.running...)
 	add(r.ending...)
 	add(r.inflight...)
+	add(r.waiting...)
 	for _, q := range r.queues {
 		add(q.ready.all()...)
 	}

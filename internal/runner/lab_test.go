@@ -168,6 +168,8 @@ type faults struct {
 	after func(method string) error
 	// ends may refuse a finish by its rows.
 	ends func([]job.End) error
+	// held tells whether an open transaction holds a job.
+	held func(job.ID) bool
 }
 
 func (f *faults) set(change func(*faults)) {
@@ -210,14 +212,33 @@ func (f *faults) Claim(ctx context.Context, c store.Claim) (store.Claimed, error
 func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	verdicts, err := on(f, "Finish", func() ([]job.Verdict, error) {
 		f.mu.Lock()
-		refuse := f.ends
+		refuse, held := f.ends, f.held
 		f.mu.Unlock()
 		if refuse != nil {
 			if err := refuse(ends); err != nil {
 				return nil, err
 			}
 		}
-		return f.Store.Finish(ctx, w, ends)
+		if held == nil {
+			return f.Store.Finish(ctx, w, ends)
+		}
+		var free []job.End
+		for _, e := range ends {
+			if !held(e.ID) {
+				free = append(free, e)
+			}
+		}
+		some, err := f.Store.Finish(ctx, w, free)
+		if err != nil {
+			return nil, err
+		}
+		verdicts := make([]job.Verdict, len(ends))
+		for i, e := range ends {
+			if verdicts[i] = job.Held; !held(e.ID) {
+				verdicts[i], some = some[0], some[1:]
+			}
+		}
+		return verdicts, nil
 	})
 	if errors.Is(err, errForgotten) {
 		verdicts, err = make([]job.Verdict, len(ends)), nil

@@ -61,7 +61,10 @@ type Runner struct {
 	crowded  time.Time // until then no suspect is taken: the last one waited in vain
 	ending   []*Task
 	inflight []*Task
+	waiting  []*Task // ended, their jobs held by open transactions
 	over     []*Task // finished in their own transaction: only the hook is left
+
+	waitingTimer *time.Timer
 
 	applied  uint64 // calls of Finish and Beat that succeeded
 	stats    Stats
@@ -170,7 +173,7 @@ func (r *Runner) queueNames() []string {
 
 // empty reports whether nothing is held. The caller holds mu.
 func (r *Runner) empty() bool {
-	if len(r.running)+len(r.ending)+len(r.inflight)+len(r.over) > 0 || r.suspect != nil || r.claims.underWay {
+	if len(r.running)+r.unstoredEnds()+len(r.over) > 0 || r.suspect != nil || r.claims.underWay {
 		return false
 	}
 	for _, q := range r.queues {

@@ -56,7 +56,7 @@ func (r *Runner) Stats() Stats {
 			s.Finished[job.OutcomeKind(kind)] = n
 		}
 	}
-	s.Running, s.Ending = len(r.running), len(r.ending)+len(r.inflight)
+	s.Running, s.Ending = len(r.running), r.unstoredEnds()
 	for _, q := range r.queues {
 		s.Ready += q.ready.len()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	defer r.mu.Unlock()
 	if r.leaseTimer != nil {
 		r.leaseTimer.Stop()
+	}
+	if r.waitingTimer != nil {
+		r.waitingTimer.Stop()
 	}
 	r.stopped = true
 	for _, s := range r.parked {
@@ -97,7 +101,7 @@ func (r *Runner) noneRunning() bool {
 func (r *Runner) noneEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.ending)+len(r.inflight)+len(r.over) == 0
+	return r.unstoredEnds()+len(r.over) == 0
 }
 
 // abandon gives back, on their behalf, the runs that did not stop: another
@@ -148,7 +152,7 @@ func (r *Runner) leaveStore(worker job.WorkerID) error {
 func (r *Runner) unstored() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := append(append([]*Task(nil), r.inflight...), r.ending...)
+	left := slices.Concat(r.inflight, r.waiting, r.ending)
 	var names []string
 	for i, t := range left {
 		if i == 10 {

@@ -42,6 +42,7 @@ type Task struct {
 	refusals int    // times the store refused its end alone
 	applied  uint64 // Runner.applied at the first of them
 	stripped bool   // its end was replaced by a plain failure
+	waited   bool   // an open transaction held its job
 
 	mu      sync.Mutex
 	journal journal

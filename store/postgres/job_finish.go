@@ -49,7 +49,7 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 }
 
 // commitFinishes commits the ends of many callers together; where one of them
-// fails or waits, each goes on alone.
+// fails, each goes on alone.
 func (s *Store) commitFinishes(ctx context.Context, calls []*finishCall) {
 	s.commitEnds(ctx, calls, false)
 }
@@ -60,15 +60,24 @@ func (s *Store) commitEnds(ctx context.Context, calls []*finishCall, again bool)
 	f := newFinishing(s, calls)
 	f.again = again
 	err := f.try(ctx)
-	if err != nil && len(calls) > 1 {
+	if faultOf(err).blocked && !f.again {
+		f.skip = true
+		err = f.try(ctx)
+	}
+	switch {
+	case err != nil && len(calls) > 1:
 		for _, c := range calls {
 			s.blocked.alone(func() { s.commitEnds(ctx, []*finishCall{c}, f.again) })
 		}
 		return
+	case faultOf(err).blocked:
+		s.blocked.alone(func() { f.answer(calls, f.await(ctx)) })
+		return
 	}
-	if faultOf(err).blocked {
-		err = f.apart(ctx)
-	}
+	f.answer(calls, err)
+}
+
+func (f *finishing) answer(calls []*finishCall, err error) {
 	if err == nil {
 		f.distribute(calls)
 	}
@@ -77,13 +86,28 @@ func (s *Store) commitEnds(ctx context.Context, calls []*finishCall, again bool)
 	}
 }
 
+// await tries until the rows are free. Who holds them may be our own try, whose
+// answer was lost: only when it has ended is it known what became of it.
+func (f *finishing) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.s.options.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
+	defer cancel()
+	for n := 1; pause(ctx, n); n++ {
+		if err := f.try(ctx); !faultOf(err).blocked {
+			return err
+		}
+	}
+	return lost("finish", context.Cause(ctx), f.again)
+}
+
 // try commits the ends together. A row that an open transaction holds, which is
-// one of the handler's own, ends the try at once.
+// one of the handler's own, ends the try at once; the next one passes it over.
 func (f *finishing) try(ctx context.Context) error {
 	err := f.s.retry(ctx, "finish", always, func(ctx context.Context, _ bool) error {
 		err := f.commit(ctx, sharedLimits)
 		fault := faultOf(err)
-		f.again = f.again || fault.unknown
+		if fault.unknown {
+			f.again, f.skip = true, false // who holds a row now may be that try
+		}
 		if fault.blocked {
 			fault.passing = false
 			return &faulted{fault}
@@ -94,55 +118,6 @@ func (f *finishing) try(ctx context.Context) error {
 		f.s.tell(f.told)
 	}
 	return err
-}
-
-// apart commits the ends of a call of which some are blocked: by halves, so that
-// the others do not wait, and then those alone.
-func (f *finishing) apart(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.s.options.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
-	defer cancel()
-	stuck, err := f.halve(ctx, 0, len(f.ends))
-	if err != nil {
-		return err
-	}
-	for n := 1; len(stuck) > 0; n++ {
-		if !pause(ctx, n) {
-			// The others are committed, so the call as a whole is neither done nor not.
-			return lost("finish", context.Cause(ctx), true)
-		}
-		var still []int
-		for _, i := range stuck {
-			more, err := f.halve(ctx, i, i+1)
-			if err != nil {
-				return lost("finish", err, true)
-			}
-			still = append(still, more...)
-		}
-		stuck = still
-	}
-	return nil
-}
-
-// halve commits a stretch of the ends and returns those that are blocked.
-func (f *finishing) halve(ctx context.Context, from, to int) (stuck []int, err error) {
-	part := &finishing{s: f.s, workers: f.workers[from:to], ends: f.ends[from:to], again: f.again}
-	err = part.try(ctx)
-	switch {
-	case err == nil:
-		copy(f.verdicts[from:to], part.verdicts)
-		return nil, nil
-	case !faultOf(err).blocked:
-		return nil, err
-	case to-from == 1:
-		return []int{from}, nil
-	}
-	middle := (from + to) / 2
-	stuck, err = f.halve(ctx, from, middle)
-	if err != nil {
-		return nil, err
-	}
-	more, err := f.halve(ctx, middle, to)
-	return append(stuck, more...), err
 }
 
 // finishing is the ends of one commit. Their order is that of the calls.
@@ -158,6 +133,9 @@ type finishing struct {
 	// foreign: ends that did not own their run before any try was sent. They are
 	// stale whatever became of the others.
 	foreign []bool
+	// skip: a job whose row is locked is passed over, and its end answered Held:
+	// nobody waits for a user's transaction (P8).
+	skip bool
 }
 
 func newFinishing(s *Store, calls []*finishCall) *finishing {
@@ -192,7 +170,7 @@ func (f *finishing) distribute(calls []*finishCall) {
 func (f *finishing) commit(ctx context.Context, l *limits) error {
 	f.verdicts = make([]job.Verdict, len(f.ends))
 	order := f.byID()
-	simple := f.simple(order)
+	simple := !f.skip && f.simple(order)
 	if simple {
 		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep(order))
 		if simple = !hasCode(err, uniqueViolation); simple && err != nil {
@@ -331,20 +309,32 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 	}
 	held := make(map[job.ID]subject, len(list))
 	var now pgtype.Timestamptz
-	err := session.run(ctx, &step{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
+	lock := &step{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
 		var s subject
 		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
 		held[s.id] = s
 		return err
-	}})
-	if err != nil {
+	}}
+	steps, owned := []*step{lock}, map[job.ID]bool{}
+	if f.skip {
+		lock.text = freeRuns
+		steps = append(steps, &step{text: ownedRuns, args: lock.args, each: func(scan scan) error {
+			var id job.ID
+			err := scan(&id)
+			owned[id] = true
+			return err
+		}})
+	}
+	if err := session.run(ctx, steps...); err != nil {
 		return err
 	}
 	var moves []move
 	for _, i := range list {
 		s, ok := held[f.ends[i].ID]
 		if !ok {
-			f.verdicts[i] = job.Stale
+			if f.verdicts[i] = job.Stale; owned[f.ends[i].ID] {
+				f.verdicts[i] = job.Held
+			}
 			continue
 		}
 		m, err := decide(s, job.Settle(f.ends[i], s.cancel), false, now.Time.UTC())
@@ -358,6 +348,12 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 	f.told.join(told)
 	return err
 }
+
+// What heldRuns finds, without those whose rows are locked, and with them.
+var (
+	freeRuns  = heldRuns + " SKIP LOCKED"
+	ownedRuns = strings.Replace(strings.TrimSuffix(heldRuns, " FOR UPDATE OF job"), subjectColumns+", {now}", "job.id", 1)
+)
 
 // endedAs finds how runs ended that are over: final ones by their worker and run
 // in the archive or among the tombstones. A job that waits or is suspended with

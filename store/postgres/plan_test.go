@@ -41,6 +41,8 @@ var statements = map[string]struct {
 	"endKept":         {endKept, []string{"job_pkey", "job_unique_pkey"}},
 	"endBuried":       {endBuried, []string{"job_pkey", "job_unique_pkey", "job_log_pkey"}},
 	"heldRuns":        {heldRuns, []string{"job_pkey"}},
+	"freeRuns":        {freeRuns, []string{"job_pkey"}},
+	"ownedRuns":       {ownedRuns, []string{"job_pkey"}},
 	"dropCopies":      {dropCopies, []string{"job_archive_pkey"}},
 	"releaseJobs":     {releaseJobs, []string{"job_pkey"}},
 	"endedAs":         {endedAs, []string{"job_archive_pkey", "tombstone_pkey", "job_pkey"}},
