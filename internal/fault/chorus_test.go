@@ -18,6 +18,7 @@ type chorus struct {
 	times    map[*process]map[string]int // how often each has said a first word
 	last     map[*process]string         // what each said after "over"
 	failures []string                    // meanings of failed runs
+	failed   int                         // how many there were
 }
 
 // chorus begins to listen, and ends with the test. Nobody else may listen from then on.
@@ -52,6 +53,7 @@ func (c *chorus) take(s saying) {
 	case "over":
 		c.last[s.by] = strings.Join(s.words[1:], " ")
 	case "failed":
+		c.failed++
 		if meant := strings.Join(s.words[2:], " "); !slices.Contains(c.failures, meant) {
 			c.failures = append(c.failures, meant)
 		}

@@ -46,6 +46,8 @@ func meaning(err error) string {
 		return "lost"
 	case errors.Is(err, pawl.ErrStopping):
 		return "stopping"
+	case errors.Is(err, store.ErrTxTooLong):
+		return "too-long"
 	}
 	return err.Error()
 }
