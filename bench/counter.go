@@ -18,6 +18,7 @@ type counter struct {
 
 	server     string
 	statements atomic.Int64
+	open, most atomic.Int64 // connections
 }
 
 // startCounter begins to listen on a loopback port.
@@ -48,6 +49,9 @@ func startCounter(address string) (*counter, error) {
 // Statements is how many have been sent so far.
 func (c *counter) Statements() int64 { return c.statements.Load() }
 
+// Connections is how many were open at once at most.
+func (c *counter) Connections() int64 { return c.most.Load() }
+
 func (c *counter) accept(listener net.Listener) {
 	for {
 		client, err := listener.Accept()
@@ -61,6 +65,12 @@ func (c *counter) accept(listener net.Listener) {
 // serve connects one client. When one direction is over, so is the other.
 func (c *counter) serve(client net.Conn) {
 	defer client.Close()
+	defer c.open.Add(-1)
+	for open := c.open.Add(1); ; {
+		if most := c.most.Load(); open <= most || c.most.CompareAndSwap(most, open) {
+			break
+		}
+	}
 	server, err := net.Dial("tcp", c.server)
 	if err != nil {
 		return

@@ -3,6 +3,7 @@
 //	go run .                             # every work whose servers are there; writes out/latest.json
 //	go run . -list                       # the works, and what each compares
 //	go run . -only sqlite-drain-100 -n 5
+//	go run . -only postgres-drain-100 -n 1 -costs        # WAL bytes, statements and connections
 //
 // Postgres and Redis are found by PAWL_TEST_POSTGRES and PAWL_TEST_REDIS, which internal/testenv sets
 // (`make bench` at the top of the repository). SQLite works need nothing.

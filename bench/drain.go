@@ -135,7 +135,7 @@ func startCPU() cpuClock {
 
 // rate turns a count into a measurement.
 func rate(done int, elapsed time.Duration, cpu cpuClock) measurement {
-	m := measurement{PerSecond: new(float64(done) / elapsed.Seconds())}
+	m := measurement{PerSecond: new(float64(done) / elapsed.Seconds()), Done: done}
 	if now, ok := cpuTime(); ok && cpu.ok && done > 0 {
 		m.CPU = new(float64((now - cpu.at).Microseconds()) / float64(done))
 	}

@@ -40,6 +40,7 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 	path := flags.String("out", "out/latest.json", "file for the result")
 	dir := flags.String("dir", "", "folder for SQLite files (default that for temporary files)")
 	profiles := flags.String("profile", "", "folder for CPU profiles, one of the last run of each system")
+	costs := flags.Bool("costs", false, "count WAL, statements and connections of works on Postgres, through a proxy: their speeds do not count then")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 		return fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
 
-	r := runner{servers: findServers(), dir: *dir, rounds: *rounds, system: *system, says: says, out: filepath.Dir(*path), profiles: *profiles}
+	r := runner{servers: findServers(), dir: *dir, rounds: *rounds, system: *system, says: says, out: filepath.Dir(*path), profiles: *profiles, costs: *costs}
 	if r.profiles != "" {
 		if err := os.MkdirAll(r.profiles, 0o755); err != nil {
 			return err

@@ -66,6 +66,17 @@ func (r report) print(to io.Writer) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s..%s %s\n", line.Work, line.System, figure(line.PerSecond), figure(line.P50),
 			figure(line.P99), figure(line.RSS), figure(line.CPU), line.Runs, figure(&line.Lowest), figure(&line.Most), units[line.Work].name)
 	}
+	headed := false
+	for _, line := range r.Rows {
+		if line.Costs == nil {
+			continue
+		}
+		if !headed {
+			fmt.Fprintln(table, "\nwork\tsystem\tWAL bytes/op\tstatements/op\tconnections")
+			headed = true
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", line.Work, line.System, figure(&line.Costs.WAL), figure(&line.Costs.Statements), figure(&line.Costs.Connections))
+	}
 	fmt.Fprintln(table)
 	fmt.Fprintln(table, "work\tagainst\tratio\tat least\taim\t")
 	for _, line := range r.Ratios {

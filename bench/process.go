@@ -24,6 +24,7 @@ type task struct {
 	System  string
 	Prepare bool   // the preparation, not the measurement
 	Profile string // file for a CPU profile of the measurement; "" means none
+	Costs   bool   // count what it asks of Postgres
 	At      place
 }
 
@@ -31,14 +32,14 @@ type task struct {
 func resultFile(at place) string { return filepath.Join(at.Dir, "result.json") }
 
 // runOnce measures a contender in processes of its own, within the work's limit.
-func runOnce(ctx context.Context, w work, c contender, at place, profile string) (measurement, error) {
+func runOnce(ctx context.Context, w work, c contender, at place, profile string, costs bool) (measurement, error) {
 	limit := w.limit
 	if limit == 0 {
 		limit = runLimit
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %v", limit))
 	defer cancel()
-	t := task{Work: w.name, System: c.name, At: at, Profile: profile}
+	t := task{Work: w.name, System: c.name, At: at, Profile: profile, Costs: costs && at.Postgres != ""}
 	if c.prepare != nil {
 		t.Prepare = true
 		if err := spawn(ctx, t); err != nil {
@@ -115,7 +116,11 @@ func perform(ctx context.Context, text string) error {
 		}
 		defer stop()
 	}
-	m, err := c.measure(ctx, t.At)
+	measure := c.measure
+	if t.Costs {
+		measure = func(ctx context.Context, at place) (measurement, error) { return count(ctx, c, at) }
+	}
+	m, err := measure(ctx, t.At)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ type runner struct {
 	says     io.Writer // progress
 	out      string    // folder for what a failed run said
 	profiles string    // folder for CPU profiles; "" means none
+	costs    bool      // count what is asked of Postgres
 }
 
 // run measures one work: in each round every system once, each round beginning with another, so that whatever
@@ -94,6 +95,9 @@ func (r runner) run(ctx context.Context, w work, into *report) {
 		lowest, most := spread(w.unit, runs)
 		into.Rows = append(into.Rows, row{Work: w.name, System: c.name, measurement: medians[c.name], Runs: len(runs), Lowest: lowest, Most: most})
 	}
+	if r.costs {
+		return // speeds behind a counter are nobody's
+	}
 	for _, t := range w.targets {
 		if reached, ok := t.ratio(medians); ok {
 			into.Ratios = append(into.Ratios, ratioRow{Work: w.name, Against: t.against, Ratio: reached, AtLeast: t.atLeast, Aim: t.aim})
@@ -116,7 +120,7 @@ func (r runner) once(ctx context.Context, w work, c contender) (m measurement, e
 	if r.profiles != "" {
 		profile = filepath.Join(r.profiles, fileName(w, c)+".pprof")
 	}
-	return runOnce(ctx, w, c, at, profile)
+	return runOnce(ctx, w, c, at, profile, r.costs)
 }
 
 // keepLog writes down all that a failed run said and says where.
@@ -136,7 +140,7 @@ func fileName(w work, c contender) string {
 	return w.name + "-" + strings.NewReplacer(" ", "-", ",", "").Replace(c.name)
 }
 
-// medianOf takes each figure's median by itself. Goroutines are those of the last run.
+// medianOf takes each figure's median by itself. Goroutines and costs are those of the last run.
 func medianOf(runs []measurement) measurement {
 	pick := func(of func(measurement) *float64) *float64 {
 		var values []float64
@@ -159,6 +163,7 @@ func medianOf(runs []measurement) measurement {
 		RSS:        pick(rss.of),
 		CPU:        pick(func(m measurement) *float64 { return m.CPU }),
 		Goroutines: runs[len(runs)-1].Goroutines,
+		Costs:      runs[len(runs)-1].Costs,
 	}
 }
 

@@ -42,6 +42,8 @@ type measurement struct {
 	RSS        *float64    `json:"rss_mb"` // peak of the process
 	CPU        *float64    `json:"cpu_us_per_op"`
 	Goroutines *goroutines `json:"goroutines,omitempty"`
+	Costs      *costs      `json:"costs,omitempty"`
+	Done       int         `json:"done,omitempty"` // things done, where they were counted
 }
 
 // goroutines counts them before the work began and after everything was closed.
