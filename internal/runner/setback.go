@@ -31,7 +31,7 @@ func (r *Runner) tempo(sent time.Time, answer store.Beaten) {
 	// Each answer was made some time between its question and its arrival.
 	least, most := before.Add(sent.Sub(answered)), before.Add(now.Sub(r.beaten))
 	if by := answer.Now.Sub(most); by > r.config.LostAfter/3 {
-		r.log.Warn("the store's clock was set forward", "by", by)
+		r.log.Warn("the store's clock was set forward, or this machine slept", "by", by)
 		r.steady = sent
 	}
 	if by := least.Sub(answer.Now); by > leastSetback {
