@@ -37,7 +37,9 @@ func sent(err error) fault {
 	var before pgx.ErrPreprocessingBatch
 	switch {
 	case errors.As(err, &server):
-		f.unknown = server.SeverityUnlocalized != "ERROR" // the other one is in the server's language
+		// The other severity is in the server's language. A session that was ended
+		// because it was idle has not read what was sent.
+		f.unknown = server.SeverityUnlocalized != "ERROR" && server.Code != "57P05"
 		f.passing, f.blocked = passing(server.Code), blocking(server.Code)
 	case errors.Is(err, pgconn.ErrConnClosed):
 		// pgx says so, and that it is safe to try again, also when the connection
@@ -63,9 +65,9 @@ var errUnreadable = errors.New("pawl: the server's answer cannot be read")
 func passing(code string) bool {
 	switch code {
 	case "40001", // serialization
-		"40P01",                   // deadlock
-		"55P03",                   // lock timeout
-		"57P01", "57P02", "57P03", // shutdown, crash, starting up
+		"40P01",                            // deadlock
+		"55P03",                            // lock timeout
+		"57P01", "57P02", "57P03", "57P05", // shutdown, crash, starting up, idle for too long
 		"53300", // too many connections
 		"26000", // prepared statement is gone: a pooler, or a reset session
 		"0A000": // cached plan, after a migration
@@ -111,7 +113,7 @@ func meaning(err error) error {
 		return store.ErrBusy
 	case "25P03":
 		return store.ErrTxTooLong
-	case "57P01", "57P02", "57P03", "53300":
+	case "57P01", "57P02", "57P03", "57P05", "53300":
 		return store.ErrUnavailable
 	}
 	if strings.HasPrefix(server.Code, "08") {

@@ -23,6 +23,7 @@ func TestP1_AServerOfAnotherLanguageIsUnderstood(t *testing.T) {
 		{"FATAL", "FATAL", "57P01", true},
 		{"致命的エラー", "FATAL", "57P01", true},
 		{"PANIK", "PANIC", "XX000", true},
+		{"FATAL", "FATAL", "57P05", false}, // it was idle, and has done nothing
 	} {
 		f := sent(&pgconn.PgError{Severity: c.local, SeverityUnlocalized: c.plain, Code: c.code})
 		if f.unknown != c.unknown {

@@ -76,12 +76,16 @@ const settings = "SELECT " + durability + `,
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
 var (
-	sessionSettings = strings.ReplaceAll(settings, ", true)", ", false)") + ", set_config('default_transaction_isolation', 'read committed', false)"
+	sessionSettings = strings.ReplaceAll(settings, ", true)", ", false)") + ", set_config('default_transaction_isolation', 'read committed', false), (" + mayIdle + ")"
 	// setFree undoes the settings of a session for one transaction, all but durability.
 	setFree = `SELECT set_config('lock_timeout', NULL, true), set_config('idle_in_transaction_session_timeout', NULL, true), set_config('statement_timeout', NULL, true),
 	set_config('plan_cache_mode', NULL, true), set_config('jit', NULL, true), set_config('enable_bitmapscan', NULL, true),
 	set_config('enable_seqscan', NULL, true), set_config('enable_hashjoin', NULL, true), set_config('enable_mergejoin', NULL, true)`
 )
+
+// mayIdle lets a session be idle for as long as it likes, whatever the role's
+// default. Servers before 14 have no such limit.
+const mayIdle = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
 
 const setLock = "SELECT set_config('lock_timeout', $1, true)"
 

@@ -262,6 +262,31 @@ func TestP8_ALimitOnStatementsIsNotForTheStore(t *testing.T) {
 	}
 }
 
+// A role whose idle sessions are ended does not mean those of the store: one of
+// them listens, which is idleness by nature, and the others would each time have
+// an unknown outcome to tell of.
+func TestP8_ALimitOnIdleSessionsIsNotForTheStore(t *testing.T) {
+	db := need.Postgres(t)
+	s := openOn(t, with(t, db.URL, "idle_session_timeout", "200"), Options{Schema: db.Schema}, store.Settings{})
+	other := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	ctx, cancel := context.WithCancel(t.Context())
+	heard, ended := make(chan store.Hint, 10), make(chan error, 1)
+	go func() { ended <- listening{s}.Listen(ctx, func(h store.Hint) { heard <- h }) }()
+	<-heard
+	time.Sleep(600 * time.Millisecond) // stimulus: sessions are idle for longer than the role allows
+	if _, err := s.Cancel(ctx, []job.ID{job.NewID()}, store.Operator{}); err != nil {
+		t.Errorf("after a pause: %v", err)
+	}
+	other.notifier.look("q")
+	select {
+	case <-heard:
+	case err := <-ended:
+		t.Fatalf("the listener has ended: %v", err)
+	}
+	cancel()
+	<-ended
+}
+
 // Text that a database cannot hold must not come up when a job ends.
 func TestP8_ADatabaseThatCannotHoldAllTextIsRefused(t *testing.T) {
 	db := need.Postgres(t)
