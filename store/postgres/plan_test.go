@@ -65,6 +65,7 @@ var statements = map[string]struct {
 	"loseWorkers":     {loseWorkers, []string{"worker_pkey"}},
 	"lockLate":        {lockLate, []string{"job_deadline"}},
 	"purgeArchive":    {purgeArchive, []string{"job_archive_expires", "job_log_pkey"}},
+	"purgeLogs":       {purgeLogs, []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
 	"purgeTombstones": {purgeTexts[0], []string{"tombstone_expires"}},
 	"purgeUnique":     {purgeTexts[1], []string{"job_unique_until"}},
 	"purgeWorkers":    {purgeTexts[3], []string{"job_held"}},

@@ -14,6 +14,7 @@ type purges struct {
 	mu      sync.Mutex
 	expires time.Time
 	since   time.Time // when it began in front
+	logs    job.ID    // how far lines were looked through
 }
 
 // purgeAnew is how often a purge begins in front again, for jobs whose end was
@@ -64,6 +65,31 @@ const purgeArchive = `WITH late AS MATERIALIZED (
 )
 SELECT count(*), max(expires) FROM gone`
 
+// purgeLogs removes lines of jobs that are gone. They go with their job, but a
+// note that was under way when it went commits after it. Each purge looks at the
+// next stretch of job_log_pkey.
+const purgeLogs = `WITH part AS MATERIALIZED (
+	SELECT DISTINCT l.job FROM (SELECT job FROM pawl.job_log WHERE namespace = $1 AND job > $2 ORDER BY job LIMIT $3) AS l
+), gone AS (
+	DELETE FROM pawl.job_log AS l USING (SELECT $1::int AS namespace, part.job FROM part OFFSET 0) AS e WHERE l.namespace = e.namespace AND l.job = e.job
+		AND NOT EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.job)
+		AND NOT EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.job)
+)
+SELECT job FROM part ORDER BY job DESC LIMIT 1`
+
+func (p *purges) lines() job.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.logs
+}
+
+// looked notes how far; zero means from the start.
+func (p *purges) looked(at job.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.logs = at
+}
+
 // Purge removes up to limit rows of each kind whose time is over. It needs no
 // more rights than to delete rows.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
@@ -87,6 +113,8 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		}
 		counted := steps[1:]
 		steps = append(steps, &step{text: forgetWorkers, args: []any{s.namespace, limit}})
+		var looked job.ID
+		steps = append(steps, &step{text: purgeLogs, args: []any{s.namespace, s.purges.lines(), limit}, each: func(scan scan) error { return scan(&looked) }})
 		if xmin, ok := s.hints.stale(now); ok {
 			steps = append(steps, &step{text: removeHints, args: []any{s.namespace, xmin}})
 		}
@@ -96,6 +124,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		for _, st := range counted {
 			purged += st.hits
 		}
+		s.purges.looked(looked)
 		if reached != nil {
 			s.purges.reached(*reached)
 		}

@@ -1,63 +1,66 @@
 package postgres
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
-// Retention runs beside whoever reads the archive: an open cursor and a
-// snapshot of last week hold up neither the removal nor any finish, and both
-// still see what was there when they began.
-func TestJ15_PurgeAndFinishPassAnOpenReader(t *testing.T) {
+// A note that is under way when its job goes leaves lines of no job.
+func TestP10_LinesOfNoJobGoAway(t *testing.T) {
 	s := openInternal(t)
-	c := hire(t, s)
-	const old, fresh = 50, 5
-	c.enqueue(many(old)...)
-	c.drain(old)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a purge that waits, not of a slow one
-	defer cancel()
-
-	users := newPool(t, s.users.Config().ConnString())
-	reader, err := users.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = reader.Rollback(context.Background()) }()
-	for _, text := range []string{"DECLARE archive CURSOR FOR SELECT id FROM pawl.job_archive", "FETCH 1 FROM archive"} {
-		if _, err := reader.Exec(ctx, s.sql(text)); err != nil {
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-
-	s.SetClockOffset(1000 * 24 * time.Hour)
-	c.enqueue(many(fresh)...)
-	jobs := c.claim(fresh)
-	// A finish while the removal is not committed, and one after it.
-	removal, err := users.Begin(ctx)
-	if err != nil {
-		t.Fatal(err)
+	offer := job.Offer{Kinds: map[string]int{"k": 0}}
+	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
+	must(err)
+	d := someDraft()
+	_, err = s.Enqueue(ctx, []job.Draft{d})
+	must(err)
+	c, err := s.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}})
+	must(err)
+	run := c.Jobs[0].Run
+	kept := someDraft()
+	_, err = s.Enqueue(ctx, []job.Draft{kept})
+	must(err)
+	n := 0
+	must(s.transact(ctx, s.reserved, upkeepLimits, func(tr *transaction) error {
+		_, err := s.note(ctx, between{tr, func(string) {
+			if n++; n == 2 {
+				_, err := s.Finish(ctx, w, []job.End{{ID: d.ID, Run: run, To: job.Done, Keep: job.Keep{Done: -1}}})
+				must(err)
+			}
+		}}, w, []store.Note{{RunRef: store.RunRef{ID: d.ID, Run: run}, Logs: []job.LogLine{{Text: "x"}}}})
+		return err
+	}))
+	purge := func() {
+		t.Helper()
+		for range 3 { // each looks at one line
+			_, err := s.Purge(ctx, 1)
+			must(err)
+		}
 	}
-	if _, err := removal.Exec(ctx, s.sql(purgeArchive), s.namespace, old/2, start.due); err != nil {
-		t.Fatal(err)
-	}
-	c.finish(jobs[:2])
-	if err := removal.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := s.Purge(ctx, 1000); err != nil || n != old-old/2 {
-		t.Errorf("%d were removed, %v, want %d", n, err, old-old/2)
-	}
-	c.finish(jobs[2:])
-
-	var left, seen int
-	if err := users.QueryRow(ctx, s.sql("SELECT count(*) FROM pawl.job_archive")).Scan(&left); err != nil || left != fresh {
-		t.Errorf("%d are left, %v, want the %d that are kept", left, err, fresh)
-	}
-	tag, err := reader.Exec(ctx, "FETCH ALL FROM archive")
-	if seen = int(tag.RowsAffected()) + 1; err != nil || seen != old {
-		t.Errorf("the reader saw %d, %v, want all %d of its snapshot", seen, err, old)
+	c, err = s.Claim(ctx, store.Claim{Worker: w, Seq: 2, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}})
+	must(err)
+	ref := store.RunRef{ID: kept.ID, Run: c.Jobs[0].Run}
+	_, err = s.Note(ctx, w, []store.Note{{RunRef: ref, Logs: []job.LogLine{{Text: "kept"}}}})
+	must(err)
+	purge() // while it is live
+	_, err = s.Finish(ctx, w, []job.End{{ID: ref.ID, Run: ref.Run, To: job.Dead}})
+	must(err)
+	purge() // and archived
+	for id, want := range map[job.ID]int{d.ID: 0, kept.ID: 1} {
+		lines, err := s.Logs(ctx, id, 0, 10)
+		must(err)
+		if len(lines) != want {
+			t.Errorf("%d lines are left, want %d", len(lines), want)
+		}
 	}
 }
