@@ -64,16 +64,19 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 func isPlain(d *job.Draft) bool { return !d.Resend && d.Unique.Hash == nil }
 
 // The times a draft may have: what both Postgres and JSON can write down.
-var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+var (
+	firstTime = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+)
 
 func checkTimes(drafts []job.Draft) error {
 	for i := range drafts {
 		d := &drafts[i]
-		if d.At.After(lastTime) {
-			return job.Invalid("at", d.At, "must not be after the year 9999")
+		if d.At.After(lastTime) || d.At.Before(firstTime) {
+			return job.Invalid("at", d.At, "must be in the years 0..9999")
 		}
-		if d.Deadline.After(lastTime) {
-			return job.Invalid("deadline", d.Deadline, "must not be after the year 9999")
+		if d.Deadline.After(lastTime) || d.Deadline.Before(firstTime) {
+			return job.Invalid("deadline", d.Deadline, "must be in the years 0..9999")
 		}
 	}
 	return nil

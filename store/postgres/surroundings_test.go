@@ -174,6 +174,21 @@ func TestP8_TheSurroundingsAreTheUsers(t *testing.T) {
 	}
 }
 
+func TestJ3_TimesThatPostgresCannotHoldAreNamed(t *testing.T) {
+	s := openInternal(t)
+	for field, edit := range map[string]func(*job.Draft, time.Time){
+		"at":       func(d *job.Draft, at time.Time) { d.At = at },
+		"deadline": func(d *job.Draft, at time.Time) { d.Deadline = at },
+	} {
+		for _, year := range []int{-50_000, 10_000} {
+			_, err := s.Enqueue(t.Context(), []job.Draft{someDraft(func(d *job.Draft) { edit(d, time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)) })})
+			if !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s in the year %d: %v", field, year, err)
+			}
+		}
+	}
+}
+
 // An address may hold what pgx and the server understand, spaces included.
 func TestJ2_AnAddressMayHoldASpace(t *testing.T) {
 	db := need.Postgres(t)
