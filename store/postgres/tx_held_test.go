@@ -234,7 +234,7 @@ func (b *bystanders) all() {
 	for b.rounds = 1; b.rounds <= 3; b.rounds++ {
 		for _, step := range everything {
 			step.call(b)
-			if b.waited() {
+			if b.waited() { // counts from before the first of them
 				b.t.Errorf("%s: waited for a lock of the user's transaction", step.name)
 			}
 		}
@@ -245,13 +245,22 @@ func TestP8_NobodyWaitsForAUsersTransaction(t *testing.T) {
 	for _, end := range []string{"commit", "roll back"} {
 		t.Run("that enqueues/"+end, func(t *testing.T) {
 			b := bystand(t)
+			b.enqueue(someDraft(b.key("of another")))
+			another := hire(t, b.s)
+			running := another.claim(1)
 			tx := b.begin(pgx.TxOptions{})
 			const jobs = 1000
 			mine := append(many(jobs), someDraft(func(d *job.Draft) { d.Unique.Hash = []byte("mine") }))
 			_, err := b.s.Within(tx).Enqueue(t.Context(), mine)
 			b.must(err)
+			receipts, err := b.s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft(b.key("of another"))})
+			b.must(err)
+			if want := (job.Receipt{ID: running[0].ID, Duplicate: true}); receipts[0] != want {
+				t.Errorf("receipt %+v, want %+v", receipts[0], want)
+			}
 			_, err = tx.Exec(t.Context(), "UPDATE mine SET n = 2")
 			b.must(err)
+			another.finish(running) // which gives the key back that the transaction has asked for
 			b.all()
 			want := jobs + 1
 			if end == "commit" {
@@ -287,7 +296,11 @@ func TestP8_NobodyWaitsForAUsersTransaction(t *testing.T) {
 		b := bystand(t)
 		b.enqueue(someDraft(b.key("its own")))
 		handler := hire(t, b.s)
-		claimed := handler.claim(1)
+		handler.seq++
+		ahead, err := b.s.Claim(t.Context(), store.Claim{Worker: handler.worker, Seq: handler.seq, Offer: knowsK,
+			Queues: []store.QueueClaim{{Queue: "q", Limit: 1}}}) // held ready, so that a beat says that it began
+		b.must(err)
+		claimed := ahead.Jobs
 		tx := b.begin(pgx.TxOptions{})
 		verdicts, err := b.s.Within(tx).Finish(t.Context(), handler.worker, []job.End{done(&claimed[0])})
 		b.must(err)
