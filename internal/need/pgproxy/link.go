@@ -3,6 +3,7 @@ package pgproxy
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -20,7 +21,9 @@ type link struct {
 	mu     sync.Mutex
 	server net.Conn
 	asked  []*unit // sent to the server and not answered
-	mute   bool    // the client hears nothing any more
+	steps  int     // statements that it has executed since the last unit was answered
+	moved  chan struct{}
+	mute   bool // the client hears nothing any more
 }
 
 // The codes with which a connection begins instead of a message.
@@ -31,7 +34,7 @@ const (
 )
 
 func newLink(p *Proxy, client net.Conn) *link {
-	return &link{p: p, client: client, ended: make(chan struct{})}
+	return &link{p: p, client: client, ended: make(chan struct{}), moved: make(chan struct{}, 1)}
 }
 
 // cut breaks both connections.
@@ -163,13 +166,16 @@ func (l *link) frontend(front *bufio.Reader, back <-chan struct{}) {
 	}
 }
 
-// late breaks the client's connection now and commits when it is released.
+// late breaks the client's connection when the server has executed everything but the commit, and commits when it is
+// released.
 func (l *link) late(u *unit, back <-chan struct{}) {
 	l.mu.Lock()
 	l.asked = append(l.asked, u)
 	l.mute = true
 	l.mu.Unlock()
-	err := l.send(u.take(u.last))
+	begun := u.take(u.last)
+	err := errors.Join(l.send(begun), l.send([]message{flush}))
+	l.executed(begun)
 	h := l.p.hold()
 	defer close(h.over)
 	_ = l.client.Close()
@@ -180,6 +186,52 @@ func (l *link) late(u *unit, back <-chan struct{}) {
 	}
 	if err == nil && l.send(u.take(len(u.messages))) == nil {
 		<-back // it ends with the answer
+	}
+}
+
+// flush asks the server for the answers to what it has executed.
+var flush = message{'H', 0, 0, 0, 4}
+
+// executed waits until the server has executed the statements of some messages, or has refused one.
+func (l *link) executed(messages []message) {
+	want := 0
+	for _, m := range messages {
+		if m.kind() == 'E' {
+			want++
+		}
+	}
+	for {
+		l.mu.Lock()
+		steps := l.steps
+		l.mu.Unlock()
+		if steps >= want {
+			return
+		}
+		select {
+		case <-l.moved:
+		case <-l.ended:
+			return
+		}
+	}
+}
+
+// step counts a statement that was executed; one that was refused ends its unit.
+func (l *link) step(m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch m.kind() {
+	case 'C', 'I':
+		l.steps++
+	case 'E':
+		l.steps = 1 << 30
+	case 'Z':
+		l.steps = 0
+	default:
+		return
+	}
+	select {
+	case l.moved <- struct{}{}:
+	default:
 	}
 }
 
@@ -203,6 +255,7 @@ func (l *link) backend(back *bufio.Reader) {
 			return
 		}
 		answer = append(answer, m...)
+		l.step(m)
 		l.mu.Lock()
 		var u *unit
 		if len(l.asked) > 0 {
