@@ -59,6 +59,7 @@ func postgresBulk() work {
 		systems: []contender{
 			{name: pawlName, needs: pawlOnPostgres, measure: bulk(pawlPostgres)},
 			{name: "river", needs: onPostgres, measure: bulk(riverPostgres)},
+			{name: "river, by 1000", needs: onPostgres, measure: bulk(riverPostgresByThousand)},
 			{name: "gue", needs: onPostgres, measure: bulk(openGue)},
 		},
 		targets: []target{faster("River InsertManyFast", "river", 2.5, 4)},

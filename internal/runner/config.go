@@ -39,7 +39,7 @@ type Queue struct {
 	Keep     job.Keep                        // zero fields mean the defaults
 	Backoff  func(attempt int) time.Duration // nil means job.Exponential(1 s, 30 min)
 	Aging    time.Duration                   // see store.QueueClaim
-	Prefetch int                             // claimed ahead at most; 0 means 4 × slots within 128..1000, and what the pace allows, negative means none
+	Prefetch int                             // claimed ahead at most; 0 means 8 × slots within 128..1000, and what the pace allows, negative means none
 }
 
 // Config says what to run and how. Zero fields take the default in brackets.

@@ -44,7 +44,7 @@ func (q *queue) prefetch(horizon time.Duration) int {
 	case limit < 0 || q.mean == 0:
 		return 0
 	case limit == 0:
-		limit = min(max(4*q.slots, minPrefetch), maxPrefetch)
+		limit = min(max(8*q.slots, minPrefetch), maxPrefetch)
 	}
 	if q.bytes > 0 {
 		limit = min(limit, int(prefetchBytes/q.bytes))

@@ -19,7 +19,7 @@ func TestQueue_PrefetchFollowsThePace(t *testing.T) {
 		{"long jobs", queue{slots: 4, mean: float64(time.Minute)}, time.Second, 0, 0},
 		{"short jobs", queue{slots: 4, mean: float64(time.Millisecond)}, 10 * time.Millisecond, 40, 40},
 		{"few slots", queue{slots: 4, mean: 1}, time.Millisecond, 128, 128},
-		{"no-op jobs", queue{slots: 100, mean: 1}, time.Millisecond, 400, 400},
+		{"no-op jobs", queue{slots: 100, mean: 1}, time.Millisecond, 800, 800},
 		{"many slots", queue{slots: 10_000, mean: 1}, time.Millisecond, 1000, 1000},
 		{"switched off", queue{slots: 100, mean: 1, setting: Queue{Prefetch: -1}}, time.Millisecond, 0, 0},
 		{"asked for 7", queue{slots: 100, mean: 1, setting: Queue{Prefetch: 7}}, time.Millisecond, 7, 7},
