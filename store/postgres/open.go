@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,8 +37,9 @@ type Store struct {
 	reserved *pgxpool.Pool // heartbeat, finish, upkeep
 	db       *sql.DB
 
-	explicit  bool // transactions have to say that they are READ COMMITTED
-	settled   bool // sessions keep the store's settings
+	explicit  bool        // transactions have to say that they are READ COMMITTED
+	settled   bool        // sessions keep the store's settings
+	pooled    atomic.Bool // a pooler was met on the way to the server
 	namespace int32
 	instance  string        // tells this store's notifications from those of others
 	patience  time.Duration // bounds one try

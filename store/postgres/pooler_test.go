@@ -13,8 +13,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/internal/need/child"
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/storetest"
 )
@@ -111,6 +114,25 @@ server_idle_timeout = 1
 // fresh makes an empty database behind the pooler.
 func (p *pooler) fresh(t *testing.T) store.Opener {
 	t.Helper()
+	address := p.database(t)
+	query := address.Query()
+	query.Set("pawl_poll_only", "true")
+	address.RawQuery = query.Encode()
+	return parse(t, address)
+}
+
+func parse(t *testing.T, address *url.URL) store.Opener {
+	t.Helper()
+	opener, err := store.Parse(address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opener
+}
+
+// database makes an empty one and returns its address.
+func (p *pooler) database(t *testing.T) *url.URL {
+	t.Helper()
 	n := p.named.Add(1) - 1
 	if n >= maxPooled {
 		t.Fatalf("more than %d tests want a database behind the pooler", maxPooled)
@@ -128,14 +150,41 @@ func (p *pooler) fresh(t *testing.T) store.Opener {
 	address := *p.address
 	address.Path = fmt.Sprintf("/pooled_%d", n)
 	query := address.Query()
-	query.Set("pawl_poll_only", "true")
 	query.Set("pawl_schema", schema)
 	address.RawQuery = query.Encode()
-	opener, err := store.Parse(address.String())
+	return &address
+}
+
+// A pooler that the store was not told of: the next client gets the session.
+func TestP8_NothingIsLeftInASessionOfAPooler(t *testing.T) {
+	address := startPooler(t).database(t)
+	s, err := parse(t, address).Open(t.Context(), store.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return opener
+	defer s.Close()
+	if _, err := s.Enqueue(t.Context(), []job.Draft{{ID: job.NewID(), Queue: "q", Kind: "k", Priority: 5, Attempts: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	query.Del("pawl_schema")
+	address.RawQuery = query.Encode()
+	conn, err := pgx.Connect(t.Context(), address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var left []string
+	rows, err := conn.Query(t.Context(), "SELECT name || ' = ' || setting FROM pg_settings WHERE source = 'session' AND name <> 'search_path'", pgx.QueryExecModeExec)
+	if err == nil {
+		left, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("the store left %v", left)
+	}
 }
 
 // Behind a pooler in transaction mode nothing may live in the session: no

@@ -108,7 +108,9 @@ func (s *Store) set(b *pgx.Batch, l *limits) {
 }
 
 // settle makes the settings those of every session of a pool, where the session
-// is the store's own to set.
+// is the store's own to set. A pooler that nobody told us of gives itself away: it
+// makes up the number of the server process. What was set through it would come
+// to others, and P1 not to us.
 func (s *Store) settle(config *pgxpool.Config) {
 	connected := config.AfterConnect
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -116,6 +118,14 @@ func (s *Store) settle(config *pgxpool.Config) {
 			if err := connected(ctx, conn); err != nil {
 				return err
 			}
+		}
+		var backend uint32
+		if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&backend); err != nil {
+			return err
+		}
+		if backend != conn.PgConn().PID() {
+			s.pooled.Store(true)
+			return nil
 		}
 		_, err := conn.Exec(ctx, sessionSettings, sharedLimits.args()...)
 		return err
