@@ -31,8 +31,8 @@ func TestOffer_AddressesAnswer(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", line, said)
 		}
 	}
-	if n := strings.Count(said.String(), "1 test, in testenv"); n != 4 {
-		t.Errorf("want one test that asked for each of 4 suites:\n%s", said)
+	if n := strings.Count(said.String(), "1 test, in testenv"); n != 5 {
+		t.Errorf("want one test that asked for each of 5 suites:\n%s", said)
 	}
 }
 

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"flag"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,7 +15,14 @@ import (
 	"github.com/pawlwork/pawl/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// More at once than there are processors: these tests wait for the disk more
+	// than they compute. The command line may say otherwise.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // pool connects to a schema of the test's own.
 func pool(t testing.TB, db need.Database) *pgxpool.Pool {
@@ -38,25 +46,22 @@ func fresh(t *testing.T) store.Opener {
 	return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema})
 }
 
-// polling makes one that does not listen.
-func polling(t *testing.T) store.Opener {
-	db := need.Postgres(t)
-	return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema, PollOnly: true})
-}
-
-func TestConformance(t *testing.T) { storetest.Run(t, storetest.Declared("postgres"), fresh) }
-
-func TestConformance_PollOnly(t *testing.T) {
-	storetest.Run(t, storetest.Declared("postgres poll-only"), polling)
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Declared("postgres"), fresh)
 }
 
 // Postgres, SQLite and the model play the same programs: where they differ, one
 // of three is wrong.
 func TestConformance_Model(t *testing.T) {
+	t.Parallel()
 	storetest.RunModel(t, 100, fresh, func(*testing.T) store.Opener { return sqlite.Memory() })
 }
 
-func TestConformance_Linear(t *testing.T) { storetest.RunLinear(t, fresh) }
+func TestConformance_Linear(t *testing.T) {
+	t.Parallel()
+	storetest.RunLinear(t, fresh)
+}
 
 func wantErr(t *testing.T, what string, err, want error) {
 	t.Helper()

@@ -157,6 +157,7 @@ func (c checked) Open(ctx context.Context, s store.Settings) (store.Store, error
 // A team applies the exported SQL with its own tool, as its own owner, and Pawl
 // connects as a role that may make no table there, not even a temporary one.
 func TestConformance_RoleWithoutTables(t *testing.T) {
+	t.Parallel()
 	owner := need.PostgresServer(t).URL()
 	execute(t, owner, "CREATE ROLE worker LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
 	var schemas atomic.Int32

@@ -190,6 +190,7 @@ func TestP8_NothingIsLeftInASessionOfAPooler(t *testing.T) {
 // Behind a pooler in transaction mode nothing may live in the session: no
 // prepared statement, no LISTEN, no setting, no lock.
 func TestConformance_BehindAPooler(t *testing.T) {
+	t.Parallel()
 	p := startPooler(t)
 	storetest.Run(t, storetest.Declared("postgres poll-only"), p.fresh)
 }
