@@ -78,8 +78,11 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 	}
 	drafts := make([]job.Draft, len(items))
 	var errs []error
+	var d draft // one for all: options get its address
 	for i, item := range items {
-		if err := e.draft(&drafts[i], item); err != nil {
+		err := e.draft(&d, item)
+		drafts[i] = d.Draft
+		if err != nil {
 			if len(items) > 1 {
 				err = fmt.Errorf("item %d: %w", i, err)
 			}
@@ -106,12 +109,13 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 	return drafts, nil
 }
 
-func (e *Engine) draft(out *job.Draft, item Item) error {
+// draft makes one of an item.
+func (e *Engine) draft(d *draft, item Item) error {
 	kind, err := kindOf(item.args)
 	if err != nil {
 		return err
 	}
-	d := draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
+	*d = draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
 	if raw, ok := item.args.(rawArgs); ok {
 		d.Args = raw.payload
 	} else if d.Args, err = e.cfg.Codec.Marshal(item.args); err != nil {
@@ -122,14 +126,14 @@ func (e *Engine) draft(out *job.Draft, item Item) error {
 			if o == nil {
 				return job.Invalid("option in the defaults of "+kind, "nil", "must not be nil")
 			}
-			o.enqueue(&d)
+			o.enqueue(d)
 		}
 	}
 	for _, o := range item.opts {
 		if o == nil {
 			return job.Invalid("option", "nil", "must not be nil")
 		}
-		o.enqueue(&d)
+		o.enqueue(d)
 	}
 	if d.Queue == "" {
 		d.Queue = job.RouteKind(e.cfg.Routes, kind)
@@ -141,8 +145,11 @@ func (e *Engine) draft(out *job.Draft, item Item) error {
 		d.ID = job.NewID()
 	}
 	d.hashUnique()
-	*out = d.Draft
-	return errors.Join(append(d.errs, d.Check(job.Limits{Payload: e.cfg.Limits.Payload}))...)
+	err = d.Check(job.Limits{Payload: e.cfg.Limits.Payload})
+	if len(d.errs) > 0 {
+		return errors.Join(append(d.errs, err)...)
+	}
+	return err
 }
 
 // checkDeadlines refuses deadlines that have passed. The store's clock decides,
