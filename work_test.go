@@ -219,7 +219,7 @@ func (newest) Kind() string { return "new-name" }
 func (newest) Version() int { return 2 }
 
 func TestJ28_MiddlewareHooksLogsProgressAndHeaders(t *testing.T) {
-	var seen record
+	var seen, finished record // the next run may begin before the hook of the last one's end is called
 	layer := func(name string) pawl.Middleware {
 		return func(next pawl.Work) pawl.Work {
 			return func(ctx context.Context, j *pawl.Info) error {
@@ -249,9 +249,12 @@ func TestJ28_MiddlewareHooksLogsProgressAndHeaders(t *testing.T) {
 		r := e.Enqueue(Welcome{42}, pawl.Headers(map[string]string{"traceparent": "00-x"}))
 		e.RunUntilIdle()
 		j := e.RequireState(r.ID, job.Done)
-		want := "enqueue:1 outer> inner> work(00-x,) <inner <outer error:first:false finish:waiting outer> inner> work(00-x,) error:panic: second:false finish:waiting outer> inner> work(00-x,) <inner <outer finish:done"
+		want := "enqueue:1 outer> inner> work(00-x,) <inner <outer error:first:false outer> inner> work(00-x,) error:panic: second:false outer> inner> work(00-x,) <inner <outer"
 		if seen.String() != want {
 			t.Errorf("saw  %s\nwant %s", &seen, want)
+		}
+		if want := "waiting waiting done"; finished.String() != want {
+			t.Errorf("finished %s, want %s", &finished, want)
 		}
 		if j.Progress.Done != 3 || j.Progress.Total != 10 || !slices.Equal(j.Tags, []string{"hooked"}) {
 			t.Errorf("progress %+v, tags %v", j.Progress, j.Tags)
@@ -268,7 +271,7 @@ func TestJ28_MiddlewareHooksLogsProgressAndHeaders(t *testing.T) {
 				drafts[0].Tags = append(drafts[0].Tags, "hooked")
 				return nil
 			},
-			Finish: func(f pawl.Finished) { seen.add("finish:%s", f.State) },
+			Finish: func(f pawl.Finished) { finished.add("%s", f.State) },
 			Error: func(ctx context.Context, j *pawl.Info, err error, final bool) {
 				seen.add("error:%v:%v", err, final)
 			},
