@@ -87,7 +87,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer done()
 	keep, err := keeper.New(keeper.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Worker: r.Worker, SteadyFor: r.SteadyFor, LostAfter: e.cfg.LostAfter,
+		Steady: r.Steady, LostAfter: e.cfg.LostAfter,
 	})
 	if err != nil {
 		return err

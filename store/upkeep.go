@@ -13,9 +13,10 @@ type Upkeep interface {
 	// Lose declares workers lost whose last beat is older than their own
 	// LostAfter. Only a process whose own beats have succeeded throughout that
 	// time may call it: a store outage must not lose the fleet. Nor must a step
-	// of the clock: a caller whose own beat looks older than half its LostAfter
-	// loses nobody, and a beat that lies ahead of the clock counts from now.
-	Lose(ctx context.Context, by job.WorkerID) (int, error)
+	// of the clock: beat is the store's time at the caller's last beat as far as
+	// it knows, and unless that is what is stored, and no older than half its
+	// LostAfter, nobody is lost. A beat that lies ahead of the clock counts from now.
+	Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error)
 	// Rescue ends up to limit runs whose worker is absent or lost, by job.Rescue.
 	Rescue(ctx context.Context, limit int) (Rescued, error)
 	// Expire ends up to limit jobs that are not running and past their deadline.

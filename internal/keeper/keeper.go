@@ -25,10 +25,9 @@ type Config struct {
 	Hub    *wake.Hub    // told of jobs that wait again [nobody is told]
 	Logger *slog.Logger // [slog.Default()]
 
-	// Worker is who declares others lost; 0 while not registered.
-	Worker func() job.WorkerID
-	// SteadyFor is how long that worker's own beats have succeeded without a gap.
-	SteadyFor func() time.Duration
+	// Steady is who declares others lost, 0 while not registered, the store's
+	// time at its last beat, and how long its beats have succeeded without a gap.
+	Steady    func() (worker job.WorkerID, beat time.Time, steady time.Duration)
 	LostAfter time.Duration // [30 s]
 
 	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
@@ -60,8 +59,8 @@ func New(c Config) (*Keeper, error) {
 	if c.Store == nil {
 		faults = append(faults, job.Invalid("store", nil, "must be given"))
 	}
-	if c.Worker == nil || c.SteadyFor == nil {
-		faults = append(faults, job.Invalid("worker", nil, "Worker and SteadyFor must be given"))
+	if c.Steady == nil {
+		faults = append(faults, job.Invalid("steady", nil, "must be given"))
 	}
 	if c.Limit < 1 || c.Limit > 100_000 {
 		faults = append(faults, job.Invalid("limit", c.Limit, "must be 1..100000"))

@@ -29,6 +29,7 @@ type house struct {
 	store  store.Store
 	hub    *wake.Hub
 	own    job.WorkerID
+	known  time.Time // its last beat
 	steady time.Duration
 	*keeper.Keeper
 }
@@ -42,9 +43,10 @@ func inHouse(t *testing.T, test func(h *house), change ...func(*keeper.Config)) 
 		}
 		h := &house{t: t, store: st, hub: wake.NewHub(), steady: time.Hour}
 		h.own = h.worker()
+		h.beat()
 		c := keeper.Config{
 			Store: st, Hub: h.hub, Logger: slog.New(slog.DiscardHandler),
-			Worker: func() job.WorkerID { return h.own }, SteadyFor: func() time.Duration { return h.steady },
+			Steady: func() (job.WorkerID, time.Time, time.Duration) { return h.own, h.known, h.steady },
 		}
 		for _, f := range change {
 			f(&c)
@@ -75,9 +77,11 @@ func (h *house) worker() job.WorkerID {
 // beat renews the lease of the keeper's own worker.
 func (h *house) beat() {
 	h.t.Helper()
-	if _, err := h.store.Beat(h.t.Context(), store.Beat{Worker: h.own}); err != nil {
+	answer, err := h.store.Beat(h.t.Context(), store.Beat{Worker: h.own})
+	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.known = answer.Now
 }
 
 func (h *house) add(n int, change func(*job.Draft)) []job.ID {
@@ -126,9 +130,7 @@ func TestJ12_LostWorkersJobsComeBack(t *testing.T) {
 		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("before its time: %+v, %v", r, err)
 		}
-		if _, err := h.store.Beat(ctx, store.Beat{Worker: h.own}); err != nil {
-			t.Fatal(err)
-		}
+		h.beat()
 		time.Sleep(2 * time.Second)
 		r, err := h.RescueOnce(ctx)
 		if err != nil || r.Lost != 1 || r.Waiting != 3 {
@@ -279,7 +281,9 @@ func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
 // broken is a store whose upkeep fails.
 type broken struct{ store.Upkeep }
 
-func (broken) Lose(context.Context, job.WorkerID) (int, error) { return 0, store.ErrUnavailable }
+func (broken) Lose(context.Context, job.WorkerID, time.Time) (int, error) {
+	return 0, store.ErrUnavailable
+}
 
 func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {
 	var st store.Upkeep
@@ -293,7 +297,7 @@ func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {
 		}
 		k, err := keeper.New(keeper.Config{
 			Store: broken{st}, Logger: slog.New(slog.DiscardHandler),
-			Worker: func() job.WorkerID { return h.own }, SteadyFor: func() time.Duration { return time.Hour },
+			Steady: func() (job.WorkerID, time.Time, time.Duration) { return h.own, h.known, time.Hour },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -310,7 +314,7 @@ func TestKeeper_ConfigFaultsAreAllReported(t *testing.T) {
 	if !errors.Is(err, job.ErrInvalid) {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"store", "worker", "limit -1", "rescue interval 1ms", "purge interval -1ns"} {
+	for _, part := range []string{"store", "steady", "limit -1", "rescue interval 1ms", "purge interval -1ns"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not name %q: %v", part, err)
 		}

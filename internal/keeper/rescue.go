@@ -23,8 +23,8 @@ type Rescued struct {
 func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	var report Rescued
 	var faults []error
-	if worker := k.config.Worker(); worker != 0 && k.config.SteadyFor() >= k.config.LostAfter {
-		n, err := k.store.Lose(ctx, worker)
+	if worker, beat, steady := k.config.Steady(); worker != 0 && steady >= k.config.LostAfter {
+		n, err := k.store.Lose(ctx, worker, beat)
 		if err != nil && !errors.Is(err, job.ErrWorkerLost) { // then it is for others to judge
 			faults = append(faults, fmt.Errorf("declare workers lost: %w", err))
 		}

@@ -172,14 +172,15 @@ func (r *Runner) Worker() job.WorkerID {
 	return r.worker
 }
 
-// SteadyFor is how long this worker's own beats have succeeded without a gap,
-// 0 when the last one is overdue. Only who has been steady for longer than the
-// lost-after period may declare others lost.
-func (r *Runner) SteadyFor() time.Duration {
+// Steady is the registered worker, the store's time at its last beat, and how
+// long its beats have succeeded without a gap, 0 when the last one is overdue.
+// Only who has been steady for longer than the lost-after period may declare
+// others lost.
+func (r *Runner) Steady() (worker job.WorkerID, beat time.Time, steady time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.steady.IsZero() || r.worker == 0 || time.Since(r.beaten) > 2*r.config.Beat {
-		return 0
+		return r.worker, r.storeBeat, 0
 	}
-	return time.Since(r.steady)
+	return r.worker, r.storeBeat, time.Since(r.steady)
 }

@@ -90,7 +90,7 @@ func (l *lab) run(slots int, h handle, configure ...func(*runner.Config)) *proce
 		l.t.Fatal(err)
 	}
 	p.Runner = r
-	k, err := keeper.New(keeper.Config{Store: p.faults, Hub: p.hub, Logger: c.Logger, Worker: r.Worker, SteadyFor: r.SteadyFor, LostAfter: c.LostAfter})
+	k, err := keeper.New(keeper.Config{Store: p.faults, Hub: p.hub, Logger: c.Logger, Steady: r.Steady, LostAfter: c.LostAfter})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -266,8 +266,8 @@ func (f *faults) Deregister(ctx context.Context, w job.WorkerID) error {
 	return err
 }
 
-func (f *faults) Lose(ctx context.Context, by job.WorkerID) (int, error) {
-	return on(f, "Lose", func() (int, error) { return f.Store.Lose(ctx, by) })
+func (f *faults) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error) {
+	return on(f, "Lose", func() (int, error) { return f.Store.Lose(ctx, by, beat) })
 }
 
 func (f *faults) Rescue(ctx context.Context, limit int) (store.Rescued, error) {

@@ -279,6 +279,38 @@ func TestJ32_StoreClockStepsDoNoHarm(t *testing.T) {
 	}
 }
 
+// The clock is set forward; one worker's next beat is stored, and its answer is on
+// its way while its keeper looks for the late. It cannot know of the step yet.
+func TestJ32_AnswerOfTheFirstBeatAfterAStepIsSlow(t *testing.T) {
+	inLab(t, func(l *lab) {
+		work := func(ctx context.Context, _ *runner.Task) job.Outcome { <-ctx.Done(); return fail }
+		late := l.run(1, work)
+		id := l.add(1, nil, late)[0]
+		after(time.Second)
+		hasty := l.run(1, work)
+		after(time.Minute)
+		slow := func(method string) error {
+			if method == "Beat" {
+				time.Sleep(4 * time.Second) // stimulus: two rounds of the keeper
+			}
+			return nil
+		}
+		hasty.faults.set(func(f *faults) { f.after = slow })
+		late.faults.set(func(f *faults) { f.before = slow })
+		l.store.(interface{ SetClockOffset(time.Duration) }).SetClockOffset(10 * time.Minute)
+		after(20 * time.Second)
+		l.expect(id, job.Running, 0, 0)
+		for _, p := range []*process{hasty, late} {
+			if s := p.Stats(); s.Registered != 1 || s.LeasesLost != 0 {
+				t.Errorf("registered %d times, %d leases lost", s.Registered, s.LeasesLost)
+			}
+			p.faults.set(func(f *faults) { f.before, f.after = nil, nil })
+		}
+		hasty.stop()
+		late.stop()
+	})
+}
+
 // A job that was ready when the store's clock was set back starts soon, not when
 // the clock has come as far again. One that is scheduled keeps its time.
 func TestJ32_WhatWasReadyRunsSoonAfterTheClockIsSetBack(t *testing.T) {

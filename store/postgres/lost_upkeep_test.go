@@ -108,7 +108,9 @@ func TestJ32_LostAnswers_Upkeep(t *testing.T) {
 		lostCase{name: "lose", play: func(l *lossy) (func(context.Context) error, func(error)) {
 			me := l.hired()
 			w := l.late()
-			return func(ctx context.Context) error { _, err := l.s.Lose(ctx, me); return err }, func(err error) {
+			beaten, err := l.direct.Beat(l.t.Context(), store.Beat{Worker: me})
+			l.surely(err)
+			return func(ctx context.Context) error { _, err := l.s.Lose(ctx, me, beaten.Now); return err }, func(err error) {
 				l.surely(err)
 				if _, err := l.direct.Beat(l.t.Context(), store.Beat{Worker: w}); err == nil {
 					l.t.Error("a worker that was late is not lost")

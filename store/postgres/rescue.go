@@ -15,9 +15,10 @@ import (
 //
 // The clock may have been set since they beat. Set forward, everybody looks
 // late, the declarer too, who has just beaten: nobody is lost then, and the
-// next beats count. Set back, the beats of the dead lie ahead, and count from now.
+// next beats count. One who has beaten since and does not know it yet cannot
+// tell. Set back, the beats of the dead lie ahead, and count from now.
 const loseWorkers = `WITH me AS MATERIALIZED (
-	SELECT id, beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
 ), late AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
 	WHERE me.fresh AND w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
@@ -33,14 +34,14 @@ const loseWorkers = `WITH me AS MATERIALIZED (
 SELECT (SELECT count(*) FROM me) > 0, (SELECT count(*) FROM lost)`
 
 // Lose declares workers lost whose last beat is older than their own limit.
-func (s *Store) Lose(ctx context.Context, by job.WorkerID) (int, error) {
+func (s *Store) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.leave()
 	lost, alive := 0, false
 	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{text: loseWorkers, args: []any{s.namespace, by}, each: func(scan scan) error { return scan(&alive, &lost) }})
+		return s.send(ctx, s.reserved, upkeepLimits, &step{text: loseWorkers, args: []any{s.namespace, by, beat}, each: func(scan scan) error { return scan(&alive, &lost) }})
 	})
 	if err != nil {
 		return 0, err

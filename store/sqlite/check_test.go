@@ -80,10 +80,11 @@ func TestP6_TheGraceOfALostWorker(t *testing.T) {
 	s.mustEnqueue(t, drafts(2)...)
 	s.mustClaim(t, claimOf(lost, 1, 2))
 	s.SetClockOffset(2 * time.Minute)
-	if _, err := s.Beat(t.Context(), store.Beat{Worker: by}); err != nil {
+	beaten, err := s.Beat(t.Context(), store.Beat{Worker: by})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Lose(t.Context(), by); n != 1 || err != nil {
+	if n, err := s.Lose(t.Context(), by, beaten.Now); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	faults := func() int {

@@ -232,11 +232,11 @@ func (s *spread) Hold(ctx context.Context, w job.WorkerID, held []store.RunRef) 
 	return s.Store.Hold(ctx, w, held)
 }
 
-func (s *spread) Lose(ctx context.Context, by job.WorkerID) (int, error) {
+func (s *spread) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error) {
 	if r := s.next(ctx); r != nil {
-		return call[int](r, "Lose", by)
+		return call[int](r, "Lose", by, beat)
 	}
-	return s.Store.Lose(ctx, by)
+	return s.Store.Lose(ctx, by, beat)
 }
 
 func (s *spread) Rescue(ctx context.Context, limit int) (store.Rescued, error) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -12,8 +13,9 @@ import (
 //
 // The clock may have been set since they beat. Set forward, everybody looks
 // late, the declarer too, who has just beaten: nobody is lost then, and the
-// next beats count. Set back, the beats of the dead lie ahead, and count from now.
-func (s *Store) Lose(ctx context.Context, by job.WorkerID) (lost int, err error) {
+// next beats count. One who has beaten since and does not know it yet cannot
+// tell. Set back, the beats of the dead lie ahead, and count from now.
+func (s *Store) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (lost int, err error) {
 	err = s.write(ctx, 1, func(t *transition) error {
 		lost = 0
 		if _, err := t.liveWorker(by); err != nil {
@@ -23,7 +25,8 @@ func (s *Store) Lose(ctx context.Context, by job.WorkerID) (lost int, err error)
 		if err := ahead.exec(); err != nil {
 			return err
 		}
-		fresh, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat + lost_after / 2 >= ?").int(int64(by)).int(t.now).found()
+		fresh, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat = ? AND beat + lost_after / 2 >= ?").
+			int(int64(by)).int(beat.UnixMicro()).int(t.now).found()
 		if err != nil || !fresh {
 			return err
 		}

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -12,6 +14,7 @@ type hand struct {
 	id    job.WorkerID
 	seq   int64
 	offer job.Offer
+	known time.Time // its last beat, as it was answered
 }
 
 // everything is the offer of a worker that takes what the cases enqueue.
@@ -89,7 +92,15 @@ func ending(j store.Leased, to job.State, edit ...func(*job.End)) job.End {
 // beat renews the worker's lease.
 func (w *hand) beat(begun ...store.RunRef) store.Beaten {
 	w.d.Helper()
-	return must[store.Beaten](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Begun: begun}))
+	answer := must[store.Beaten](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Begun: begun}))
+	w.known = answer.Now
+	return answer
+}
+
+// declare declares those lost that missed their beats.
+func (w *hand) declare() int {
+	w.d.Helper()
+	return must[int](w.d, "lose")(w.store.Lose(w.d.ctx, w.id, w.known))
 }
 
 // ids lists the claimed jobs in order.
@@ -113,7 +124,7 @@ func (d *database) lose(w *hand, others ...*hand) {
 	for _, o := range append(others, colleague) {
 		o.beat()
 	}
-	if n := must[int](d, "lose")(d.Store.Lose(d.ctx, colleague.id)); n == 0 {
+	if n := colleague.declare(); n == 0 {
 		d.Fatalf("worker %d missed its beats and was not declared lost", w.id)
 	}
 }

@@ -19,6 +19,7 @@ type player struct {
 	ctx     context.Context
 	begin   time.Time
 	workers []job.WorkerID
+	beats   map[int]time.Time // the last of each worker, as it was answered
 }
 
 // modelDraft is a draft before a store's clock is known.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -73,7 +74,7 @@ func (s *stage) play(t *rapid.T) {
 		if err != nil {
 			t.Fatalf("store %d: now: %v", i, err)
 		}
-		p.players = append(p.players, &player{store: st, ctx: ctx, begin: begin})
+		p.players = append(p.players, &player{store: st, ctx: ctx, begin: begin, beats: map[int]time.Time{}})
 	}
 	for range 2 {
 		p.register(t)

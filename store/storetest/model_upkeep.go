@@ -67,6 +67,7 @@ func (p *program) beatOf(t *rapid.T, w int) {
 		return b, nil
 	}, func(pl *player) (beaten, error) {
 		got, err := pl.store.Beat(pl.ctx, store.Beat{Worker: pl.workers[w], Begun: begun})
+		pl.beats[w] = got.Now
 		slices.SortFunc(got.Cancels, byRun)
 		return beaten{got.Cancels, got.Places}, err
 	})
@@ -120,7 +121,7 @@ func (p *program) crash(t *rapid.T) {
 	p.move(choose(t, "ticks", modelLostAfter+1, modelLostAfter, 1))
 	p.beatOf(t, w)
 	play(t, p, fmt.Sprintf("lose by worker %d", w), func(m *model) (int, error) { return m.lose(w), nil },
-		func(pl *player) (int, error) { return pl.store.Lose(pl.ctx, pl.workers[w]) })
+		func(pl *player) (int, error) { return pl.store.Lose(pl.ctx, pl.workers[w], pl.beats[w]) })
 	if oneIn(t, 2, "and rescue") {
 		p.rescue(t)
 	}

@@ -75,7 +75,7 @@ func namespaces() []testCase {
 			d.abandoned = true
 			d.advance(100 * time.Hour)
 			v.beat()
-			equal(d, "lost there", must[int](d, "lose")(o.Store.Lose(d.ctx, v.id)), 0)
+			equal(d, "lost there", v.declare(), 0)
 			equal(d, "rescued there", o.rescue(), store.Rescued{})
 			equal(d, "expired there", must[int](d, "expire")(o.Store.Expire(d.ctx, 10)), 0)
 			equal(d, "purged there", must[int](d, "purge")(o.Store.Purge(d.ctx, 10)), 0)

@@ -44,7 +44,7 @@ func workers() []testCase {
 				d.advance(lostAfter / 2)
 				w.beat()
 				v.beat()
-				equal(d, "lost", must[int](d, "lose")(d.Store.Lose(d.ctx, v.id)), 0)
+				equal(d, "lost", v.declare(), 0)
 			}
 			equal(d, "rescued", d.rescue(), store.Rescued{})
 		}},
