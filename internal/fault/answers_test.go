@@ -32,21 +32,25 @@ func TestFault_J32_LostAnswers(t *testing.T) {
 	l := &loser{chance: seeded(t), seen: map[string]int{}, lost: map[string]int{}}
 	proxy := need.Proxy(t, g.address)
 	proxy.Judge(l.judge)
-	ctx, stop := context.WithCancel(t.Context())
-	var background sync.WaitGroup
-	defer background.Wait()
-	defer stop()
-	background.Go(func() { // late commits come in a moment later
+	over := make(chan struct{})
+	var releasing sync.WaitGroup
+	defer releasing.Wait()
+	defer close(over)
+	releasing.Go(func() { // late commits come in a moment later, also those of engines that stop
 		for tick := time.NewTicker(20 * time.Millisecond); ; {
 			select {
 			case <-tick.C:
 				proxy.Release()
-			case <-ctx.Done():
+			case <-over:
 				tick.Stop()
 				return
 			}
 		}
 	})
+	ctx, stop := context.WithCancel(t.Context())
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
 	var engines []*pawl.Engine
 	for n := range 2 {
 		e := l.engine(t, proxy.URL(), n)
@@ -165,6 +169,7 @@ func (l *loser) engine(t *testing.T, address string, n int) *pawl.Engine {
 	c := config()
 	c.Logger = slog.New(slog.NewTextHandler(log, nil))
 	c.Worker.ID = fmt.Sprint("engine", n)
+	c.LostAfter = 30 * time.Second // nobody is to be lost, not by a machine that stands still either
 	e, err := pawl.Open(t.Context(), address, c)
 	if err != nil {
 		t.Fatal(err)
@@ -175,6 +180,10 @@ func (l *loser) engine(t *testing.T, address string, n int) *pawl.Engine {
 			return errors.New("not this time")
 		case j.Args.N%20 == 0: // it leaves its row, and then ends in the ordinary way
 			return e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error {
+				// A commit of the run before may still be late: its row counts.
+				if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", j.Args.N); err != nil {
+					return err
+				}
 				_, err := tx.Exec(ctx, "insert into effect (n, run) select $1, $2 where not exists (select from effect where n = $1)", j.Args.N, j.Run)
 				return err
 			})

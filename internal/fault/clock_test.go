@@ -12,7 +12,7 @@ import (
 )
 
 // TestFault_J32_ClockSteps sets the clock of a Postgres server by ten minutes, both ways, under work. Each time jobs were
-// handed in right before: they run all the same, within a minute, not when the clock has come as far again. Jobs that run
+// handed in right before: they run all the same, soon, not when the clock has come as far again. Jobs that run
 // throughout are nobody's loss, and a scheduled job keeps its time.
 func TestFault_J32_ClockSteps(t *testing.T) {
 	const backlog, ten = 600, 10 * time.Minute

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/internal/need"
@@ -59,7 +58,7 @@ func TestFault_P1_FullDisk(t *testing.T) {
 		room := len(s.accepted)
 		s.until(func(accepted, refused int) bool { return accepted >= room+200 })
 	}
-	g.drained(time.Minute)
+	g.drained(awaitLimit)
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

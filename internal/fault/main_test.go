@@ -43,9 +43,10 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// Leases as short as an engine takes them, so that a lost process is missed soon.
+// Leases as short as an engine takes them, so that a lost process is missed soon. Beats as far apart as it takes them
+// with such leases: who misses two in a row on a slow machine may not declare others lost, and nobody would be.
 const (
-	beat      = 200 * time.Millisecond
+	beat      = 500 * time.Millisecond
 	lostAfter = 6 * time.Second
 )
 

@@ -52,7 +52,7 @@ func TestFault_P8_J32_Outage(t *testing.T) {
 	}
 	f.hear(awake, "began")
 	// stimulus: the other one comes back a little later, after the first has looked for workers that are lost.
-	time.Sleep(2 * lookForLost)
+	time.Sleep(lookForLost)
 	if err := late.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

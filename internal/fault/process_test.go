@@ -19,8 +19,8 @@ import (
 	"github.com/pawlwork/pawl/internal/need/child"
 )
 
-// awaitLimit bounds the wait for a broken engine, not for a healthy one.
-const awaitLimit = time.Minute
+// awaitLimit bounds the wait for a broken engine, not for a healthy one on a slow machine.
+const awaitLimit = 3 * time.Minute
 
 // What a failure shows of logs and sayings.
 const (

@@ -32,7 +32,12 @@ func promotion(t *testing.T, synchronous bool) {
 	if long() {
 		some = func() int { return 4_000 + chance.IntN(4_000) }
 	}
-	primary := need.PostgresServer(t)
+	var settings []string
+	if synchronous {
+		// From the start: nobody tells when a server has heard of it later.
+		settings = append(settings, "synchronous_standby_names=*")
+	}
+	primary := need.PostgresServer(t, settings...)
 	clients, replication := newWay(t, primary.Port()), newWay(t, primary.Port())
 	standby := need.PostgresStandby(t, replication.port()) // before the ground, which is inspected at the end
 	g := openGround(t, fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&pawl_schema=pawl", clients.port()))
@@ -43,6 +48,9 @@ func promotion(t *testing.T, synchronous bool) {
 
 	l := startLoad(t, g.Engine)
 	l.await(some())
+	for _, w := range workers { // the standby knows them
+		heard.await(w, "began")
+	}
 	if !synchronous {
 		// From here on the standby misses everything, also one worker.
 		l.enter(doomed)
@@ -84,13 +92,12 @@ func promotion(t *testing.T, synchronous bool) {
 	l.judge(g, synchronous)
 }
 
-// follow waits until the primary has its standby, and makes each commit wait for it from then on if asked for.
+// follow waits until the primary has its standby, for which each commit waits if that was asked for.
 func follow(t *testing.T, primary *pgserver.Server, synchronous bool) {
 	t.Helper()
 	state := "async"
 	if synchronous {
 		state = "sync"
-		ask[string](t, primary, "select pg_reload_conf()::text", "alter system set synchronous_standby_names = '*'")
 	}
 	until(t, "the standby follows", func() bool {
 		return ask[bool](t, primary, fmt.Sprintf("select exists (select from pg_stat_replication where state = 'streaming' and sync_state = '%s')", state))
@@ -120,19 +127,14 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// ask asks a server directly, after some statements.
-func ask[T any](t *testing.T, server *pgserver.Server, question string, before ...string) (answer T) {
+// ask asks a server directly.
+func ask[T any](t *testing.T, server *pgserver.Server, question string) (answer T) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close(t.Context())
-	for _, text := range before {
-		if _, err := c.Exec(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := c.QueryRow(t.Context(), question).Scan(&answer); err != nil {
 		t.Fatal(err)
 	}
