@@ -25,7 +25,7 @@ type Database struct {
 }
 
 // dropLimit bounds the wait for a connection that the test left open with locks on the schema.
-const dropLimit = 20 * time.Second
+const dropLimit = time.Minute
 
 // Postgres gives the test an empty schema of its own on the shared server. Everything else of a server is shared with
 // the tests that run beside it: roles, channels of NOTIFY, advisory locks, the horizon of vacuum. A test that needs

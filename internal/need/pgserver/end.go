@@ -13,8 +13,8 @@ import (
 	"github.com/pawlwork/pawl/internal/need/child"
 )
 
-// stopLimit bounds the wait for a server that does not stop. A healthy one needs a fraction of a second.
-const stopLimit = 20 * time.Second
+// stopLimit bounds the wait for a server that does not stop. A healthy one needs a fraction of a second, or what its disk needs for a checkpoint.
+const stopLimit = time.Minute
 
 // Stop shuts down in order: open transactions roll back, a checkpoint is written ("fast").
 func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
