@@ -25,8 +25,8 @@ func adoptOrphans() error {
 }
 
 // orphanGrace is how long an orphan may take to end by SIGTERM. A Postgres whose test was killed gives its shared memory
-// back in that time.
-const orphanGrace = 5 * time.Second
+// back in that time, of which it takes 5 s to kill a process of its own that stands still.
+const orphanGrace = 20 * time.Second
 
 // endChildren ends all children but those to keep, and their children as these fall to us, until there are none.
 func endChildren(keep []int) {

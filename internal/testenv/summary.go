@@ -59,7 +59,7 @@ func watchOutput() (*output, error) {
 }
 
 // outputGrace bounds the wait for a process that holds the command's output and could not be found to be ended.
-const outputGrace = 5 * time.Second
+const outputGrace = 30 * time.Second
 
 // close waits until all that was written has been passed on.
 func (o *output) close() {

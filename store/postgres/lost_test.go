@@ -51,8 +51,8 @@ type lossy struct {
 	heard  chan string // queues that other processes were told of
 }
 
-// short is a limit for one try when the proxy is silent: nobody waits for 20 s here.
-const short = 300 * time.Millisecond
+// short is a limit for one try when the proxy is silent: nobody waits for 20 s here, and a slow disk is not silent.
+const short = time.Second
 
 var fates = []pgproxy.Fate{pgproxy.Cut, pgproxy.Drop, pgproxy.Late}
 
@@ -117,7 +117,7 @@ func (l *lossy) listen() {
 // told demands that other processes hear of the round's queue.
 func (l *lossy) told() {
 	l.t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		select {
 		case queue := <-l.heard:

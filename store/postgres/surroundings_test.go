@@ -264,7 +264,7 @@ func TestP8_ALimitOnStatementsIsNotForTheStore(t *testing.T) {
 	openOn(t, db.URL, options, store.Settings{}) // makes the tables
 	s := openOn(t, with(t, db.URL, "statement_timeout", "100"), options, store.Settings{})
 	unique := func(d *job.Draft) { d.Unique.Hash = []byte("held") }
-	tx, err := s.users.Begin(t.Context())
+	tx, err := newPool(t, db.URL).Begin(t.Context()) // not limited itself
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,13 +282,17 @@ func TestP8_ALimitOnStatementsIsNotForTheStore(t *testing.T) {
 // an unknown outcome to tell of.
 func TestP8_ALimitOnIdleSessionsIsNotForTheStore(t *testing.T) {
 	db := need.Postgres(t)
-	s := openOn(t, with(t, db.URL, "idle_session_timeout", "200"), Options{Schema: db.Schema}, store.Settings{})
+	s := openOn(t, with(t, db.URL, "idle_session_timeout", "1000"), Options{Schema: db.Schema}, store.Settings{})
 	other := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
 	ctx, cancel := context.WithCancel(t.Context())
 	heard, ended := make(chan store.Hint, 10), make(chan error, 1)
 	go func() { ended <- listening{s}.Listen(ctx, func(h store.Hint) { heard <- h }) }()
-	<-heard
-	time.Sleep(600 * time.Millisecond) // stimulus: sessions are idle for longer than the role allows
+	select {
+	case <-heard:
+	case err := <-ended:
+		t.Fatalf("the listener has ended: %v", err)
+	}
+	time.Sleep(2500 * time.Millisecond) // stimulus: sessions are idle for longer than the role allows
 	if _, err := s.Cancel(ctx, []job.ID{job.NewID()}, store.Operator{}); err != nil {
 		t.Errorf("after a pause: %v", err)
 	}
