@@ -51,10 +51,14 @@ type notifier struct {
 	wake    chan struct{}
 	quit    chan struct{}
 	stopped chan struct{}
+
+	speaking context.Context // ends lastWord after stop
+	hush     context.CancelFunc
 }
 
 func startNotifier(s *Store) *notifier {
 	n := &notifier{s: s, pace: pace{every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
+	n.speaking, n.hush = context.WithCancel(s.ending)
 	go n.work()
 	return n
 }
@@ -105,8 +109,12 @@ func (n *notifier) work() {
 	}
 }
 
-// notifyTries is how often a message is sent that may not have got through.
-const notifyTries = 3
+const (
+	// notifyTries is how often a message is sent that may not have got through.
+	notifyTries = 3
+	// lastWord bounds how long a store that closes goes on telling.
+	lastWord = time.Second
+)
 
 // send tells what has gathered. A message that does not get through is not
 // missed: it is a hint.
@@ -121,11 +129,13 @@ func (n *notifier) send(tries int) {
 	for name, due := range told {
 		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 	}
-	ctx, cancel := context.WithTimeout(n.s.ending, n.s.patience)
+	ctx, cancel := context.WithTimeout(n.speaking, n.s.patience)
 	defer cancel()
 	text := n.s.encode(m)
-	// The commit need not reach the disk: nothing is written but the message.
-	tell := &step{text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
+	// The commit need not reach the disk: nothing is written but the message. It
+	// waits for other commits that notify for as long as it may: nobody waits for
+	// it, and behind a slow disk the lock_timeout of a session is soon over.
+	tell := &step{text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
 	for try := 1; ; try++ {
 		err := n.s.send(ctx, n.s.work, nil, tell)
 		switch {
@@ -140,7 +150,9 @@ func (n *notifier) send(tries int) {
 
 func (n *notifier) stop() {
 	close(n.quit)
+	defer time.AfterFunc(lastWord, n.hush).Stop()
 	<-n.stopped
+	n.hush()
 }
 
 // encode writes a message of this store.
