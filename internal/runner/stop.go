@@ -35,10 +35,9 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 		}
 	}
 	stored := r.wait(r.config.Flush, r.noneEnding)
-	worker := r.Worker()
 	if names := tree.Stop(context.Background()); len(names) > 0 {
 		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
-	} else if worker != 0 {
+	} else if worker := r.Worker(); worker != 0 { // now: it may have registered anew until the last beat ended
 		faults = append(faults, r.leaveStore(worker))
 	}
 	if !stored {

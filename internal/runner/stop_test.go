@@ -212,3 +212,34 @@ func TestP7_ClosedStoreEndsRun(t *testing.T) {
 		p.cancel()
 	})
 }
+
+// A worker that was lost registers anew while its process stops. The answer comes
+// in when there is nothing left to wait for: it is not left behind in the registry,
+// where it would keep a share of every queue until it is lost.
+func TestP7_AWorkerThatRegistersDuringAStopIsNotLeftBehind(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		answer := make(chan struct{})
+		p.faults.set(func(f *faults) {
+			f.after = func(method string) error {
+				if method == "Register" {
+					<-answer
+				}
+				return nil
+			}
+		})
+		if err := l.store.Deregister(l.t.Context(), p.Worker()); err != nil {
+			l.t.Fatal(err)
+		}
+		after(10 * time.Second) // with its next beat it learns of it
+		if p.Worker() != 0 {
+			l.t.Fatal("it has registered already")
+		}
+		time.AfterFunc(time.Second, func() { close(answer) })
+		p.stop()
+		workers, err := l.store.Registry(l.t.Context())
+		if err != nil || len(workers) != 0 {
+			l.t.Errorf("%d workers are registered, %v; want none", len(workers), err)
+		}
+	})
+}
