@@ -31,7 +31,7 @@ func TestJ15_PurgeAndFinishPassAnOpenReader(t *testing.T) {
 	s.mustEnqueue(t, drafts(old)...)
 	finish(1, old)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a purge that waits, not of a slow one
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a purge that waits, not of a slow one
 	defer cancel()
 	reader, err := s.DB().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
