@@ -72,7 +72,7 @@ func (q *backliteQueue) Work(ctx context.Context, workers int, handle func(paylo
 	}
 	q.client.Start(ctx)
 	return func() error {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		if !q.client.Stop(ctx) {
 			return fmt.Errorf("backlite did not stop in time")

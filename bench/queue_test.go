@@ -42,7 +42,7 @@ func TestSystems_RunEveryJobOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if left, err := await(ctx, q, all, time.Minute); err != nil || left != 0 {
+			if left, err := await(ctx, q, all, 5*time.Minute); err != nil || left != 0 {
 				t.Fatalf("%d jobs left, %v; want 0", left, err)
 			}
 			if err := stop(); err != nil {

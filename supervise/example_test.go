@@ -25,7 +25,7 @@ func Example() {
 				return nil
 			}),
 			supervise.Group("keeper",
-				supervise.Every("rescue", 5*time.Second, func(context.Context) error {
+				supervise.Every("rescue", time.Minute, func(context.Context) error {
 					fmt.Println("rescued what was lost")
 					close(ready)
 					return nil

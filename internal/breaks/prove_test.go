@@ -48,7 +48,7 @@ func TestProve_TellsCaughtFromEverythingElse(t *testing.T) {
 
 // A broken test may hang; the time limit of go test then ends it, and that is a failure like any other.
 func TestProve_HangingTestIsCaught(t *testing.T) {
-	prover := &Prover{Tree: grow(t, plant(t)), Timeout: time.Second}
+	prover := &Prover{Tree: grow(t, plant(t)), Timeout: 5 * time.Second}
 	patch := parsed(t, "hangs", header("TestC6_Hangs")+pastTheLimit)
 	// The limit is for the broken run. The unbroken one is known to pass, so that a slow machine cannot spoil it.
 	prover.before = map[string]Result{strings.Join(patch.Test.Args(), " "): {Verdict: Caught}}
