@@ -43,11 +43,11 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// Leases as short as an engine takes them, so that a lost process is missed soon. Beats as far apart as it takes them
-// with such leases: who misses two in a row on a slow machine may not declare others lost, and nobody would be.
+// Leases nearly as short as an engine takes them, so that a lost process is missed soon. With beats as short as it takes
+// them a slow machine would not do: each call has the time of two, and who is late by as much may not declare others lost.
 const (
-	beat      = 500 * time.Millisecond
-	lostAfter = 6 * time.Second
+	beat      = time.Second
+	lostAfter = 7 * time.Second
 )
 
 // slots is how many jobs a process runs at once.

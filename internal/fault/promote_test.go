@@ -68,7 +68,7 @@ func promotion(t *testing.T, synchronous bool) {
 		t.Fatal(err)
 	}
 	// stimulus: a failover takes a while, in which heartbeats fail.
-	time.Sleep(time.Second)
+	time.Sleep(4 * beat)
 	clients.lead(standby.Port())
 	l.enter(saved)
 	l.await(some())
