@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -21,8 +22,7 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		return nil, err
 	}
 	defer s.leave()
-	tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
-		"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
+	tx, err := s.begin(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -32,6 +32,20 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 	o := &ownTx{within: within{s: s, in: s.inside(tx), tx: tx}}
 	s.begun.add(o)
 	return o, nil
+}
+
+// begin passes over connections of the pool that broke while they were idle:
+// nothing has happened on them, and the next one may be new. A server that takes
+// no connection is another matter, and the caller's.
+func (s *Store) begin(ctx context.Context) (pgx.Tx, error) {
+	for broken := int32(0); ; broken++ {
+		tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
+			"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
+		var connect *pgconn.ConnectError
+		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || meaning(err) != store.ErrUnavailable || broken == s.users.Stat().MaxConns() {
+			return tx, err
+		}
+	}
 }
 
 // Within lets the caller's own transaction take jobs along. The caller ends it:

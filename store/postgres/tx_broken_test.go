@@ -62,3 +62,41 @@ func TestP8_ATransactionThatLostItsServerIsUnavailable(t *testing.T) {
 		})
 	}
 }
+
+// Connections of the user's pool that broke while they were idle, all of them as
+// after a restart of the server, keep no transaction from beginning.
+func TestP8_ATransactionBeginsAfterItsConnectionsBroke(t *testing.T) {
+	db := need.Postgres(t)
+	users := pool(t, db)
+	s, err := postgres.Pool(users, postgres.Options{Schema: db.Schema}).Open(t.Context(), store.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	idle := make([]store.Tx, users.Config().MaxConns)
+	pids := make([]int, len(idle))
+	for i := range idle {
+		if idle[i], err = s.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := idle[i].Query(t.Context(), "select pg_backend_pid()")
+		if err != nil || !rows.Next() || rows.Scan(&pids[i]) != nil || rows.Close() != nil {
+			t.Fatalf("%v, process %d", err, pids[i])
+		}
+	}
+	for _, tx := range idle {
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := connect(t, db.URL).Exec(t.Context(), "select pg_terminate_backend(pid, 60000) from unnest($1::int[]) as pid", pids); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatalf("%v, want a new connection", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
