@@ -104,7 +104,7 @@ func postgresDrainBest() work {
 
 func postgresDrain4x1ms() work {
 	const ideal, backlog = 4000, 12_000
-	millisecond := func() { time.Sleep(time.Millisecond) }
+	millisecond := func() { wait(time.Millisecond) }
 	return work{
 		name: "postgres-drain-4x1ms",
 		what: "4 workers, jobs of 1 ms: how much of the ideal of 4 per ms, Postgres",
@@ -112,7 +112,7 @@ func postgresDrain4x1ms() work {
 		systems: []contender{
 			drainsWith(pawlName, pawlOnPostgres, pawlPostgres, 4, backlog, millisecond),
 			drainsWith("river", onPostgres, riverPostgres, 4, backlog, millisecond),
-			{name: "sleep alone", measure: onlyWork(4, backlog, millisecond)},
+			{name: "wait alone", measure: onlyWork(4, backlog, millisecond)},
 		},
 		targets: []target{{against: "ideal of 4 per ms", ours: pawlName, fixed: ideal, unit: perSecond, atLeast: 0.8, aim: 0.95}},
 	}
