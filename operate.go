@@ -19,6 +19,7 @@ const (
 	Ended     = store.Ended     // it has ended already; nothing changed
 	Duplicate = store.Duplicate // retry: another job holds its unique key
 	Active    = store.Active    // retry: it is running or ready already; nothing changed
+	Busy      = store.Busy      // an open transaction, mostly one of its own handler's, holds it; nothing changed
 )
 
 type operatorKey struct{}

@@ -14,7 +14,7 @@ const (
 	postgresBacklog = 100_000
 	snapshotBacklog = 150_000
 	riverBestSlots  = 2000
-	pawlBestSlots   = 200 // 1000 cost half as much CPU again per job
+	pawlBestSlots   = 100 // 200 were no faster, 1000 cost half as much CPU again per job
 )
 
 var (

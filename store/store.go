@@ -66,7 +66,9 @@ type Jobs interface {
 	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
 	// Note keeps progress and log lines of runs that go on, fenced like Finish.
 	Note(ctx context.Context, w job.WorkerID, notes []Note) ([]job.Verdict, error)
-	// Cancel ends jobs that are not running and asks running ones to stop.
+	// Cancel ends jobs that are not running and asks running ones to stop. Here
+	// as with Retry and Delete, one that somebody's open transaction holds may be
+	// answered Busy: the others are not kept waiting for it.
 	Cancel(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
 	// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 	// budget, and scheduled ones due at once.
@@ -151,6 +153,7 @@ const (
 	Ended                       // it has ended already; nothing changed
 	Duplicate                   // retry: another job holds its unique key
 	Active                      // retry: it is running or ready already; nothing changed
+	Busy                        // an open transaction holds it; nothing changed
 )
 
 // Tx is one open transaction of the store's database. It is used by one

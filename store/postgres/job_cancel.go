@@ -31,6 +31,10 @@ type operation struct {
 	archived map[job.ID]archivedSubject
 	told     hintSet
 	asked    bool // a running job was asked to stop
+	// skip: a job whose row is locked is passed over and answered Busy: the
+	// others do not wait for a user's transaction (P8).
+	skip bool
+	busy map[job.ID]bool
 }
 
 // archivedSubject is what an operator's verb needs to know of an archived row.
@@ -53,9 +57,10 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 	}
 	var changes []store.Change
 	var o *operation
+	skip := false
 	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
-		return s.transact(ctx, s.work, upkeepLimits, func(t *transaction) (err error) {
-			o = &operation{s: s, session: t}
+		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) (err error) {
+			o = &operation{s: s, session: t, skip: skip}
 			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
 				return err
 			}
@@ -67,6 +72,8 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 			}
 			return s.audit(ctx, t, op, action, targets)
 		})
+		skip = skip || faultOf(err).blocked
+		return err
 	})
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened
 		s.tell(o.told)
@@ -107,7 +114,9 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operat
 			return nil, err
 		}
 		for n, i := range turn {
-			changes[i] = some[n]
+			if changes[i] = some[n]; o.busy[ids[i]] {
+				changes[i] = store.Busy
+			}
 		}
 		left = later
 	}
@@ -125,10 +134,10 @@ const (
 // lock finds and locks the jobs. One that ends while it waits for the live row is
 // found in the archive after it. One that is brought back from there meanwhile is
 // found in neither, and looked for again; only one snapshot of both tables can
-// tell that it does not exist.
+// tell that it does not exist. One that exists and was passed over is held by somebody.
 func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 	left := slices.SortedFunc(slices.Values(ids), func(a, b job.ID) int { return bytes.Compare(a[:], b[:]) })
-	o.live, o.archived = make(map[job.ID]subject, len(ids)), map[job.ID]archivedSubject{}
+	o.live, o.archived, o.busy = make(map[job.ID]subject, len(ids)), map[job.ID]archivedSubject{}, map[job.ID]bool{}
 	for range rounds {
 		if err := o.lockSome(ctx, left); err != nil {
 			return err
@@ -155,6 +164,12 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 		if len(left) == 0 {
 			return nil
 		}
+		if o.skip {
+			for _, id := range left {
+				o.busy[id] = true
+			}
+			return nil
+		}
 	}
 	return &faulted{fault{err: errRestless, passing: true}}
 }
@@ -165,14 +180,18 @@ const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 	args := []any{o.s.namespace, uuids(ids)}
+	live, archived := lockLive, lockArchived
+	if o.skip {
+		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
+	}
 	return o.session.run(ctx,
-		&step{text: lockLive, args: args, each: func(scan scan) error {
+		&step{text: live, args: args, each: func(scan scan) error {
 			var s subject
 			err := s.read(scan)
 			o.live[s.id] = s
 			return err
 		}},
-		&step{text: lockArchived, args: args, each: func(scan scan) error {
+		&step{text: archived, args: args, each: func(scan scan) error {
 			var id job.ID
 			var a archivedSubject
 			err := scan(&id, &a.state, &a.hash, &a.queue, &a.level)

@@ -38,8 +38,7 @@ const (
 func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, error) {
 	changes := make([]store.Change, len(ids))
 	var due, free, back [][16]byte
-	asks := map[string]int{} // who of this call asks for a unique key first
-	var keys []uniqueKey
+	asks := map[string][]int{} // who of this call asks for a unique key, in order
 	for i, id := range ids {
 		s, live := o.live[id]
 		a, ended := o.archived[id]
@@ -60,28 +59,33 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		case a.hash == nil:
 			back = append(back, id)
 		default:
-			if _, taken := asks[string(a.hash)]; taken {
-				changes[i] = store.Duplicate
-				continue
-			}
-			asks[string(a.hash)] = i
-			keys = append(keys, uniqueKey{a.hash, id})
+			changes[i] = store.Duplicate // unless it gets the key
+			asks[string(a.hash)] = append(asks[string(a.hash)], i)
 		}
 	}
-	if len(keys) > 0 {
+	for len(asks) > 0 { // twice at most: the second time those ask who hold their key
+		var keys []uniqueKey
+		for hash, list := range asks {
+			keys = append(keys, uniqueKey{[]byte(hash), ids[list[0]]})
+		}
 		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
 		answers, err := o.s.takeUnique(ctx, o.session, keys, true)
 		if err != nil {
 			return nil, err
 		}
 		for n, k := range keys {
+			list := asks[string(k.hash)]
+			delete(asks, string(k.hash))
 			switch answers[n] {
 			case uniqueAnswer{free: true}, uniqueAnswer{holder: k.job}:
-				back = append(back, k.job)
+				changes[list[0]], back = store.Changed, append(back, k.job)
 			case uniqueAnswer{}: // it changed hands in between
 				return nil, &faulted{fault{err: errRestless, passing: true}}
 			default:
-				changes[asks[string(k.hash)]] = store.Duplicate
+				holds := func(i int) bool { return ids[i] == answers[n].holder }
+				if at := slices.IndexFunc(list, holds); at >= 0 {
+					asks[string(k.hash)] = list[at : at+1]
+				}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -423,4 +424,45 @@ func TestP8_TheWaitForAHeldKeyHasABound(t *testing.T) {
 	}
 	b.must(tx.Rollback(t.Context()))
 	b.enqueue(drafts...)
+}
+
+// An operator's verb over many jobs, of which a user's open transaction holds one,
+// does the others and names that one.
+func TestP8_OperatorsVerbPassesByAHeldJob(t *testing.T) {
+	b := bystand(t)
+	rest := b.enqueue(other(), other(), other())
+	held := b.enqueue(someDraft())[0]
+	claimed := b.crew.claim(1)
+	tx := b.begin(pgx.TxOptions{})
+	_, err := b.s.Within(tx).Finish(t.Context(), b.crew.worker, []job.End{done(&claimed[0])})
+	b.must(err)
+	op := store.Operator{Name: "ann"}
+	nobody := job.NewID()
+	for _, c := range []struct {
+		name string
+		verb func(context.Context, []job.ID, store.Operator) ([]store.Change, error)
+		rest store.Change
+	}{
+		{"cancel", b.s.Cancel, store.Changed},
+		{"retry", b.s.Retry, store.Changed},
+		{"delete", b.s.Delete, store.Changed},
+	} {
+		changes, err := c.verb(t.Context(), []job.ID{rest[0], held, rest[1], nobody, rest[2]}, op)
+		b.must(err)
+		if want := []store.Change{c.rest, store.Busy, c.rest, store.NotFound, c.rest}; !slices.Equal(changes, want) {
+			t.Errorf("%s: %v, want %v", c.name, changes, want)
+		}
+	}
+	audit, err := b.s.Audit(t.Context(), 100)
+	b.must(err)
+	if len(audit) != 3*len(rest) || slices.ContainsFunc(audit, func(e store.AuditEntry) bool { return e.Target == held.String() }) {
+		t.Errorf("audit %+v, want three entries for each job but the held one", audit)
+	}
+	b.must(tx.Commit(t.Context()))
+	if jobs, err := b.s.Get(t.Context(), []job.ID{held}); err != nil || len(jobs) != 1 || jobs[0].State != job.Done {
+		t.Errorf("%+v, %v; want it done as its transaction said", jobs, err)
+	}
+	if changes, err := b.s.Delete(t.Context(), []job.ID{held}, op); err != nil || changes[0] != store.Changed {
+		t.Errorf("%v, %v; want it deleted once it is free", changes, err)
+	}
 }

@@ -146,6 +146,16 @@ func unique() []testCase {
 			equal(d, "retry", d.retry(second, first), []store.Change{store.Changed, store.Duplicate})
 			equal(d, "states", d.states(first, second), []job.State{job.Dead, job.Waiting})
 		}},
+		{name: "J4_RetryOfTwoOfWhichTheSecondHoldsTheKey", run: func(d *database) {
+			w := d.hire()
+			first := d.one(once("x", 0))
+			w.end(w.take(), job.Dead)
+			second := d.one(once("x", time.Hour))
+			w.end(w.take(), job.Dead)
+			equal(d, "retry", d.retry(first, second), []store.Change{store.Duplicate, store.Changed})
+			equal(d, "states", d.states(first, second), []job.State{job.Dead, job.Waiting})
+			d.duplicate("same key", second, draft(once("x", 0)))
+		}},
 		{name: "J4_HashesAreExactBytes", run: func(d *database) {
 			for _, hash := range [][]byte{{0}, {0, 0}, {0xff}, []byte("a"), []byte("A")} {
 				d.one(func(d *job.Draft) { d.Unique.Hash = hash })
