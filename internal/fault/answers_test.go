@@ -254,9 +254,15 @@ func (s *sender) operate(n int) {
 		_, err := s.e.EnqueueMany(ctx, pawl.Draft(Effect{n}, pawl.WithID(ids[0]), pawl.In(time.Hour)), pawl.Draft(Effect{n + 1}, pawl.WithID(ids[1]), pawl.In(time.Hour)))
 		return err
 	})
-	s.insist(func() error { _, err := s.e.Cancel(ctx, ids[0]); return err })
-	s.insist(func() error { _, err := s.e.Retry(ctx, ids[0]); return err })
-	s.insist(func() error { _, err := s.e.Delete(ctx, ids[1]); return err })
+	free := func(c pawl.Change, err error) error {
+		if err == nil && c == pawl.Busy { // a late commit holds it
+			err = store.ErrUnavailable
+		}
+		return err
+	}
+	s.insist(func() error { return free(s.e.Cancel(ctx, ids[0])) })
+	s.insist(func() error { return free(s.e.Retry(ctx, ids[0])) })
+	s.insist(func() error { return free(s.e.Delete(ctx, ids[1])) })
 	s.accepted = append(s.accepted, n)
 }
 

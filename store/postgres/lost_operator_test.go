@@ -26,7 +26,8 @@ func operatorCase(name string, wakes bool, act verb, prepare func(l *lossy) []jo
 			return err
 		}
 		return call, func(err error) {
-			if l.unsure(err) {
+			// The server may still hold the jobs for a try that it has not noticed to be over.
+			for again := l.unsure(err); again || slices.Contains(changes, store.Busy); again = false {
 				changes, err = act(l.s, l.t.Context(), ids, op)
 				l.surely(err)
 			}

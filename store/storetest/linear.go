@@ -92,6 +92,9 @@ func live(j jobLife, c jobCall, a jobAnswer) (bool, jobLife) {
 		}
 		return a.verdict == job.Applied, next
 	case "cancel":
+		if a.change == store.Busy { // as with Held
+			return true, j
+		}
 		switch j.state {
 		case job.Waiting:
 			return a.change == store.Changed, jobLife{state: job.Cancelled, run: j.run}
@@ -101,6 +104,9 @@ func live(j jobLife, c jobCall, a jobAnswer) (bool, jobLife) {
 		}
 		return a.change == store.Ended, j
 	case "retry":
+		if a.change == store.Busy {
+			return true, j
+		}
 		switch j.state {
 		case job.Waiting, job.Running:
 			return a.change == store.Active, j
