@@ -275,8 +275,15 @@ const heldRuns = "SELECT " + subjectColumns + `, {now} FROM (SELECT $1::int AS n
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = e.worker AND job.state = e.running ORDER BY job.id FOR UPDATE OF job`
 
+// leasedRun is what a fence compares.
+type leasedRun struct {
+	id     job.ID
+	run    int64
+	worker job.WorkerID
+}
+
 // run ends runs of every kind in a transaction: lock and look, decide, write.
-// Ends of one job are taken one after the other.
+// Ends of one run are taken one after the other.
 func (f *finishing) run(ctx context.Context, session session) error {
 	left := make([]int, len(f.ends))
 	for i := range left {
@@ -284,12 +291,12 @@ func (f *finishing) run(ctx context.Context, session session) error {
 	}
 	for len(left) > 0 {
 		var now, later []int
-		seen := map[job.ID]bool{}
+		seen := map[leasedRun]bool{}
 		for _, i := range left {
-			if id := f.ends[i].ID; seen[id] {
+			if run := f.of(i); seen[run] {
 				later = append(later, i)
 			} else {
-				seen[id] = true
+				seen[run] = true
 				now = append(now, i)
 			}
 		}
@@ -301,27 +308,30 @@ func (f *finishing) run(ctx context.Context, session session) error {
 	return nil
 }
 
+// of is the run that an end is of.
+func (f *finishing) of(i int) leasedRun { return leasedRun{f.ends[i].ID, f.ends[i].Run, f.workers[i]} }
+
 func (f *finishing) runOnce(ctx context.Context, session session, list []int) error {
 	var ids [][16]byte
 	var runs, workers []int64
 	for _, i := range list {
 		ids, runs, workers = append(ids, f.ends[i].ID), append(runs, f.ends[i].Run), append(workers, int64(f.workers[i]))
 	}
-	held := make(map[job.ID]subject, len(list))
+	held := make(map[leasedRun]subject, len(list))
 	var now pgtype.Timestamptz
 	lock := &step{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
 		var s subject
 		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
-		held[s.id] = s
+		held[leasedRun{s.id, s.run, s.worker}] = s
 		return err
 	}}
-	steps, owned := []*step{lock}, map[job.ID]bool{}
+	steps, owned := []*step{lock}, map[leasedRun]bool{}
 	if f.skip {
 		lock.text = freeRuns
 		steps = append(steps, &step{text: ownedRuns, args: lock.args, each: func(scan scan) error {
-			var id job.ID
-			err := scan(&id)
-			owned[id] = true
+			var r leasedRun
+			err := scan(&r.id, &r.run, &r.worker)
+			owned[r] = true
 			return err
 		}})
 	}
@@ -330,9 +340,9 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 	}
 	var moves []move
 	for _, i := range list {
-		s, ok := held[f.ends[i].ID]
+		s, ok := held[f.of(i)]
 		if !ok {
-			if f.verdicts[i] = job.Stale; owned[f.ends[i].ID] {
+			if f.verdicts[i] = job.Stale; owned[f.of(i)] {
 				f.verdicts[i] = job.Held
 			}
 			continue
@@ -352,7 +362,7 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 // What heldRuns finds, without those whose rows are locked, and with them.
 var (
 	freeRuns  = heldRuns + " SKIP LOCKED"
-	ownedRuns = strings.Replace(strings.TrimSuffix(heldRuns, " FOR UPDATE OF job"), subjectColumns+", {now}", "job.id", 1)
+	ownedRuns = strings.Replace(strings.TrimSuffix(heldRuns, " FOR UPDATE OF job"), subjectColumns+", {now}", "job.id, job.run, job.worker", 1)
 )
 
 // endedAs finds how runs ended that are over: final ones by their worker and run

@@ -173,6 +173,16 @@ func jobFinish() []testCase {
 				[]job.Verdict{job.Applied, job.Stale, job.Applied})
 			equal(d, "states", d.states(got[0].ID, got[1].ID, got[2].ID), []job.State{job.Dead, job.Running, job.Done})
 		}},
+		{name: "P2_EndOfAnotherRunBesideIt", run: func(d *database) {
+			d.enqueue(drafts(2)...)
+			w := d.hire()
+			jobs := w.claim(2)
+			stale := ending(jobs[0], job.Dead, func(e *job.End) { e.Run++ })
+			equal(d, "verdicts", w.finish(stale, ending(jobs[0], job.Waiting), ending(jobs[1], job.Waiting)),
+				[]job.Verdict{job.Stale, job.Applied, job.Applied})
+			// They were released at the same moment, so their ids decide.
+			equal(d, "claimed again", ids(w.claim(2)), ids(jobs))
+		}},
 		{name: "EmptySlice", run: func(d *database) {
 			equal(d, "verdicts", d.hire().finish(), nil)
 		}},
