@@ -329,3 +329,19 @@ func TestP8_ADatabaseThatCannotHoldAllTextIsRefused(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 }
+
+// An index whose order the locale decides is broken by the next system library.
+func TestP6_NoIndexDependsOnTheLocale(t *testing.T) {
+	db := need.Postgres(t)
+	openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	rows, err := newPool(t, db.URL).Query(t.Context(), `SELECT i.indexrelid::regclass::text FROM pg_index AS i
+		JOIN pg_class AS c ON c.oid = i.indexrelid CROSS JOIN unnest(i.indcollation) AS used (collated)
+		WHERE c.relnamespace = $1::regnamespace AND used.collated NOT IN (0, '"C"'::regcollation)`, pgx.Identifier{db.Schema}.Sanitize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(names) > 0 {
+		t.Errorf("%q depend on the locale, %v", names, err)
+	}
+}

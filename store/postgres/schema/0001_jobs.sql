@@ -2,6 +2,8 @@
 --
 -- "pawl." is replaced by the schema's name. Every key starts with the namespace.
 -- NULL is "none". Durations are microseconds. Wide and rare columns come last.
+-- Text in an index is compared by its bytes: an order that the server's locale
+-- decides changes with the next system library, and the index is broken then.
 --
 -- Every index beside a primary key is partial, also where its condition is true
 -- of all rows: to a planner without statistics all indexes that start with the
@@ -10,7 +12,7 @@
 
 CREATE TABLE pawl.namespace (
     id   int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text NOT NULL UNIQUE
+    name text COLLATE "C" NOT NULL UNIQUE
 );
 
 -- Live jobs only. Rows are written three times in their life (enqueue, claim,
@@ -29,7 +31,7 @@ CREATE TABLE pawl.job (
     used           int         NOT NULL DEFAULT 0,     -- attempts burned
     begun          boolean     NOT NULL DEFAULT false, -- its handler has begun
     cancel         boolean     NOT NULL DEFAULT false, -- asked to cancel while running
-    queue          text        NOT NULL,
+    queue          text        COLLATE "C" NOT NULL,
     kind           text        NOT NULL,
     args           bytea,
     worker         bigint,                             -- while running
@@ -83,7 +85,7 @@ CREATE TABLE pawl.job_archive (
     version        int         NOT NULL,
     max_attempts   int         NOT NULL,
     used           int         NOT NULL,
-    queue          text        NOT NULL,
+    queue          text        COLLATE "C" NOT NULL,
     kind           text        NOT NULL,
     args           bytea,
     worker         bigint,                             -- who ended it
@@ -167,7 +169,7 @@ CREATE TABLE pawl.worker (
 
 CREATE TABLE pawl.queue (
     namespace int         NOT NULL,
-    name      text        NOT NULL,
+    name      text        COLLATE "C" NOT NULL,
     paused    boolean     NOT NULL DEFAULT false,
     since     timestamptz NOT NULL,
     PRIMARY KEY (namespace, name)
