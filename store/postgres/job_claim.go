@@ -455,8 +455,18 @@ func (s *Store) commitLag() time.Duration {
 // seen notes the store's time.
 func (k *claiming) seen(now time.Time) {
 	k.claimed.Now = now.UTC()
-	k.s.clock.note(now)
-	k.s.frontiers.clock(now)
+	k.s.heard(now)
+}
+
+// heard takes note of the store's time. When it was set back, all remembered
+// positions are forgotten: what comes now lies before them.
+func (s *Store) heard(now time.Time) (back bool) {
+	s.clock.note(now)
+	if s.frontiers.clock(now) {
+		return false
+	}
+	s.purges.forget()
+	return true
 }
 
 func (k *claiming) upcoming(next time.Time) {

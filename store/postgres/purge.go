@@ -30,6 +30,13 @@ func (p *purges) from(now time.Time) time.Time {
 	return p.expires
 }
 
+// forget makes the next purge begin in front.
+func (p *purges) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expires = time.Time{}
+}
+
 func (p *purges) reached(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

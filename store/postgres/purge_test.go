@@ -64,3 +64,22 @@ func TestP10_LinesOfNoJobGoAway(t *testing.T) {
 		}
 	}
 }
+
+// The clock was set forward, and back again: what has ended since expires before
+// what was purged meanwhile.
+func TestJ32_PurgeMeetsAStepOfTheClock(t *testing.T) {
+	s := openInternal(t)
+	c := hire(t, s)
+	for _, at := range []time.Duration{100 * time.Hour, 0} {
+		s.SetClockOffset(at)
+		c.enqueue(someDraft())
+		j := c.claim(1)[0]
+		if v, err := s.Finish(t.Context(), c.worker, []job.End{{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Hour}}}); err != nil || v[0] != job.Applied {
+			t.Fatal(v, err)
+		}
+		s.SetClockOffset(102 * time.Hour)
+		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
+			t.Errorf("a job that ended at %v: %d purged, %v", at, n, err)
+		}
+	}
+}

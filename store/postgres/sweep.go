@@ -279,8 +279,7 @@ func (p *peeking) conclude() (ready bool, err error) {
 			k.s.frontiers.expect(l.view, p.next[l])
 		}
 	}
-	k.s.clock.note(p.now)
-	if !k.s.frontiers.clock(p.now) {
+	if k.s.heard(p.now) {
 		ready, p.passed = true, true // everything was forgotten: look from the start
 	}
 	if p.swept {
