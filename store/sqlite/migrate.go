@@ -128,21 +128,27 @@ func apply(c *conn, list []Migration) error {
 }
 
 // useWAL turns the write-ahead log on, which stays with the file. Stores in
-// memory have no log.
+// memory have no log. Of several who do it to a new file at once, all but one
+// are told that it is locked, and SQLite does not ask the busy handler: they
+// would wait for each other. So it is asked here.
 func (s *Store) useWAL(c *conn) error {
 	if s.memory {
 		return nil
 	}
-	q := c.query("PRAGMA journal_mode=WAL")
-	mode := ""
-	if q.step() {
-		mode = q.colText(0)
+	for count := 0; ; count++ {
+		q := c.query("PRAGMA journal_mode=WAL")
+		mode := ""
+		if q.step() {
+			mode = q.colText(0)
+		}
+		switch err := q.done(); {
+		case errors.Is(err, sqlite3.BUSY) && waitBusy(c.raw.GetInterrupt(), count, s.options.BusyLimit):
+		case err != nil:
+			return err
+		case mode != "wal":
+			return fmt.Errorf("open %s: journal mode is %q, want wal", s.name, mode)
+		default:
+			return nil
+		}
 	}
-	if err := q.done(); err != nil {
-		return err
-	}
-	if mode != "wal" {
-		return fmt.Errorf("open %s: journal mode is %q, want wal", s.name, mode)
-	}
-	return nil
 }
