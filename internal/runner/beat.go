@@ -59,6 +59,16 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 	return r.redate(ctx)
 }
 
+// wakeBeat lets the next beat come at once. The caller holds mu.
+func (r *Runner) wakeBeat() {
+	if r.tree == nil || r.stopping {
+		return
+	}
+	if err := r.tree.Wake("beat"); err != nil {
+		r.log.Error("cannot beat at once", "error", err)
+	}
+}
+
 // beat takes note of a beat that succeeded.
 func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef, answer store.Beaten) {
 	r.mu.Lock()
@@ -69,8 +79,8 @@ func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef,
 	if r.steady.IsZero() || sent.Sub(r.beaten) > 2*r.config.Beat {
 		r.steady = sent
 	}
-	r.tempo(sent, answer)
-	r.beaten = sent
+	r.tempo(sent, answer.Now)
+	r.beaten, r.storeBeat = sent, answer.Now
 	r.applied++
 	r.offset = time.Until(answer.Now) // the store's clock minus ours
 	r.marked(begun)
@@ -150,11 +160,7 @@ func (r *Runner) workerLost(worker job.WorkerID) {
 		r.suspect = nil
 		r.loseLease(t)
 	}
-	if r.tree != nil && !r.stopping {
-		if err := r.tree.Wake("beat"); err != nil {
-			r.log.Error("cannot register anew", "error", err)
-		}
-	}
+	r.wakeBeat() // which registers anew
 }
 
 // loseLease tells one handler. The caller holds mu.

@@ -179,6 +179,9 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	switch {
 	case err == nil:
 		c.repeat = nil
+		if !answer.Now.IsZero() && r.tempo(now, answer.Now) {
+			r.wakeBeat() // which redates
+		}
 		took := time.Since(now)
 		r.horizon += (4*took - r.horizon) / 8
 		r.place(claim, answer, now.Add(took))

@@ -311,6 +311,29 @@ func TestJ32_AnswerOfTheFirstBeatAfterAStepIsSlow(t *testing.T) {
 	})
 }
 
+// The clock is set forward and back again between two beats. Only claims have met
+// it, and a job that was accepted meanwhile.
+func TestJ32_AClockSetTwiceBetweenTwoBeats(t *testing.T) {
+	inLab(t, func(l *lab) {
+		clock := l.store.(interface{ SetClockOffset(time.Duration) })
+		p := l.run(1, func(context.Context, *runner.Task) job.Outcome {
+			time.Sleep(time.Second) // stimulus: a run that outlasts the glitch
+			return succeed
+		})
+		after(500 * time.Millisecond) // since the first beat; the next comes after 5 s
+		clock.SetClockOffset(10 * time.Minute)
+		ids := l.add(2, nil, p)
+		after(100 * time.Millisecond)
+		l.expect(ids[0], job.Running, 0, 0)
+		clock.SetClockOffset(0)
+		after(10 * time.Second)
+		for _, id := range ids {
+			l.expect(id, job.Done, 0, 0)
+		}
+		p.stop()
+	})
+}
+
 // A job that was ready when the store's clock was set back starts soon, not when
 // the clock has come as far again. One that is scheduled keeps its time.
 func TestJ32_WhatWasReadyRunsSoonAfterTheClockIsSetBack(t *testing.T) {

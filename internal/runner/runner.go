@@ -41,7 +41,7 @@ type Runner struct {
 	leaseTimer *time.Timer
 	offset     time.Duration // the store's clock minus ours
 	storeBeat  time.Time     // what the store's clock showed at the last beat
-	answered   time.Time     // when that answer arrived
+	heard      reading       // of the store's clock, the last one
 	setback    *setback      // it was set back, and jobs are to be redated
 	looked     bool          // for a setback from before this process began
 

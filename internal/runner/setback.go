@@ -15,29 +15,47 @@ const (
 	redateLimit  = 500
 )
 
-// tempo compares the store's clock with this process's own between two beats.
-// The latter cannot be set: it is only ever subtracted from itself. The caller
-// holds mu.
+// reading is the store's clock as an answer told it.
+type reading struct {
+	now            time.Time
+	sent, answered time.Time // by our own clock: it was read in between
+}
+
+// tempo compares the store's clock with this process's own between two answers
+// that told it: of beats, and of claims, since a clock may be set twice between
+// two beats. Our own cannot be set: it is only ever subtracted from itself. It
+// says whether the store's was set back. The caller holds mu.
 //
 // A store whose clock was set forward makes every worker look late until it has
 // beaten again, so this one's own steady time begins anew. One whose clock was set
 // back has jobs that were ready and are no longer: they are redated.
-func (r *Runner) tempo(sent time.Time, answer store.Beaten) {
-	before, answered, now := r.storeBeat, r.answered, time.Now()
-	r.storeBeat, r.answered = answer.Now, now
-	if before.IsZero() {
-		return
+func (r *Runner) tempo(sent, now time.Time) (back bool) {
+	before := r.heard
+	r.heard = reading{now, sent, time.Now()}
+	if before.now.IsZero() {
+		return false
 	}
-	// Each answer was made some time between its question and its arrival.
-	least, most := before.Add(sent.Sub(answered)), before.Add(now.Sub(r.beaten))
-	if by := answer.Now.Sub(most); by > r.config.LostAfter/3 {
+	least, most := before.now.Add(sent.Sub(before.answered)), before.now.Add(r.heard.answered.Sub(before.sent))
+	if by := now.Sub(most); by > r.config.LostAfter/3 {
 		r.log.Warn("the store's clock was set forward, or this machine slept", "by", by)
-		r.steady = sent
+		if !r.steady.IsZero() {
+			r.steady = sent
+		}
 	}
-	if by := least.Sub(answer.Now); by > leastSetback {
-		r.log.Warn("the store's clock was set back", "by", by)
-		r.setback = &setback{was: most, since: r.beaten}
+	by := least.Sub(now)
+	if by <= leastSetback {
+		return false
 	}
+	r.log.Warn("the store's clock was set back", "by", by)
+	met := &setback{was: most, since: before.sent}
+	if p := r.setback; p != nil { // and its jobs are not redated yet
+		met.since, met.within = p.since, p.within
+		if p.was.After(most) {
+			met.was = p.was
+		}
+	}
+	r.setback = met
+	return true
 }
 
 // setback is a step of the store's clock whose jobs are still to be redated.

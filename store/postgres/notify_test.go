@@ -12,32 +12,43 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
+// overhear listens as another process does. What it returns demands that a queue
+// is told of next.
+func overhear(t *testing.T, s *Store) func(queue string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	heard, ended := make(chan store.Hint, 10), make(chan error, 1)
+	go func() { ended <- listening{s}.Listen(ctx, func(h store.Hint) { heard <- h }) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	<-heard // it listens
+	return func(queue string) {
+		t.Helper()
+		select {
+		case h := <-heard:
+			if h.Queue != queue {
+				t.Errorf("heard of %q, want %q", h.Queue, queue)
+			}
+		case <-time.After(time.Minute):
+			t.Error("nobody was told")
+		}
+	}
+}
+
 // A connection that broke while it was idle costs a notification its first try,
 // not every other process seconds.
 func TestJ12_ANotificationSurvivesABrokenConnection(t *testing.T) {
 	db := need.Postgres(t)
 	s := openOn(t, with(t, db.URL, "application_name", db.Schema), Options{Schema: db.Schema}, store.Settings{})
 	other := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
-	ctx, cancel := context.WithCancel(t.Context())
-	heard, ended := make(chan store.Hint, 10), make(chan error, 1)
-	go func() { ended <- listening{other}.Listen(ctx, func(h store.Hint) { heard <- h }) }()
-	defer func() {
-		cancel()
-		<-ended
-	}()
-	<-heard // it listens
-	if _, err := other.users.Exec(ctx, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", db.Schema); err != nil {
+	heard := overhear(t, other)
+	if _, err := other.users.Exec(t.Context(), "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", db.Schema); err != nil {
 		t.Fatal(err)
 	}
 	s.notifier.look("q")
-	select {
-	case h := <-heard:
-		if h.Queue != "q" {
-			t.Errorf("heard of %q", h.Queue)
-		}
-	case <-time.After(time.Minute):
-		t.Error("nobody was told")
-	}
+	heard("q")
 }
 
 // Transactions that notify commit one after the other, those of every database of
@@ -46,14 +57,8 @@ func TestJ12_ANotificationWaitsBehindSlowCommits(t *testing.T) {
 	db := need.Postgres(t)
 	s := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
 	other := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
-	ctx, cancel := context.WithCancel(t.Context())
-	heard, ended := make(chan store.Hint, 10), make(chan error, 1)
-	go func() { ended <- listening{other}.Listen(ctx, func(h store.Hint) { heard <- h }) }()
-	defer func() {
-		cancel()
-		<-ended
-	}()
-	<-heard // it listens
+	heard := overhear(t, other)
+	ctx := t.Context()
 
 	const slow = 10 // each commit takes a tenth of a second
 	address := with(t, db.URL, "application_name", db.Schema[len(db.Schema)-16:], "commit_delay", "100000", "commit_siblings", "0")
@@ -83,13 +88,6 @@ func TestJ12_ANotificationWaitsBehindSlowCommits(t *testing.T) {
 		}
 	}
 	s.notifier.look("q")
-	select {
-	case h := <-heard:
-		if h.Queue != "q" {
-			t.Errorf("heard of %q", h.Queue)
-		}
-	case <-time.After(time.Minute):
-		t.Error("nobody was told")
-	}
+	heard("q")
 	committing.Wait()
 }
