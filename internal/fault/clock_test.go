@@ -46,8 +46,7 @@ func TestFault_J32_ClockSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := f.chorus()
-	// stimulus: a worker declares others lost only after it has been there for as long as a lease lasts.
-	time.Sleep(lostAfter + time.Second)
+	time.Sleep(lostAfter + time.Second) // stimulus: a worker declares others lost only after it has been there for as long as a lease lasts.
 	for _, at := range off {
 		accepted = append(accepted, g.enqueue(len(accepted), backlog)...)
 		step(at)

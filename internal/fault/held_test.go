@@ -178,8 +178,7 @@ func (l *traffic) rate(twin *traffic, d time.Duration) (ratio, jobs float64) {
 	var ratios, counts []float64
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		ours, theirs := l.ran.Load(), twin.ran.Load()
-		// stimulus: it is measured that long.
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // stimulus: it is measured that long.
 		ours, theirs = l.ran.Load()-ours, twin.ran.Load()-theirs
 		ratios, counts = append(ratios, float64(ours)/float64(max(theirs, 1))), append(counts, float64(ours))
 	}

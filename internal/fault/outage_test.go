@@ -45,14 +45,12 @@ func TestFault_P8_J32_Outage(t *testing.T) {
 			awake, late = workers[1], workers[0]
 		}
 	}
-	// stimulus: the server stays away until every lease is long over.
-	time.Sleep(time.Until(down.Add(3 * leases().LostAfter)))
+	time.Sleep(time.Until(down.Add(3 * leases().LostAfter))) // stimulus: the server stays away until every lease is long over.
 	if err := errors.Join(late.Signal(syscall.SIGSTOP), server.Start()); err != nil {
 		t.Fatal(err)
 	}
 	f.hear(awake, "began")
-	// stimulus: the other one comes back a little later, after the first has looked for workers that are lost.
-	time.Sleep(lookForLost)
+	time.Sleep(lookForLost) // stimulus: the other one comes back a little later, after the first has looked for workers that are lost.
 	if err := late.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,7 @@ func promotion(t *testing.T, synchronous bool) {
 	if err := errors.Join(err, standby.Promote()); err != nil {
 		t.Fatal(err)
 	}
-	// stimulus: a failover takes a while, in which heartbeats fail.
-	time.Sleep(4 * beat)
+	time.Sleep(4 * beat) // stimulus: a failover takes a while, in which heartbeats fail.
 	clients.lead(standby.Port())
 	l.enter(saved)
 	l.await(some())
