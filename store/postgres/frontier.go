@@ -50,7 +50,11 @@ var start = position{due: time.Unix(0, 0).UTC()}
 //     offer can never take it. It is kept per offer for that reason.
 //   - It is never ahead of the store's clock: a row that enters waiting is due
 //     now at the earliest.
-//   - A hint of a commit lowers it to the lowest due time that was committed.
+//   - A hint of a commit lowers it to the lowest due time that was committed. A
+//     hint that comes while a claim is under way also bounds where that claim's
+//     advance ends: the claim may have looked before the commit. It never cancels
+//     the advance: a process that enqueues hints itself on every commit, and its
+//     frontier would never move.
 //   - It is dropped when the clock steps back, when a claim fails, and when the
 //     listener connects anew.
 //   - Every sweepEvery a look goes behind it (sweep.go), for whatever the hints
@@ -71,9 +75,9 @@ type laneName struct {
 
 // lane is what is known about one queue, as one offer sees it.
 type lane struct {
-	at      [job.MaxPriority + 1]position
-	lowered int64 // counts hints, so that a claim under way does not undo one
-	next    upcoming
+	at    [job.MaxPriority + 1]position
+	views []*since // of the claims under way
+	next  upcoming
 	lookedAt
 	mixed time.Time // when it last held jobs that the offer does not take
 	sweep sweep
@@ -118,7 +122,7 @@ func fingerprint(o job.Offer) string {
 type view struct {
 	name    laneName
 	at      [job.MaxPriority + 1]position
-	lowered int64
+	since   *since
 	dropped int64
 	mixed   bool
 	next    upcoming
@@ -145,13 +149,38 @@ func (f *frontiers) lane(name laneName) *lane {
 	return l
 }
 
+// view shows a lane to a claim, which has to leave it when it is through with it.
 func (f *frontiers) view(queue, offer string) view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name := laneName{queue, offer}
 	l := f.lane(name)
-	return view{name: name, at: l.at, lowered: l.lowered, dropped: f.dropped, lookedAt: l.lookedAt, next: l.next.asOf(f.about()),
+	hints := &since{}
+	l.views = append(l.views, hints)
+	return view{name: name, at: l.at, since: hints, dropped: f.dropped, lookedAt: l.lookedAt, next: l.next.asOf(f.about()),
 		mixed: f.latest.Sub(l.mixed) < mixedFor}
+}
+
+// leave ends a view: hints are no longer kept for it.
+func (f *frontiers) leave(v view) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.lanes[v.name]; l != nil {
+		l.views = slices.DeleteFunc(l.views, func(s *since) bool { return s == v.since })
+	}
+}
+
+// since is what hints have told since a claim looked at a lane.
+type since struct {
+	hinted bool
+	lowest [job.MaxPriority + 1]*position // nil: none
+}
+
+func (s *since) add(priority int, at position) {
+	s.hinted = true
+	if lowest := s.lowest[priority]; lowest == nil || at.before(*lowest) {
+		s.lowest[priority] = &at
+	}
 }
 
 // about is the store's time, give or take.
@@ -171,17 +200,23 @@ func (u upcoming) asOf(now time.Time) upcoming {
 	return u
 }
 
-// expect notes when the next scheduled job falls due.
+// expect notes when the next scheduled job falls due. A hint since the view may
+// have told of an earlier one.
 func (f *frontiers) expect(v view, next time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.lanes[v.name]; l != nil && f.dropped == v.dropped && l.lowered == v.lowered {
-		l.next = upcoming{known: true, at: next}
+	l := f.lanes[v.name]
+	if l == nil || f.dropped != v.dropped {
+		return
 	}
+	if told := l.next.at; v.since.hinted && !told.IsZero() && (next.IsZero() || told.Before(next)) {
+		next = told
+	}
+	l.next = upcoming{known: true, at: next}
 }
 
-// advance moves a lane to where a claim ended. What a hint lowered meanwhile
-// stays low.
+// advance moves a lane to where a claim ended: of each priority at most to the
+// lowest hint that came since the view.
 func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found lookedAt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,14 +224,16 @@ func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found look
 	if l == nil || f.dropped != v.dropped {
 		return
 	}
-	if l.lowered != v.lowered {
-		return
-	}
 	for p := range to {
-		if l.at[p].before(to[p]) {
-			l.at[p] = to[p]
+		end := to[p]
+		if hint := v.since.lowest[p]; hint != nil && hint.before(end) {
+			end = *hint
+		}
+		if l.at[p].before(end) {
+			l.at[p] = end
 		}
 	}
+	found.quiet = found.quiet && !v.since.hinted
 	l.lookedAt = found
 }
 
@@ -224,10 +261,17 @@ func (f *frontiers) lower(queue string, priority int, due time.Time) {
 	}
 }
 
+// lower takes a hint over. A priority out of bounds comes from another build, or
+// from nobody: the lane is only looked at.
 func (l *lane) lower(priority int, to position) {
-	l.lowered++
 	l.quiet = false
-	if priority >= job.MinPriority && priority <= job.MaxPriority && to.before(l.at[priority]) {
+	if priority < job.MinPriority || priority > job.MaxPriority {
+		return
+	}
+	for _, s := range l.views {
+		s.add(priority, to)
+	}
+	if to.before(l.at[priority]) {
 		l.at[priority] = to
 	}
 }

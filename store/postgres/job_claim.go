@@ -30,6 +30,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error)
 		}
 	}
 	k := &claiming{s: s, c: &c, offer: newOffer(c.Offer), claimed: &claimed}
+	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
 		s.frontiers.drop()
 		return store.Claimed{}, err
@@ -151,8 +152,16 @@ func (k *claiming) run(ctx context.Context) error {
 // renew makes lanes look as they are now.
 func (k *claiming) renew(lanes []*claimLane) {
 	for _, l := range lanes {
+		k.s.frontiers.leave(l.view)
 		l.view = k.s.frontiers.view(l.queue.Queue, k.offer.print)
 		l.over = false
+	}
+}
+
+// leave lets go of the lanes.
+func (k *claiming) leave() {
+	for _, l := range k.lanes {
+		k.s.frontiers.leave(l.view)
 	}
 }
 
