@@ -52,29 +52,26 @@ func (s *Store) tell(told hintSet) {
 // see before: rows of transactions that were open in the last look's snapshot,
 // or had not begun. Each row is read once by each process, however long some
 // transaction stays open and however many rows there are.
+//
+// The first look reads none: what was committed by then is in front of no
+// frontier of this process. So it has to come before the first claim. A look at
+// more than maxHints rows ends there, and the frontiers are dropped instead.
 type hints struct {
 	mu   sync.Mutex
 	seen snapshot // by the last look; zero at first
 	at   time.Time
-	some bool   // rows were seen that are not removed yet
-	mark marked // by which rows are removed
-	ears int    // listeners that are connected
+	ears int // listeners that are connected
 }
 
 // snapshot is one of pg_current_snapshot.
 type snapshot struct {
-	text       string
-	xmin, xmax uint64
+	text string
+	xmax uint64
 }
 
-// marked says that every transaction before xmin had ended at a time.
-type marked struct {
-	at   time.Time
-	xmin uint64
-}
-
-// hintsKept is how long a hint stays after its commit, for the looks of others.
-const hintsKept = 30 * time.Second
+// maxHints is how many rows a look reads at most. It is part of a claim, and one
+// process may have left any number of them while another was held up.
+const maxHints = 10_000
 
 func (h *hints) due(now time.Time) bool {
 	h.mu.Lock()
@@ -95,52 +92,68 @@ func (h *hints) listen(by int) {
 	h.ears += by
 }
 
-// readHints seeks on hint_transaction twice: what had not begun, and what was
-// open. The snapshot is the statement's own, so what it does not show is asked
-// for next time.
-const readHints = `SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text, pg_snapshot_xmax(now.snapshot)::text, h.queue, h.priority, h.due
+// first reports whether no look has been answered yet.
+func (h *hints) first() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seen.text == ""
+}
+
+const (
+	// firstHints only notes what is visible now.
+	firstHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, NULL::text, NULL::smallint, NULL::timestamptz, 0::bigint
+FROM (SELECT pg_current_snapshot() AS snapshot) AS now`
+	// readHints seeks on hint_transaction twice: what had not begun, and what was
+	// open. The snapshot is the statement's own, so what it does not show is asked
+	// for next time.
+	readHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, h.queue, h.priority, h.due, coalesce(h.rows, 0)
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now LEFT JOIN (
-	SELECT queue, priority, min(due) AS due FROM (
-		SELECT queue, priority, due FROM pawl.hint WHERE namespace = $1 AND transaction >= pg_snapshot_xmax($2::text::pg_snapshot)
+	SELECT queue, priority, min(due) AS due, (sum(count(*)) OVER ())::bigint AS rows
+	FROM (
+		(SELECT queue, priority, due FROM pawl.hint
+		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax($2::text::pg_snapshot)
+		ORDER BY transaction LIMIT $3)
 		UNION ALL
-		SELECT queue, priority, due FROM pawl.hint WHERE namespace = $1 AND transaction = ANY (ARRAY(SELECT pg_snapshot_xip($2::text::pg_snapshot)))
-	) AS new GROUP BY queue, priority
+		(SELECT queue, priority, due FROM pawl.hint
+		WHERE namespace = $1 AND transaction = ANY (ARRAY(SELECT pg_snapshot_xip($2::text::pg_snapshot)))
+		LIMIT $3)
+	) AS new
+	GROUP BY queue, priority
 ) AS h ON true`
+)
 
-// nothingSeen is the snapshot before the first look.
-const nothingSeen = "3:3:"
-
-// look is one reading of the hints.
+// hintLook is one reading of the hints.
 type hintLook struct {
 	step
 	told hintSet
+	rows int64 // that were read
 	seen snapshot
 }
+
+// tooMany reports whether rows may be left that were not read.
+func (l *hintLook) tooMany() bool { return l.rows >= maxHints }
 
 func (h *hints) look(namespace int32) *hintLook {
 	h.mu.Lock()
 	since := h.seen.text
 	h.mu.Unlock()
-	if since == "" {
-		since = nothingSeen
-	}
 	l := &hintLook{}
-	l.text, l.args = readHints, []any{namespace, since}
+	l.text, l.args = readHints, []any{namespace, since, maxHints}
+	if since == "" {
+		l.text, l.args = firstHints, nil
+	}
 	l.each = func(scan scan) error {
-		var xmin, xmax string
+		var xmax string
 		var queue pgtype.Text
 		var priority pgtype.Int2
 		var due pgtype.Timestamptz
-		if err := scan(&l.seen.text, &xmin, &xmax, &queue, &priority, &due); err != nil {
+		if err := scan(&l.seen.text, &xmax, &queue, &priority, &due, &l.rows); err != nil {
 			return err
 		}
 		if queue.Valid {
 			l.told.add(queue.String, int(priority.Int16), due.Time)
 		}
 		var err error
-		if l.seen.xmin, err = strconv.ParseUint(xmin, 10, 64); err != nil {
-			return err
-		}
 		l.seen.xmax, err = strconv.ParseUint(xmax, 10, 64)
 		return err
 	}
@@ -152,31 +165,7 @@ func (h *hints) keep(l *hintLook, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if l.seen.xmax < h.seen.xmax { // a restored or promoted database counts anew
-		l.seen, h.mark = snapshot{}, marked{}
+		l.seen = snapshot{}
 	}
 	h.seen, h.at = l.seen, now
-	h.some = h.some || len(l.told) > 0
-	if h.mark.xmin == 0 {
-		h.mark = marked{now, l.seen.xmin}
-	}
 }
-
-// stale says up to which transaction hints may be removed now.
-func (h *hints) stale(now time.Time) (xmin string, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.some || h.mark.xmin == 0 || now.Sub(h.mark.at) < hintsKept {
-		return "", false
-	}
-	xmin = strconv.FormatUint(h.mark.xmin, 10)
-	h.mark = marked{now, h.seen.xmin}
-	return xmin, true
-}
-
-// removeHints removes what every look has had time to see, and what claims to be
-// of a transaction that has not begun: a dump brought it along from a server that
-// had counted further, and every look would find it again.
-const removeHints = `DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
-	(SELECT ctid FROM pawl.hint WHERE namespace = $1 AND transaction < $2::text::xid8 ORDER BY transaction LIMIT 10000)
-	UNION ALL
-	(SELECT ctid FROM pawl.hint WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot()) ORDER BY transaction LIMIT 10000)))`

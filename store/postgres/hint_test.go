@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -68,22 +69,176 @@ func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
 	if _, err := s.users.Exec(ctx, s.sql("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.namespace); err != nil {
 		t.Fatal(err)
 	}
-	offer := job.Offer{Kinds: map[string]int{"k": 0}}
-	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err != nil {
-		t.Fatal(err)
-	}
-	s.hints.mu.Lock()
-	s.hints.mark.at = s.hints.mark.at.Add(-hintsKept)
-	s.hints.mu.Unlock()
-	if _, err := s.Purge(ctx, 10); err != nil {
+	if err := s.remover.round(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	var left int
 	if err := s.users.QueryRow(ctx, s.sql("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d hints are left, %v", left, err)
+	}
+}
+
+// leaveHints commits hint rows, each as if of a transaction of its own.
+func leaveHints(t *testing.T, s *Store, n int) {
+	t.Helper()
+	_, err := s.users.Exec(t.Context(), s.sql(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
+		SELECT $1, (n % 700 + 3)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n`), s.namespace, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func countHints(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	if err := s.users.QueryRow(t.Context(), s.sql("SELECT count(*) FROM pawl.hint")).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// While workers were down hints gathered. A round removes all that were committed
+// when it began, whoever left them, and two processes at it do not wait for each
+// other. What an open transaction has left stays for its commit.
+func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
+	s := openInternal(t)
+	leaveHints(t, s, 5*removedAtOnce+10)
+	tx, err := s.users.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
+		t.Fatal(err)
+	}
+	other := &hintRemover{s: s}
+	ended := make(chan error)
+	go func() { ended <- other.round(t.Context(), 0) }()
+	if err := errors.Join(s.remover.round(t.Context(), 0), <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if n := countHints(t, s); n != 0 {
+		t.Errorf("%d hints are left", n)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := countHints(t, s); n != 1 {
+		t.Errorf("%d hints of the transaction that committed late, want 1", n)
+	}
+	if err := s.remover.round(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := countHints(t, s); n != 0 {
+		t.Errorf("the next round has left %d hints", n)
+	}
+}
+
+// A process that runs no jobs removes what its own transactions leave: without
+// workers nobody else does.
+func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
+	s := openInternal(t)
+	s.end() // the remover would take its token
+	<-s.remover.stopped
+	if len(s.remover.wake) != 0 {
+		t.Fatal("there are hints before anybody has left one")
+	}
+	tx, err := s.users.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.remover.wake) != 1 {
+		t.Error("nobody is told that there are hints to remove")
+	}
+}
+
+// A process that starts looks at no hint that was there before it, however many:
+// its first claim begins in front of everything. Hints that come after are seen.
+func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
+	s := openInternal(t)
+	c := hire(t, s)
+	leaveHints(t, s, 3*maxHints)
+	c.enqueue(someDraft())
+	look := s.hints.look(s.namespace)
+	if err := s.send(t.Context(), s.work, nil, &look.step); err != nil {
+		t.Fatal(err)
+	}
+	if look.rows != 0 || look.tooMany() || look.seen.text == "" {
+		t.Errorf("the first look has read %d rows and seen %q", look.rows, look.seen.text)
+	}
+	tx, err := s.users.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	late := someDraft()
+	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{late}); err != nil {
+		t.Fatal(err)
+	}
+	if jobs := c.claim(10); len(jobs) != 1 {
+		t.Fatalf("the first claim took %d jobs, want 1", len(jobs))
+	}
+	if s.hints.first() {
+		t.Fatal("the first claim has not noted what it could see: what commits now is passed over")
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.SetClockOffset(2 * hintsEvery)
+	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
+		t.Errorf("after a late commit %d jobs were claimed, want it", len(jobs))
+	}
+}
+
+// A look reads so many hints at most. Where there are more it does without:
+// everything is looked at from the start, and nothing is missed.
+func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
+	s := openInternal(t)
+	c := hire(t, s)
+	c.claim(1)
+	if s.hints.first() {
+		t.Fatal("no look has been answered")
+	}
+	dropped := s.frontiers.dropped
+	tx, err := s.users.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	late := someDraft(func(d *job.Draft) { d.Queue = "q" })
+	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{late}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), s.sql("DELETE FROM pawl.hint")); err != nil { // as if it came behind the others
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), s.sql(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
+		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.namespace, 3*maxHints); err != nil {
+		t.Fatal(err)
+	}
+	s.SetClockOffset(time.Second) // the frontier passes what is not committed
+	c.enqueue(someDraft())
+	if jobs := c.claim(10); len(jobs) != 1 {
+		t.Fatalf("%d jobs were claimed before the commit, want 1", len(jobs))
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.SetClockOffset(time.Second + 2*hintsEvery)
+	look := s.hints.look(s.namespace)
+	if err := s.send(t.Context(), s.work, nil, &look.step); err != nil {
+		t.Fatal(err)
+	}
+	if look.rows > 2*maxHints || !look.tooMany() {
+		t.Errorf("a look has read %d of %d rows, at most %d may be read of each part", look.rows, 3*maxHints, maxHints)
+	}
+	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
+		t.Errorf("%d jobs were claimed, want the one that committed late", len(jobs))
+	}
+	if s.frontiers.dropped == dropped {
+		t.Error("the frontiers were kept although hints were not read")
 	}
 }

@@ -106,7 +106,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 	}
 	hints, sweep := k.s.lookDue(k.lanes)
-	looked := len(k.lanes) > 0 && (quiet || sweep)
+	looked := len(k.lanes) > 0 && (quiet || sweep || k.s.hints.first())
 	if looked {
 		ready, err := k.peek(ctx, k.lanes)
 		if err != nil {

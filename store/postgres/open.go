@@ -55,6 +55,7 @@ type Store struct {
 	blocked  blocked
 	finisher *gather[*finishCall]
 	notifier *notifier
+	remover  *hintRemover
 	begun    begun
 
 	calls     sync.WaitGroup // under way
@@ -151,6 +152,7 @@ func (s *Store) open(ctx context.Context) error {
 	s.careful = newGather(s, maxGathered, s.commitCareful)
 	s.finisher = newGather(s, maxGathered, s.commitFinishes)
 	s.notifier = startNotifier(s)
+	s.remover = startHintRemover(s)
 	return nil
 }
 
@@ -220,6 +222,9 @@ func (s *Store) Close() (err error) {
 			s.blocked.going.Wait()
 		}
 		s.end()
+		if s.remover != nil {
+			<-s.remover.stopped
+		}
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own

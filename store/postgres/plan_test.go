@@ -30,6 +30,7 @@ var statements = map[string]struct {
 	"markBegun":       {markBegun, []string{"worker_pkey", "job_pkey"}},
 	"readHints":       {readHints, []string{"hint_transaction"}},
 	"removeHints":     {removeHints, []string{"hint_transaction"}},
+	"foreignHints":    {removeForeignHints, []string{"hint_transaction"}},
 	"lookArchived":    {lookArchived, []string{"job_archive_pkey", "tombstone_pkey"}},
 	"lookLive":        {lookLive, []string{"job_pkey"}},
 	"takeUnique":      {takeUnique, nil},

@@ -122,9 +122,6 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		steps = append(steps, &step{text: forgetWorkers, args: []any{s.namespace, limit}})
 		var looked job.ID
 		steps = append(steps, &step{text: purgeLogs, args: []any{s.namespace, s.purges.lines(), limit}, each: func(scan scan) error { return scan(&looked) }})
-		if xmin, ok := s.hints.stale(now); ok {
-			steps = append(steps, &step{text: removeHints, args: []any{s.namespace, xmin}})
-		}
 		if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
 			return err
 		}

@@ -223,13 +223,7 @@ func (p *peeking) steps() []*step {
 	if p.hints == nil {
 		return steps
 	}
-	steps = append(steps, &p.hints.step)
-	if p.swept {
-		if xmin, ok := p.k.s.hints.stale(p.k.s.clock.estimate()); ok {
-			steps = append(steps, &step{text: removeHints, args: []any{p.k.s.namespace, xmin}})
-		}
-	}
-	return steps
+	return append(steps, &p.hints.step)
 }
 
 func (p *peeking) read(scan scan) error {
@@ -291,6 +285,13 @@ func (p *peeking) conclude() (ready bool, err error) {
 	}
 	if p.hints != nil {
 		k.s.hints.keep(p.hints, p.now)
+		if len(p.hints.told) > 0 {
+			k.s.remover.some()
+		}
+		if p.hints.tooMany() {
+			ready, p.passed = true, true
+			k.s.frontiers.drop()
+		}
 		for name, due := range p.hints.told {
 			ready, p.passed = true, true
 			k.s.frontiers.lower(name.queue, name.priority, due)

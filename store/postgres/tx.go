@@ -141,6 +141,7 @@ func (w *within) leaveHints(ctx context.Context, told hintSet) error {
 	if len(queues) == 0 {
 		return nil
 	}
+	w.s.remover.some()
 	steps := []*step{{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
 		// From nobody: this process learns of the commit in the same way as the others.

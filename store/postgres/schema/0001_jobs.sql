@@ -184,6 +184,8 @@ CREATE TABLE pawl.hint (
     priority    smallint    NOT NULL,
     due         timestamptz NOT NULL,
     queue       text        NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = false
 );
 CREATE INDEX hint_transaction ON pawl.hint (namespace, transaction);
 

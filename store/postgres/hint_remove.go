@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+const (
+	// hintsKept is how long hints stay after their commit, for the looks of others.
+	// A process that does not look for so long finds out by its sweep.
+	hintsKept = 30 * time.Second
+	// removedAtOnce is how many hints one statement removes.
+	removedAtOnce = 5_000
+	// removalPause lets others come between two of them.
+	removalPause = 5 * time.Millisecond
+	// removeAnew is after how many rounds one begins in front again, for rows that
+	// another process had locked and did not remove after all.
+	removeAnew = 60
+)
+
+// hintRemover removes hints that every look has had time to see. Every process
+// does it that has left or seen some, also one that runs no jobs: while no worker
+// runs, rows would gather without end. Who has done neither asks nothing.
+type hintRemover struct {
+	s       *Store
+	wake    chan struct{} // holds one token: there may be rows
+	stopped chan struct{}
+
+	rounds int
+	from   string // the transaction from which rows may be left; in front of it, dead index entries may be
+}
+
+func startHintRemover(s *Store) *hintRemover {
+	r := &hintRemover{s: s, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	go r.work()
+	return r
+}
+
+// some says that there are hints.
+func (r *hintRemover) some() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *hintRemover) work() {
+	defer close(r.stopped)
+	for {
+		select {
+		case <-r.s.ending.Done():
+			return
+		case <-r.wake:
+		}
+		if err := r.round(r.s.ending, hintsKept); err != nil && r.s.ending.Err() == nil {
+			r.s.logger.Debug("hints were not removed, the next round goes on", "error", err)
+			r.some()
+		}
+	}
+}
+
+// round removes everything that is committed now, after it was kept for a time.
+func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
+	var now, xmin string
+	err := r.s.send(ctx, r.s.work, nil, &step{
+		text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
+		each: func(scan scan) error { return scan(&now, &xmin) },
+	})
+	if err != nil {
+		return err
+	}
+	if !wait(ctx, kept) {
+		return ctx.Err()
+	}
+	if r.rounds++; r.from == "" || r.rounds%removeAnew == 0 {
+		r.from = "0"
+	}
+	for more := true; more; {
+		if more, err = r.remove(ctx, removeHints, r.s.namespace, removedAtOnce, r.from, now); err != nil {
+			return err
+		}
+	}
+	r.from = xmin // whatever is older had ended, and is gone
+	for more := true; more; {
+		if more, err = r.remove(ctx, removeForeignHints, r.s.namespace, removedAtOnce); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove sends one statement and reports whether there may be more to remove. A
+// commit that is lost in a crash leaves rows that are removed again, so it need
+// not reach the disk.
+func (r *hintRemover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
+	var removed int
+	var last pgtype.Text
+	err = r.s.send(ctx, r.s.work, sharedLimits, &step{text: "SELECT set_config('synchronous_commit', 'off', true)"},
+		&step{text: text, args: args, each: func(scan scan) error { return scan(&removed, &last) }})
+	if err != nil {
+		return false, err
+	}
+	if last.Valid {
+		r.from = last.String
+	}
+	if removed < removedAtOnce {
+		return false, nil
+	}
+	if !wait(ctx, removalPause) {
+		return false, ctx.Err()
+	}
+	return true, nil
+}
+
+// wait waits, unless the context ends.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+const (
+	// removeHints removes what was committed by a snapshot (hint_transaction, from
+	// where the last statement ended: with a snapshot held open, what that one
+	// removed is still in the index). What another process is removing is left to it.
+	removeHints = `WITH gone AS (
+	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM pawl.hint
+		WHERE namespace = $1 AND transaction >= $3::text::xid8 AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
+			AND pg_visible_in_snapshot(transaction, $4::text::pg_snapshot)
+		ORDER BY transaction LIMIT $2
+		FOR UPDATE SKIP LOCKED))
+	RETURNING transaction
+)
+SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text FROM gone`
+	// removeForeignHints removes what claims to be of a transaction that has not
+	// begun: a dump brought it along from a server that had counted further, and
+	// every look would find it again.
+	removeForeignHints = `WITH gone AS (
+	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM pawl.hint
+		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot())
+		ORDER BY transaction LIMIT $2
+		FOR UPDATE SKIP LOCKED))
+	RETURNING 1
+)
+SELECT count(*), NULL::text FROM gone`
+)
