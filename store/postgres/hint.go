@@ -130,6 +130,10 @@ type hintLook struct {
 	seen snapshot
 }
 
+// some reports whether there may be hints to remove. The first look did not see
+// those that were left before.
+func (l *hintLook) some() bool { return l.text == firstHints || len(l.told) > 0 }
+
 // tooMany reports whether rows may be left that were not read.
 func (l *hintLook) tooMany() bool { return l.rows >= maxHints }
 

@@ -155,6 +155,17 @@ func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 	}
 }
 
+// A process that claims removes what was left before it began.
+func TestP10_WhoClaimsRemovesHintsOfOthers(t *testing.T) {
+	s := openInternal(t)
+	s.end() // the remover would take its token
+	<-s.remover.stopped
+	hire(t, s).claim(1)
+	if len(s.remover.wake) != 1 {
+		t.Error("nobody is told that there may be hints to remove")
+	}
+}
+
 // A process that starts looks at no hint that was there before it, however many:
 // its first claim begins in front of everything. Hints that come after are seen.
 func TestP10_TheFirstLookReadsNoHints(t *testing.T) {

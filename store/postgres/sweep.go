@@ -285,7 +285,7 @@ func (p *peeking) conclude() (ready bool, err error) {
 	}
 	if p.hints != nil {
 		k.s.hints.keep(p.hints, p.now)
-		if len(p.hints.told) > 0 {
+		if p.hints.some() {
 			k.s.remover.some()
 		}
 		if p.hints.tooMany() {
