@@ -2,7 +2,6 @@ package pawl
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -21,7 +20,7 @@ type Job[A any] struct {
 // what middleware sees. (ID, Run) is a fence token: Run ascends with each claim,
 // so that a system outside can refuse a stale run as Pawl does.
 type Info struct {
-	ID          job.ID
+	ID          ID
 	Kind        string
 	Queue       string
 	Key         string
@@ -72,20 +71,14 @@ func (i *Info) Progress(ctx context.Context, done, total int64) error {
 }
 
 // Headers are what the job was enqueued with.
-func (i *Info) Headers() map[string]string {
-	var h map[string]string
-	if len(i.task.Job.Headers) > 0 {
-		_ = json.Unmarshal(i.task.Job.Headers, &h) // written by Headers: a map of strings
-	}
-	return h
-}
+func (i *Info) Headers() map[string]string { return i.task.Job.Headers() }
 
 func (i *Info) setResult(v any) error {
 	b, err := i.engine.cfg.Codec.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if limit := i.engine.cfg.Limits.Payload; len(b) > limit {
+	if limit := i.engine.cfg.Bounds.Payload; len(b) > limit {
 		return job.Invalid("result", sizeText(len(b)), "must be at most "+sizeText(limit))
 	}
 	i.result = b

@@ -30,7 +30,7 @@ type Tx struct {
 // Tx runs fn in a transaction of the store's database and commits when it
 // returns nil. Engine calls made with the callback's context are refused with
 // ErrInsideTx. On SQLite everyone who writes waits meanwhile, so a transaction
-// held longer than the store's limit [5 s] is rolled back with store.ErrTxTooLong.
+// held longer than the store's limit [5 s] is rolled back with ErrTxTooLong.
 func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
 	if err := e.usable(ctx); err != nil {
 		return err
@@ -143,9 +143,6 @@ func (t *Tx) finish(i *Info, result []byte) error {
 func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return t.tx.Exec(ctx, query, args...)
 }
-
-// Rows are the answer to a query.
-type Rows = store.Rows
 
 // Query runs the user's own SQL. Close the rows before the next call.
 func (t *Tx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
