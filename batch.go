@@ -26,8 +26,9 @@ const (
 	mostWaiting  = 1 << 20 // batches: the slots of the queue are the bound
 )
 
-// HandleBatch registers a handler of many jobs at once. It returns one error per
-// job, in order: each job is retried, snoozed or dead for itself. Every job of a
+// HandleBatch registers a handler of many jobs at once. It returns nil when all
+// of them are done, or one error per job, in order: each job is retried, snoozed
+// or dead for itself. Any other number of errors fails them all. Every job of a
 // batch holds a slot of its queue, so a queue needs at least Size workers to
 // fill one. A panic fails each job of its batch and no other.
 func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Job[A]) []error, b Batch[A], opts ...HandleOption) {
@@ -98,6 +99,9 @@ func workTogether[A Args](ctx context.Context, work func(context.Context, []*Job
 		}
 	}()
 	answer := work(ctx, jobs)
+	if answer == nil {
+		return make([]error, len(jobs))
+	}
 	if len(answer) != len(jobs) {
 		answer = slices.Repeat([]error{fmt.Errorf("pawl: batch handler returned %d errors for %d jobs", len(answer), len(jobs))}, len(jobs))
 	}

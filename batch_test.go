@@ -73,3 +73,33 @@ func TestJ10_CancelOfOneJobLeavesItsBatchAlone(t *testing.T) {
 		e.RequireState(b.ID, job.Done)
 	})
 }
+
+// Nil says that every job of the batch is done. A list that is too short says
+// nothing of the jobs it leaves out, so it fails each of them.
+func TestJ7_ABatchHandlerThatReturnsNilIsDoneWithAll(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer []error
+		want   pawl.State
+	}{
+		{"nil", nil, pawl.StateDone},
+		{"one of two", []error{nil}, pawl.StateDead},
+		{"none of two", []error{}, pawl.StateDead},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pawltest.Run(t, func(to pawl.Registrar) {
+				pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+					if len(jobs) != 2 {
+						t.Errorf("a batch of %d", len(jobs))
+					}
+					return c.answer
+				}, pawl.Batch[Email]{Size: 2, Wait: time.Second})
+			}, func(t *testing.T, e *pawltest.Engine) {
+				a, b := e.Enqueue(Email{To: "ann"}, pawl.Attempts(1)), e.Enqueue(Email{To: "bob"}, pawl.Attempts(1))
+				e.RunUntilIdle()
+				e.RequireState(a.ID, c.want)
+				e.RequireState(b.ID, c.want)
+			})
+		})
+	}
+}

@@ -268,7 +268,7 @@ func ExampleHandleBatch() {
 	pawl.HandleBatch(e, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 		fmt.Println(len(jobs), "mails to", jobs[0].Args.Domain)
 		stop()
-		return make([]error, len(jobs))
+		return nil // all done; or one error per job
 	}, pawl.Batch[Email]{Size: 3, Key: func(a Email) string { return a.Domain }, Wait: time.Minute})
 
 	_, err := e.EnqueueMany(ctx,
