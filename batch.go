@@ -44,7 +44,12 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 	if b.Wait > 0 {
 		o.Policy = batch.Duration(b.Wait)
 	}
-	group := batch.New(func(ctx context.Context, _ string, items []*batched[A]) ([]struct{}, error) {
+	type lot struct { // what the jobs of a batch share
+		engine *Engine // a set of handlers may serve several
+		key    string
+	}
+	group := batch.New(func(ctx context.Context, of lot, items []*batched[A]) ([]struct{}, error) {
+		ctx = context.WithValue(ctx, engineKey{}, of.engine)
 		errs := workTogether(ctx, work, items)
 		return make([]struct{}, len(items)), batch.Errors(errs)
 	}, o)
@@ -58,7 +63,7 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 	})}, opts...)
 	Handle(to, func(ctx context.Context, j *Job[A]) error {
 		item := &batched[A]{ctx: ctx, job: j, end: make(chan error, 1)}
-		_, err := group.Do(ctx, key(j.Args), item)
+		_, err := group.Do(ctx, lot{j.engine, key(j.Args)}, item)
 		if errors.Is(err, batch.ErrOutcomeUnknown) {
 			return <-item.end // its context ended while the batch works on it: the run is over when that is
 		}

@@ -103,3 +103,41 @@ func TestJ7_ABatchHandlerThatReturnsNilIsDoneWithAll(t *testing.T) {
 		})
 	}
 }
+
+// A set of handlers can serve two engines; a batch is of one of them only, since
+// its transaction and its context are.
+func TestP8_BatchesOfTwoEnginesDoNotMix(t *testing.T) {
+	var seen record
+	var hs pawl.Handlers
+	pawltest.Run(t, func(to pawl.Registrar) {
+		hs = pawl.Handlers{}
+		pawl.HandleBatch(&hs, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+			seen.add("%d", len(jobs))
+			for _, j := range jobs {
+				if _, err := pawl.EngineFrom(ctx).Get(ctx, j.ID); err != nil {
+					t.Error(err) // the other engine's store has no such job
+				}
+			}
+			return nil
+		}, pawl.Batch[Email]{Size: 4, Wait: time.Second})
+		to.(*pawl.Engine).Register(&hs)
+	}, func(t *testing.T, e *pawltest.Engine) {
+		other := newEngine()
+		other.Register(&hs)
+		if _, err := other.Enqueue(t.Context(), Email{To: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- other.Run(ctx) }()
+		e.Enqueue(Email{To: "ann"})
+		e.RunUntilIdle()
+		stop()
+		if err := errors.Join(<-ended, other.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if seen.String() != "1 1" {
+		t.Errorf("batches of %s, want 1 1", &seen)
+	}
+}

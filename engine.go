@@ -22,6 +22,7 @@ type Engine struct {
 	store    store.Store
 	hub      *wake.Hub
 	handlers Handlers
+	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
 
 	mu      sync.Mutex
 	closed  bool

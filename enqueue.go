@@ -112,13 +112,16 @@ func (e *Engine) draft(d *draft, item Item) error {
 	if err != nil {
 		return err
 	}
+	if err := e.checkArgs(item.args); err != nil {
+		return err
+	}
 	*d = draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
 	if raw, ok := item.args.(rawArgs); ok {
 		d.Args = raw.payload
 	} else if d.Args, err = e.cfg.Codec.Marshal(item.args); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	if def, ok := item.args.(defaulter); ok {
+	if def, ok := item.args.(ArgsWithDefaults); ok {
 		for _, o := range def.Defaults() {
 			if o == nil {
 				return job.Invalid("option in the defaults of "+kind, "nil", "must not be nil")

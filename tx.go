@@ -112,17 +112,31 @@ type Running interface{ info() *Info }
 // lost its lease gets ErrLeaseLost, and its effects roll back. The handler
 // returns nil afterwards.
 func (t *Tx) Finish(j Running) error {
-	i := j.info()
-	return t.finish(i, i.result)
+	i, err := running(j)
+	if err != nil {
+		return err
+	}
+	return t.finish(i, i.says.result)
 }
 
 // FinishResult is Finish with a result that is kept with the job.
 func (t *Tx) FinishResult(j Running, result any) error {
-	i := j.info()
+	i, err := running(j)
+	if err != nil {
+		return err
+	}
 	if err := i.setResult(result); err != nil {
 		return err
 	}
-	return t.finish(i, i.result)
+	return t.finish(i, i.says.result)
+}
+
+// running refuses a job that no handler was given: one made by hand in a test.
+func running(j Running) (*Info, error) {
+	if j == nil || j.info().task == nil {
+		return nil, job.Invalid("job", "made by hand", "must be one that a handler was given")
+	}
+	return j.info(), nil
 }
 
 func (t *Tx) finish(i *Info, result []byte) error {
