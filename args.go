@@ -15,15 +15,33 @@ type Args interface {
 	Kind() string
 }
 
-// Args may implement these as well.
+// Arguments may say more about their kind. Each such method has a value
+// receiver, as Kind has. A method that is nearly one of these (a pointer
+// receiver, another signature, another spelling) would be passed over in
+// silence, so it is a fault at Handle and an error at Enqueue. To have the
+// compiler look, write
+//
+//	var _ pawl.ArgsWithDefaults = Welcome{}
 type (
-	// defaulter gives options that hold for this kind in every process.
-	defaulter interface{ Defaults() []EnqueueOption }
-	// aliased names earlier kinds that the same handler still takes.
-	aliased interface{ KindAliases() []string }
-	// versioned numbers the shape of the arguments; older builds do not claim
-	// newer versions. Zero when not implemented.
-	versioned interface{ Version() int }
+	// ArgsWithDefaults gives options that hold for this kind in every process
+	// that enqueues it; options of the call go before them.
+	ArgsWithDefaults interface {
+		Args
+		Defaults() []EnqueueOption
+	}
+	// ArgsWithAliases names earlier kinds that the same handler still takes, so
+	// that a kind can be renamed while jobs of the old name wait.
+	ArgsWithAliases interface {
+		Args
+		KindAliases() []string
+	}
+	// ArgsWithVersion numbers the shape of the arguments. A process does not
+	// claim jobs of a newer version than its own; for older ones see Upgrade.
+	// Arguments without the method are of version 0.
+	ArgsWithVersion interface {
+		Args
+		Version() int
+	}
 )
 
 // Raw is a payload that stays bytes: for handlers of kinds without a Go type.
@@ -55,8 +73,20 @@ func kindOf(a Args) (string, error) {
 	return kind, nil
 }
 
+// checkArgs is checkMethods, once for each type: Enqueue asks each time.
+func (e *Engine) checkArgs(a Args) error {
+	t := reflect.TypeOf(a)
+	if known, ok := e.argTypes.Load(t); ok {
+		err, _ := known.(error)
+		return err
+	}
+	err := checkMethods(t)
+	e.argTypes.Store(t, err)
+	return err
+}
+
 func versionOf(a any) int {
-	if v, ok := a.(versioned); ok {
+	if v, ok := a.(ArgsWithVersion); ok {
 		return v.Version()
 	}
 	return 0

@@ -26,8 +26,9 @@ const (
 	mostWaiting  = 1 << 20 // batches: the slots of the queue are the bound
 )
 
-// HandleBatch registers a handler of many jobs at once. It returns one error per
-// job, in order: each job is retried, snoozed or dead for itself. Every job of a
+// HandleBatch registers a handler of many jobs at once. It returns nil when all
+// of them are done, or one error per job, in order: each job is retried, snoozed
+// or dead for itself. Any other number of errors fails them all. Every job of a
 // batch holds a slot of its queue, so a queue needs at least Size workers to
 // fill one. A panic fails each job of its batch and no other.
 func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Job[A]) []error, b Batch[A], opts ...HandleOption) {
@@ -43,7 +44,12 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 	if b.Wait > 0 {
 		o.Policy = batch.Duration(b.Wait)
 	}
-	group := batch.New(func(ctx context.Context, _ string, items []*batched[A]) ([]struct{}, error) {
+	type lot struct { // what the jobs of a batch share
+		engine *Engine // a set of handlers may serve several
+		key    string
+	}
+	group := batch.New(func(ctx context.Context, of lot, items []*batched[A]) ([]struct{}, error) {
+		ctx = context.WithValue(ctx, engineKey{}, of.engine)
 		errs := workTogether(ctx, work, items)
 		return make([]struct{}, len(items)), batch.Errors(errs)
 	}, o)
@@ -57,7 +63,7 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 	})}, opts...)
 	Handle(to, func(ctx context.Context, j *Job[A]) error {
 		item := &batched[A]{ctx: ctx, job: j, end: make(chan error, 1)}
-		_, err := group.Do(ctx, key(j.Args), item)
+		_, err := group.Do(ctx, lot{j.engine, key(j.Args)}, item)
 		if errors.Is(err, batch.ErrOutcomeUnknown) {
 			return <-item.end // its context ended while the batch works on it: the run is over when that is
 		}
@@ -98,6 +104,9 @@ func workTogether[A Args](ctx context.Context, work func(context.Context, []*Job
 		}
 	}()
 	answer := work(ctx, jobs)
+	if answer == nil {
+		return make([]error, len(jobs))
+	}
 	if len(answer) != len(jobs) {
 		answer = slices.Repeat([]error{fmt.Errorf("pawl: batch handler returned %d errors for %d jobs", len(answer), len(jobs))}, len(jobs))
 	}

@@ -73,3 +73,71 @@ func TestJ10_CancelOfOneJobLeavesItsBatchAlone(t *testing.T) {
 		e.RequireState(b.ID, job.Done)
 	})
 }
+
+// Nil says that every job of the batch is done. A list that is too short says
+// nothing of the jobs it leaves out, so it fails each of them.
+func TestJ7_ABatchHandlerThatReturnsNilIsDoneWithAll(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer []error
+		want   pawl.State
+	}{
+		{"nil", nil, pawl.StateDone},
+		{"one of two", []error{nil}, pawl.StateDead},
+		{"none of two", []error{}, pawl.StateDead},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pawltest.Run(t, func(to pawl.Registrar) {
+				pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+					if len(jobs) != 2 {
+						t.Errorf("a batch of %d", len(jobs))
+					}
+					return c.answer
+				}, pawl.Batch[Email]{Size: 2, Wait: time.Second})
+			}, func(t *testing.T, e *pawltest.Engine) {
+				a, b := e.Enqueue(Email{To: "ann"}, pawl.Attempts(1)), e.Enqueue(Email{To: "bob"}, pawl.Attempts(1))
+				e.RunUntilIdle()
+				e.RequireState(a.ID, c.want)
+				e.RequireState(b.ID, c.want)
+			})
+		})
+	}
+}
+
+// A set of handlers can serve two engines; a batch is of one of them only, since
+// its transaction and its context are.
+func TestP8_BatchesOfTwoEnginesDoNotMix(t *testing.T) {
+	var seen record
+	var hs pawl.Handlers
+	pawltest.Run(t, func(to pawl.Registrar) {
+		hs = pawl.Handlers{}
+		pawl.HandleBatch(&hs, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+			seen.add("%d", len(jobs))
+			for _, j := range jobs {
+				if _, err := pawl.EngineFrom(ctx).Get(ctx, j.ID); err != nil {
+					t.Error(err) // the other engine's store has no such job
+				}
+			}
+			return nil
+		}, pawl.Batch[Email]{Size: 4, Wait: time.Second})
+		to.(*pawl.Engine).Register(&hs)
+	}, func(t *testing.T, e *pawltest.Engine) {
+		other := newEngine()
+		other.Register(&hs)
+		if _, err := other.Enqueue(t.Context(), Email{To: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- other.Run(ctx) }()
+		e.Enqueue(Email{To: "ann"})
+		e.RunUntilIdle()
+		stop()
+		if err := errors.Join(<-ended, other.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if seen.String() != "1 1" {
+		t.Errorf("batches of %s, want 1 1", &seen)
+	}
+}

@@ -33,7 +33,7 @@ type Config struct {
 	// Namespace separates tenants of one database ["default"].
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
-	Migrate store.Migrate
+	Migrate Migrate
 	// Worker labels this process: {Prefix}-worker-{Version}-{ID}. Empty fields
 	// are read from PAWL_WORKER_PREFIX [the host name], PAWL_WORKER_VERSION and
 	// PAWL_WORKER_ID [random].
@@ -42,7 +42,7 @@ type Config struct {
 	Capabilities []string
 
 	Codec  Codec  // [JSON]
-	Limits Limits // bounds on what is accepted
+	Bounds Bounds // on what is accepted
 
 	Attempts int           // of a job [5]
 	Timeout  time.Duration // of one attempt [none]
@@ -83,18 +83,15 @@ func (q QueueConfig) keep() job.Keep {
 	return job.Keep{Done: q.KeepDone, Dead: q.KeepDead, Cancelled: q.KeepCancelled}.WithDefaults()
 }
 
-// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
-type Route = job.Route
-
 // Worker is the label of a process.
 type Worker struct{ Prefix, Version, ID string }
 
-// Limits bound what an engine accepts.
-type Limits struct {
+// Bounds are the limits of what an engine accepts; more is an error at the caller.
+type Bounds struct {
 	Payload int // bytes of encoded arguments or of a result [1 MiB]
 }
 
-// Bounds on times in a Config.
+// Limits of a Config.
 const (
 	minBeat       = 100 * time.Millisecond
 	defaultTotal  = 10
@@ -119,7 +116,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Backoff == nil {
 		c.Backoff = Exponential(job.BackoffBase, job.BackoffMax)
 	}
-	c.Limits.Payload = cmp.Or(c.Limits.Payload, job.DefaultPayload)
+	c.Bounds.Payload = cmp.Or(c.Bounds.Payload, job.DefaultPayload)
 	c.Attempts = cmp.Or(c.Attempts, job.DefaultAttempts)
 	c.MaxLost = cmp.Or(c.MaxLost, job.MaxLost)
 	c.Beat = cmp.Or(c.Beat, 5*time.Second)
@@ -179,8 +176,8 @@ func (c *Config) check() error {
 	if c.Migrate < store.MigrateAuto || c.Migrate > store.MigrateOff {
 		bad("migrate", int(c.Migrate), "must be MigrateAuto, MigrateCheck or MigrateOff")
 	}
-	if c.Limits.Payload < 1 || c.Limits.Payload > maxPayload {
-		bad("limits.payload", c.Limits.Payload, fmt.Sprintf("must be 1..%d bytes", maxPayload))
+	if c.Bounds.Payload < 1 || c.Bounds.Payload > maxPayload {
+		bad("Config.Bounds.Payload", c.Bounds.Payload, fmt.Sprintf("must be 1..%d bytes", maxPayload))
 	}
 	if c.Attempts < 1 || c.Attempts > job.MaxAttempts {
 		bad("attempts", c.Attempts, fmt.Sprintf("must be 1..%d", job.MaxAttempts))

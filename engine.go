@@ -22,6 +22,7 @@ type Engine struct {
 	store    store.Store
 	hub      *wake.Hub
 	handlers Handlers
+	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
 
 	mu      sync.Mutex
 	closed  bool
@@ -34,7 +35,7 @@ type Engine struct {
 const openLimit = time.Minute
 
 // New opens a store and makes an engine of it.
-func New(opener store.Opener, cfg Config) (*Engine, error) {
+func New(opener Opener, cfg Config) (*Engine, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openLimit)
 	defer cancel()
 	return open(ctx, opener, cfg)
@@ -50,7 +51,7 @@ func Open(ctx context.Context, address string, cfg Config) (*Engine, error) {
 	return open(ctx, opener, cfg)
 }
 
-func open(ctx context.Context, opener store.Opener, cfg Config) (*Engine, error) {
+func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 	if opener == nil {
 		return nil, job.Invalid("store", "nil", "must be set, for instance sqlite.File(path)")
 	}
@@ -208,18 +209,4 @@ func (e *Engine) Health(ctx context.Context) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
-}
-
-// Stats are the counters of this process since Run began.
-type Stats = runner.Stats
-
-// Stats counts what this process has done; zero before Run.
-func (e *Engine) Stats() Stats {
-	e.mu.Lock()
-	r := e.running
-	e.mu.Unlock()
-	if r == nil {
-		return Stats{}
-	}
-	return r.Stats()
 }

@@ -22,17 +22,14 @@ var (
 	_ Enqueuer = (*Tx)(nil)
 )
 
-// Receipt says what became of a job that was handed in.
-type Receipt = job.Receipt
-
-// Item is one job of EnqueueMany. Draft makes it.
+// Item is one job of EnqueueMany: arguments and options. NewItem makes it.
 type Item struct {
 	args Args
 	opts []EnqueueOption
 }
 
-// Draft is one job to hand to EnqueueMany.
-func Draft(args Args, opts ...EnqueueOption) Item { return Item{args, opts} }
+// NewItem makes one job to hand to EnqueueMany.
+func NewItem(args Args, opts ...EnqueueOption) Item { return Item{args, opts} }
 
 // Enqueue hands in one job. When it returns nil the job is on disk and will run
 // until an outcome commits (P1, P2). The receipt carries the job's id also with
@@ -100,7 +97,7 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 			return nil, err
 		}
 		for i := range drafts {
-			errs = append(errs, drafts[i].Check(job.Limits{Payload: e.cfg.Limits.Payload}))
+			errs = append(errs, drafts[i].Check(job.Bounds{Payload: e.cfg.Bounds.Payload}))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return nil, err
@@ -115,13 +112,16 @@ func (e *Engine) draft(d *draft, item Item) error {
 	if err != nil {
 		return err
 	}
+	if err := e.checkArgs(item.args); err != nil {
+		return err
+	}
 	*d = draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
 	if raw, ok := item.args.(rawArgs); ok {
 		d.Args = raw.payload
 	} else if d.Args, err = e.cfg.Codec.Marshal(item.args); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	if def, ok := item.args.(defaulter); ok {
+	if def, ok := item.args.(ArgsWithDefaults); ok {
 		for _, o := range def.Defaults() {
 			if o == nil {
 				return job.Invalid("option in the defaults of "+kind, "nil", "must not be nil")
@@ -145,7 +145,7 @@ func (e *Engine) draft(d *draft, item Item) error {
 		d.ID = job.NewID()
 	}
 	d.hashUnique()
-	err = d.Check(job.Limits{Payload: e.cfg.Limits.Payload})
+	err = d.Check(job.Bounds{Payload: e.cfg.Bounds.Payload})
 	if len(d.errs) > 0 {
 		return errors.Join(append(d.errs, err)...)
 	}

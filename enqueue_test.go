@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func TestJ3_EveryOptionReachesTheJob(t *testing.T) {
 		j := e.RequireState(r.ID, job.Waiting)
 		if r.ID != id || j.Queue != "mail" || j.Priority != 2 || !j.Due.Equal(due) || j.MaxAttempts != 7 ||
 			j.Timeout != time.Minute || !j.Deadline.Equal(due.Add(time.Hour)) || j.Key != "k" ||
-			!slices.Equal(j.Tags, []string{"x"}) || !slices.Equal(j.Capabilities, []string{"gpu"}) || string(j.Headers) != `{"traceparent":"00"}` {
+			!slices.Equal(j.Tags, []string{"x"}) || !slices.Equal(j.Capabilities, []string{"gpu"}) || !maps.Equal(j.Headers(), map[string]string{"traceparent": "00"}) {
 			t.Errorf("kept %+v", j)
 		}
 	})
@@ -132,7 +133,7 @@ func TestJ2_TheEarliestOfManyWakesTheRunner(t *testing.T) {
 		time.Sleep(11 * time.Second) // virtual: the looks of a beginning are over
 		synctest.Wait()
 		begin := time.Now()
-		if _, err := e.EnqueueMany(ctx, pawl.Draft(Welcome{1}, pawl.At(begin.Add(time.Hour))), pawl.Draft(Welcome{2})); err != nil {
+		if _, err := e.EnqueueMany(ctx, pawl.NewItem(Welcome{1}, pawl.At(begin.Add(time.Hour))), pawl.NewItem(Welcome{2})); err != nil {
 			t.Fatal(err)
 		}
 		if late := (<-ran).Sub(begin); late > 10*time.Millisecond {

@@ -120,7 +120,7 @@ func ExampleEngine_EnqueueMany() {
 	e := newEngine()
 	defer e.Close()
 
-	rs, err := e.EnqueueMany(ctx, pawl.Draft(Welcome{1}), pawl.Draft(Welcome{2}, pawl.In(time.Hour)))
+	rs, err := e.EnqueueMany(ctx, pawl.NewItem(Welcome{1}), pawl.NewItem(Welcome{2}, pawl.In(time.Hour)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -268,13 +268,13 @@ func ExampleHandleBatch() {
 	pawl.HandleBatch(e, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 		fmt.Println(len(jobs), "mails to", jobs[0].Args.Domain)
 		stop()
-		return make([]error, len(jobs))
+		return nil // all done; or one error per job
 	}, pawl.Batch[Email]{Size: 3, Key: func(a Email) string { return a.Domain }, Wait: time.Minute})
 
 	_, err := e.EnqueueMany(ctx,
-		pawl.Draft(Email{"ann", "example.com"}),
-		pawl.Draft(Email{"bob", "example.com"}),
-		pawl.Draft(Email{"eve", "example.com"}))
+		pawl.NewItem(Email{"ann", "example.com"}),
+		pawl.NewItem(Email{"bob", "example.com"}),
+		pawl.NewItem(Email{"eve", "example.com"}))
 	if err != nil {
 		log.Fatal(err)
 	}

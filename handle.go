@@ -74,7 +74,7 @@ func Handle[A Args](to Registrar, work func(ctx context.Context, j *Job[A]) erro
 			if err != nil {
 				return err
 			}
-			return work(ctx, &Job[A]{Info: i, Args: args})
+			return work(ctx, &Job[A]{Info: *i, Args: args})
 		}
 	}
 	to.register(r)
@@ -108,7 +108,7 @@ func HandleRaw(to Registrar, kind string, work func(ctx context.Context, j *Job[
 	}
 	r.bind = func(*Engine) Work {
 		return func(ctx context.Context, i *Info) error {
-			return work(ctx, &Job[Raw]{Info: i, Args: i.task.Job.Args})
+			return work(ctx, &Job[Raw]{Info: *i, Args: i.task.Job.Args})
 		}
 	}
 	to.register(r)
@@ -122,6 +122,9 @@ func registrationOf[A Args](opts []HandleOption) *registration {
 		r.fault(job.Invalid("handler arguments", t.String(), "must be a value type, not a pointer or an interface"))
 		return r
 	}
+	if err := checkMethods(t); err != nil {
+		r.fault(err)
+	}
 	var zero A
 	kind, err := kindOf(zero)
 	if err != nil {
@@ -129,7 +132,7 @@ func registrationOf[A Args](opts []HandleOption) *registration {
 		return r
 	}
 	r.kinds = []string{kind}
-	if a, ok := any(zero).(aliased); ok {
+	if a, ok := any(zero).(ArgsWithAliases); ok {
 		r.kinds = append(r.kinds, a.KindAliases()...)
 	}
 	for _, k := range r.kinds {
@@ -230,7 +233,7 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	err := h.work(ctx, i)
 	o := outcome(err)
 	if o.Kind == job.Succeeded {
-		o.Result = i.result
+		o.Result = i.says.result
 	}
 	if o.Kind == job.Failed || o.Kind == job.GaveUp || storeFault(err) {
 		h.report(ctx, i, err, t.Final(ctx, o))

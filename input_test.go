@@ -79,7 +79,7 @@ func opts(o ...pawl.EnqueueOption) []pawl.EnqueueOption { return o }
 
 func TestJ2_ManyAreAcceptedAllOrNone(t *testing.T) {
 	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
-		_, err := e.EnqueueMany(t.Context(), pawl.Draft(Welcome{1}), pawl.Draft(Welcome{2}, pawl.Priority(12)), pawl.Draft(Welcome{3}))
+		_, err := e.EnqueueMany(t.Context(), pawl.NewItem(Welcome{1}), pawl.NewItem(Welcome{2}, pawl.Priority(12)), pawl.NewItem(Welcome{3}))
 		if err == nil || !strings.Contains(err.Error(), "item 1") {
 			t.Errorf("got %v", err)
 		}
@@ -94,7 +94,7 @@ func TestConfigFaultsAreReportedAllAtOnce(t *testing.T) {
 		Queues:    pawl.Queues{"a,b": {Workers: 0}, "mail": {Workers: 1, MaxLocal: -1, KeepDone: -7}},
 		LostAfter: time.Second,
 		Beat:      time.Millisecond,
-		Limits:    pawl.Limits{Payload: -1},
+		Bounds:    pawl.Bounds{Payload: -1},
 		Routes:    []pawl.Route{{Kind: "[", Queue: "x"}},
 		Attempts:  -3,
 		Migrate:   9,
@@ -102,7 +102,7 @@ func TestConfigFaultsAreReportedAllAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, w := range []string{`queue "a,b"`, "workers 0", "max local -1", "keep done", "lost after 1s", "beat 1ms", "limits.payload -1", "route kind", "attempts -3", "migrate 9"} {
+	for _, w := range []string{`queue "a,b"`, "workers 0", "max local -1", "keep done", "lost after 1s", "beat 1ms", "Config.Bounds.Payload -1", "route kind", "attempts -3", "migrate 9"} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%q does not say %q", err, w)
 		}

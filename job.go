@@ -2,7 +2,6 @@ package pawl
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,9 +10,11 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// Job is a job as its handler sees it.
+// Job is a job as its handler sees it. One made by hand, &Job[Welcome]{Args: …},
+// is good enough to call a handler in a unit test: its lines go to slog.Default,
+// its progress nowhere.
 type Job[A any] struct {
-	*Info
+	Info
 	Args A
 }
 
@@ -21,7 +22,7 @@ type Job[A any] struct {
 // what middleware sees. (ID, Run) is a fence token: Run ascends with each claim,
 // so that a system outside can refuse a stale run as Pawl does.
 type Info struct {
-	ID          job.ID
+	ID          ID
 	Kind        string
 	Queue       string
 	Key         string
@@ -30,13 +31,20 @@ type Info struct {
 	Attempt     int // of MaxAttempts, from 1
 	MaxAttempts int
 	Run         int64
-	Lost        int // runs that ended with their process
+	Lost        int       // runs that ended with their process
+	Snoozes     int       // runs that were put off
+	Failures    []Failure // of earlier attempts, the newest last
 	Created     time.Time
 	Due         time.Time
 	Deadline    time.Time
 
-	engine  *Engine
-	task    *runner.Task
+	engine *Engine
+	task   *runner.Task
+	says   *says // nil for a job that was made by hand
+}
+
+// says is what a handler says about its run: all copies of an Info share it.
+type says struct {
 	result  []byte
 	logOnce sync.Once
 	log     *slog.Logger
@@ -49,35 +57,65 @@ func newInfo(t *runner.Task, e *Engine) *Info {
 	return &Info{
 		ID: j.ID, Kind: j.Kind, Queue: j.Queue, Key: j.Key, Tags: j.Tags, Priority: j.Priority,
 		Attempt: j.Attempt(), MaxAttempts: j.MaxAttempts, Run: j.Run, Lost: j.Lost,
+		Snoozes: j.Snoozes, Failures: failuresOf(j),
 		Created: j.Created, Due: j.Due, Deadline: j.Deadline,
-		engine: e, task: t,
+		engine: e, task: t, says: &says{},
 	}
+}
+
+// failuresOf are the failures that are kept with a job.
+func failuresOf(j *job.Job) []Failure { return j.Failures }
+
+// InfoFrom is the job in whose handler, or in code called by it, this context is.
+// Outside of one, and in a batch handler, it is empty: its ID is zero. Each job of
+// a batch has its own.
+func InfoFrom(ctx context.Context) *Info {
+	if i, ok := ctx.Value(infoKey{}).(*Info); ok {
+		return i
+	}
+	return &Info{}
+}
+
+type engineKey struct{}
+
+// EngineFrom is the engine that runs the handler whose context this is, for code
+// that is not handed one. It is nil outside of a handler.
+func EngineFrom(ctx context.Context) *Engine {
+	if i, ok := ctx.Value(infoKey{}).(*Info); ok {
+		return i.engine
+	}
+	e, _ := ctx.Value(engineKey{}).(*Engine) // a batch has no Info
+	return e
 }
 
 // Log is a logger whose lines are kept with the job and also go to the engine's
 // logger with the job's id, kind and attempt.
 func (i *Info) Log() *slog.Logger {
-	i.logOnce.Do(func() { // a handler's goroutines may ask at the same time
+	if i.says == nil {
+		return slog.Default().With("job", i.ID, "kind", i.Kind)
+	}
+	i.says.logOnce.Do(func() { // a handler's goroutines may ask at the same time
 		next := i.engine.cfg.Logger.With("job", i.ID, "kind", i.Kind, "queue", i.Queue, "attempt", i.Attempt)
-		i.log = slog.New(&taskLog{task: i.task, next: next})
+		i.says.log = slog.New(&taskLog{task: i.task, next: next})
 	})
-	return i.log
+	return i.says.log
 }
 
 // Progress says how far the handler is. It is kept with the job; calls in quick
 // succession are coalesced. It returns the cause when the run should stop.
 func (i *Info) Progress(ctx context.Context, done, total int64) error {
-	i.task.SetProgress(job.Progress{Done: done, Total: total})
+	if i.task != nil {
+		i.task.SetProgress(job.Progress{Done: done, Total: total})
+	}
 	return context.Cause(ctx)
 }
 
 // Headers are what the job was enqueued with.
 func (i *Info) Headers() map[string]string {
-	var h map[string]string
-	if len(i.task.Job.Headers) > 0 {
-		_ = json.Unmarshal(i.task.Job.Headers, &h) // written by Headers: a map of strings
+	if i.task == nil {
+		return nil
 	}
-	return h
+	return i.task.Job.Headers()
 }
 
 func (i *Info) setResult(v any) error {
@@ -85,10 +123,10 @@ func (i *Info) setResult(v any) error {
 	if err != nil {
 		return err
 	}
-	if limit := i.engine.cfg.Limits.Payload; len(b) > limit {
+	if limit := i.engine.cfg.Bounds.Payload; len(b) > limit {
 		return job.Invalid("result", sizeText(len(b)), "must be at most "+sizeText(limit))
 	}
-	i.result = b
+	i.says.result = b
 	return nil
 }
 

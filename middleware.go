@@ -3,8 +3,6 @@ package pawl
 import (
 	"context"
 	"time"
-
-	"github.com/pawlwork/pawl/job"
 )
 
 // Work runs one job.
@@ -25,7 +23,7 @@ func wrap(work Work, layers []Middleware) Work {
 type Hooks struct {
 	// Enqueue sees checked drafts before they are handed to the store and may
 	// change them (they are checked again) or refuse them all with an error.
-	Enqueue func(ctx context.Context, drafts []job.Draft) error
+	Enqueue func(ctx context.Context, drafts []Draft) error
 	// Finish sees each run's end once the store has committed it.
 	Finish func(Finished)
 	// Error sees each error or panic of a handler. final says that no attempt is
@@ -35,10 +33,10 @@ type Hooks struct {
 
 // Finished is the committed end of a run.
 type Finished struct {
-	ID    job.ID
+	ID    ID
 	Kind  string
 	Queue string
 	Run   int64
-	State job.State // Waiting when it goes on later
+	State State // StateWaiting when it goes on later
 	Took  time.Duration
 }

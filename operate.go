@@ -8,20 +8,6 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// Change says what an operator's call did to a job.
-type Change = store.Change
-
-// The answers to Cancel, Retry and Delete.
-const (
-	NotFound  = store.NotFound  // no such job
-	Changed   = store.Changed   // done
-	Asked     = store.Asked     // it is running: its handler was asked to stop
-	Ended     = store.Ended     // it has ended already; nothing changed
-	Duplicate = store.Duplicate // retry: another job holds its unique key
-	Active    = store.Active    // retry: it is running or ready already; nothing changed
-	Busy      = store.Busy      // an open transaction, mostly one of its own handler's, holds it; nothing changed
-)
-
 type operatorKey struct{}
 
 // As names who makes the changes of a context; it goes into the audit log
@@ -40,7 +26,7 @@ func operatorOf(ctx context.Context) store.Operator {
 // Cancel ends a job that is not running and asks a running one to stop: at once
 // when it runs in this process, within a second or so elsewhere. A handler that
 // succeeds all the same is done: the truth wins (P9).
-func (e *Engine) Cancel(ctx context.Context, id job.ID) (Change, error) {
+func (e *Engine) Cancel(ctx context.Context, id ID) (Change, error) {
 	c, err := e.change(ctx, id, e.store.Cancel)
 	if err == nil && c == Asked {
 		e.cancelHere(id)
@@ -50,7 +36,7 @@ func (e *Engine) Cancel(ctx context.Context, id job.ID) (Change, error) {
 
 // Retry makes a dead, cancelled or parked job wait again with a fresh attempt
 // budget, and a scheduled one due now.
-func (e *Engine) Retry(ctx context.Context, id job.ID) (Change, error) {
+func (e *Engine) Retry(ctx context.Context, id ID) (Change, error) {
 	c, err := e.change(ctx, id, e.store.Retry)
 	if err == nil && c == Changed {
 		e.hub.Ready(store.Hint{})
@@ -59,7 +45,7 @@ func (e *Engine) Retry(ctx context.Context, id job.ID) (Change, error) {
 }
 
 // Delete removes a job that is not running; a running one is asked to cancel.
-func (e *Engine) Delete(ctx context.Context, id job.ID) (Change, error) {
+func (e *Engine) Delete(ctx context.Context, id ID) (Change, error) {
 	c, err := e.change(ctx, id, e.store.Delete)
 	if err == nil && c == Asked {
 		e.cancelHere(id)
@@ -67,23 +53,23 @@ func (e *Engine) Delete(ctx context.Context, id job.ID) (Change, error) {
 	return c, err
 }
 
-func (e *Engine) change(ctx context.Context, id job.ID, f func(context.Context, []job.ID, store.Operator) ([]Change, error)) (Change, error) {
+func (e *Engine) change(ctx context.Context, id ID, f func(context.Context, []ID, store.Operator) ([]Change, error)) (Change, error) {
 	if err := e.usable(ctx); err != nil {
 		return 0, err
 	}
-	changes, err := f(ctx, []job.ID{id}, operatorOf(ctx))
+	changes, err := f(ctx, []ID{id}, operatorOf(ctx))
 	if err != nil {
 		return 0, err
 	}
 	return changes[0], nil
 }
 
-func (e *Engine) cancelHere(id job.ID) {
+func (e *Engine) cancelHere(id ID) {
 	e.mu.Lock()
 	r := e.running
 	e.mu.Unlock()
 	if r != nil {
-		r.Cancel([]job.ID{id})
+		r.Cancel([]ID{id})
 	}
 }
 
@@ -117,28 +103,19 @@ func (q QueueHandle) set(ctx context.Context, paused bool) error {
 }
 
 // Get returns a job, live or archived.
-func (e *Engine) Get(ctx context.Context, id job.ID) (job.Job, error) {
+func (e *Engine) Get(ctx context.Context, id ID) (JobRecord, error) {
 	if err := e.usable(ctx); err != nil {
-		return job.Job{}, err
+		return JobRecord{}, err
 	}
-	jobs, err := e.store.Get(ctx, []job.ID{id})
+	jobs, err := e.store.Get(ctx, []ID{id})
 	if err != nil {
-		return job.Job{}, err
+		return JobRecord{}, err
 	}
 	if len(jobs) == 0 {
-		return job.Job{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+		return JobRecord{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 	return jobs[0], nil
 }
-
-// Filter chooses jobs; zero fields match everything.
-type Filter = store.Filter
-
-// Page is a place in a list.
-type Page = store.Page
-
-// Listed is one page of jobs, the newest id first.
-type Listed = store.Listed
 
 const maxPage = 1000
 
@@ -168,7 +145,7 @@ func (e *Engine) Count(ctx context.Context, f Filter, cap int) (int, error) {
 }
 
 // Why names what keeps a job from running, from the predicate that claims (P5).
-func (e *Engine) Why(ctx context.Context, id job.ID) (string, error) {
+func (e *Engine) Why(ctx context.Context, id ID) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
@@ -180,7 +157,7 @@ func (e *Engine) Why(ctx context.Context, id job.ID) (string, error) {
 }
 
 // Logs returns the lines a job's handler logged, the oldest first.
-func (e *Engine) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+func (e *Engine) Logs(ctx context.Context, id ID, skip, limit int) ([]LogLine, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -194,7 +171,7 @@ func (e *Engine) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.Lo
 }
 
 // Audit lists operator actions, the newest first.
-func (e *Engine) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
+func (e *Engine) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -205,7 +182,7 @@ func (e *Engine) Audit(ctx context.Context, limit int) ([]store.AuditEntry, erro
 }
 
 // Workers lists the registered processes.
-func (e *Engine) Workers(ctx context.Context) ([]store.WorkerInfo, error) {
+func (e *Engine) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -213,16 +190,16 @@ func (e *Engine) Workers(ctx context.Context) ([]store.WorkerInfo, error) {
 }
 
 // Check looks for broken rules in the store (P6) and changes nothing.
-func (e *Engine) Check(ctx context.Context) (store.CheckReport, error) {
+func (e *Engine) Check(ctx context.Context) (CheckReport, error) {
 	if err := e.usable(ctx); err != nil {
-		return store.CheckReport{}, err
+		return CheckReport{}, err
 	}
 	return e.store.Check(ctx, store.Check{Grace: 2 * e.cfg.LostAfter})
 }
 
 // Result reads the result that HandleResult kept with a job that is done. It is
 // ErrNotDone before, and for a job that ended otherwise.
-func Result[R any](ctx context.Context, e *Engine, id job.ID) (result R, err error) {
+func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) {
 	j, err := e.Get(ctx, id)
 	if err != nil {
 		return result, err

@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -92,7 +91,7 @@ func (t timeoutOption) handle(r *registration) {
 
 // WithID gives the job an id of the caller's choice, so that a send whose
 // outcome is unknown can be repeated: the job is accepted once.
-func WithID(id job.ID) EnqueueOption {
+func WithID(id ID) EnqueueOption {
 	return enqueueOption(func(d *draft) { d.ID, d.Resend = id, true })
 }
 
@@ -112,12 +111,12 @@ func Needs(capabilities ...string) EnqueueOption {
 // Headers travel with the job and reach its handler: trace context and the like.
 func Headers(h map[string]string) EnqueueOption {
 	return enqueueOption(func(d *draft) {
-		b, err := jsonCodec{}.Marshal(h) // which refuses what is not text
+		b, err := job.EncodeHeaders(h)
 		if err != nil {
-			d.errs = append(d.errs, fmt.Errorf("headers: %w", err))
+			d.errs = append(d.errs, err)
 			return
 		}
-		d.Draft.Headers = b
+		d.HeaderBytes = b
 	})
 }
 

@@ -10,22 +10,6 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// The errors of the engine. They are the store's and job's own, under one roof.
-var (
-	ErrNotFound       = job.ErrNotFound
-	ErrInvalid        = job.ErrInvalid
-	ErrLeaseLost      = job.ErrLeaseLost
-	ErrOutcomeUnknown = job.ErrOutcomeUnknown
-	ErrTimeout        = job.ErrTimeout
-	ErrDeadline       = job.ErrDeadline
-	ErrCancelled      = job.ErrCancelled
-	ErrStopping       = job.ErrStopping
-	// ErrNotDone: the job has no result (yet); the text names its state.
-	ErrNotDone = errors.New("pawl: job is not done")
-	// ErrRunning: Run was called while it runs.
-	ErrRunning = errors.New("pawl: engine is running already")
-)
-
 type snoozeError struct{ wait time.Duration }
 
 func (s snoozeError) Error() string { return fmt.Sprintf("pawl: snooze for %v", s.wait) }

@@ -65,8 +65,8 @@ func TestJ7_BackoffIsPerKindThenPerQueueThenTheEngines(t *testing.T) {
 			seen.add("%s/%s@%v", j.Queue, j.Kind, time.Since(pawltestBegin))
 			return errors.New("no luck")
 		}
-		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error { return fail(j.Info) })
-		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Ship]) error { return fail(j.Info) }, pawl.Backoff(pawl.Constant(time.Minute)))
+		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error { return fail(&j.Info) })
+		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Ship]) error { return fail(&j.Info) }, pawl.Backoff(pawl.Constant(time.Minute)))
 	}, func(t *testing.T, e *pawltest.Engine) {
 		for _, args := range []pawl.Args{Welcome{1}, Ship{1}} {
 			for _, q := range []string{"own", "default"} {

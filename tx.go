@@ -30,7 +30,7 @@ type Tx struct {
 // Tx runs fn in a transaction of the store's database and commits when it
 // returns nil. Engine calls made with the callback's context are refused with
 // ErrInsideTx. On SQLite everyone who writes waits meanwhile, so a transaction
-// held longer than the store's limit [5 s] is rolled back with store.ErrTxTooLong.
+// held longer than the store's limit [5 s] is rolled back with ErrTxTooLong.
 func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
 	if err := e.usable(ctx); err != nil {
 		return err
@@ -112,17 +112,31 @@ type Running interface{ info() *Info }
 // lost its lease gets ErrLeaseLost, and its effects roll back. The handler
 // returns nil afterwards.
 func (t *Tx) Finish(j Running) error {
-	i := j.info()
-	return t.finish(i, i.result)
+	i, err := running(j)
+	if err != nil {
+		return err
+	}
+	return t.finish(i, i.says.result)
 }
 
 // FinishResult is Finish with a result that is kept with the job.
 func (t *Tx) FinishResult(j Running, result any) error {
-	i := j.info()
+	i, err := running(j)
+	if err != nil {
+		return err
+	}
 	if err := i.setResult(result); err != nil {
 		return err
 	}
-	return t.finish(i, i.result)
+	return t.finish(i, i.says.result)
+}
+
+// running refuses a job that no handler was given: one made by hand in a test.
+func running(j Running) (*Info, error) {
+	if j == nil || j.info().task == nil {
+		return nil, job.Invalid("job", "made by hand", "must be one that a handler was given")
+	}
+	return j.info(), nil
 }
 
 func (t *Tx) finish(i *Info, result []byte) error {
@@ -143,9 +157,6 @@ func (t *Tx) finish(i *Info, result []byte) error {
 func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return t.tx.Exec(ctx, query, args...)
 }
-
-// Rows are the answer to a query.
-type Rows = store.Rows
 
 // Query runs the user's own SQL. Close the rows before the next call.
 func (t *Tx) Query(ctx context.Context, query string, args ...any) (Rows, error) {

@@ -37,7 +37,7 @@ func TestP3_JobsAndRowsCommitTogetherOrNotAtAll(t *testing.T) {
 				if _, err := tx.Exec(ctx, "insert into effect values ($1)", 1); err != nil {
 					return err
 				}
-				if _, err := tx.EnqueueMany(ctx, pawl.Draft(Welcome{1}), pawl.Draft(Welcome{2})); err != nil {
+				if _, err := tx.EnqueueMany(ctx, pawl.NewItem(Welcome{1}), pawl.NewItem(Welcome{2})); err != nil {
 					return err
 				}
 				return fail

@@ -41,7 +41,7 @@ func (q *pawlQueue) Fill(ctx context.Context, ps []payload) error {
 		n := min(len(ps), pawlBulk)
 		items := make([]pawl.Item, n)
 		for i, p := range ps[:n] {
-			items[i] = pawl.Draft(p)
+			items[i] = pawl.NewItem(p)
 		}
 		if _, err := q.engine.EnqueueMany(ctx, items...); err != nil {
 			return err

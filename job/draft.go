@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a draft. Those a user may change are fields of [Limits].
+// Bounds of a draft. Those a user may change are fields of [Bounds].
 const (
 	MinPriority     = 1
 	MaxPriority     = 9
@@ -23,8 +23,8 @@ const (
 	DefaultPayload  = 1 << 20 // bytes of arguments, headers or a result
 )
 
-// Limits are the bounds that an engine may set.
-type Limits struct {
+// Bounds are the limits that an engine may set.
+type Bounds struct {
 	Payload int // bytes of encoded arguments; 0 means DefaultPayload
 }
 
@@ -48,7 +48,7 @@ type Draft struct {
 	Tags         []string
 	Capabilities []string
 	Budget       string
-	Headers      []byte // trace context and the like, JSON object or empty
+	HeaderBytes  []byte // the headers as a store keeps them; see Headers and SetHeader
 }
 
 // Unique asks for at most one job per hash: while that job is live, and for
@@ -69,14 +69,14 @@ type Receipt struct {
 
 // Check reports everything that is wrong with the draft at once, each with its
 // field, value and bound. The due time is not checked: the past means now.
-func (d *Draft) Check(l Limits) error {
+func (d *Draft) Check(b Bounds) error {
 	var errs []error
 	add := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
-	limit := l.Payload
+	limit := b.Payload
 	if limit == 0 {
 		limit = DefaultPayload
 	}
@@ -91,8 +91,8 @@ func (d *Draft) Check(l Limits) error {
 	if len(d.Args) > limit {
 		add(Invalid("args", fmt.Sprintf("%d bytes", len(d.Args)), fmt.Sprintf("must be at most %d bytes", limit)))
 	}
-	if len(d.Headers) > limit {
-		add(Invalid("headers", fmt.Sprintf("%d bytes", len(d.Headers)), fmt.Sprintf("must be at most %d bytes", limit)))
+	if len(d.HeaderBytes) > limit {
+		add(Invalid("headers", fmt.Sprintf("%d bytes", len(d.HeaderBytes)), fmt.Sprintf("must be at most %d bytes", limit)))
 	}
 	if d.Priority < MinPriority || d.Priority > MaxPriority {
 		add(Invalid("priority", d.Priority, fmt.Sprintf("must be %d..%d", MinPriority, MaxPriority)))

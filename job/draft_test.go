@@ -17,7 +17,7 @@ func good() job.Draft {
 func TestJ3_DraftWithinBoundsIsAccepted(t *testing.T) {
 	d := good()
 	d.Tags, d.Capabilities, d.Key = []string{"a b", "ü"}, []string{"gpu"}, "user 42"
-	if err := d.Check(job.Limits{}); err != nil {
+	if err := d.Check(job.Bounds{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -49,7 +49,7 @@ func TestP10_DraftFaultsNameFieldValueAndBound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := good()
 			c.spoil(&d)
-			err := d.Check(job.Limits{})
+			err := d.Check(job.Bounds{})
 			if !errors.Is(err, job.ErrInvalid) {
 				t.Fatalf("got %v", err)
 			}
@@ -65,7 +65,7 @@ func TestP10_DraftFaultsNameFieldValueAndBound(t *testing.T) {
 func TestP10_AllFaultsAreReportedAtOnce(t *testing.T) {
 	d := good()
 	d.Priority, d.Attempts, d.Queue = 12, 0, "a,b"
-	err := fmt.Sprint(d.Check(job.Limits{}))
+	err := fmt.Sprint(d.Check(job.Bounds{}))
 	for _, w := range []string{"priority", "attempts", "queue"} {
 		if !strings.Contains(err, w) {
 			t.Errorf("%q does not name %s", err, w)

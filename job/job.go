@@ -11,7 +11,7 @@ type Job struct {
 	State        State
 	Priority     int
 	Args         []byte
-	Headers      []byte
+	HeaderBytes  []byte // as stored; Headers reads them
 	Key          string
 	Tags         []string
 	Capabilities []string

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
 
@@ -98,10 +97,10 @@ func placeOrder(ctx context.Context, e *pawl.Engine, cents int) error {
 			return err
 		}
 		_, err := tx.EnqueueMany(ctx,
-			pawl.Draft(Charge{Order: id, Cents: cents}, pawl.Priority(1)),
-			pawl.Draft(Thanks{Order: id}),
-			pawl.Draft(Thumbnail{Order: id, Shelf: fmt.Sprint("shelf-", id%5)}),
-			pawl.Draft(Reminder{Order: id}, pawl.In(5*time.Second), pawl.Unique(pawl.ByKey(fmt.Sprint("minute-", id/100)))))
+			pawl.NewItem(Charge{Order: id, Cents: cents}, pawl.Priority(1)),
+			pawl.NewItem(Thanks{Order: id}),
+			pawl.NewItem(Thumbnail{Order: id, Shelf: fmt.Sprint("shelf-", id%5)}),
+			pawl.NewItem(Reminder{Order: id}, pawl.In(5*time.Second), pawl.Unique(pawl.ByKey(fmt.Sprint("minute-", id/100)))))
 		return err
 	})
 }
@@ -111,14 +110,14 @@ func report(ctx context.Context, e *pawl.Engine) {
 	var before uint64
 	for pause(ctx, time.Second) {
 		s := e.Stats()
-		done := s.Finished[job.Succeeded] + s.InTx
-		waiting, err := e.Count(ctx, pawl.Filter{States: []job.State{job.Waiting}}, 10_000)
+		done := s.Finished[pawl.OutcomeSucceeded] + s.InTx
+		waiting, err := e.Count(ctx, pawl.Filter{States: []pawl.State{pawl.StateWaiting}}, 10_000)
 		if err != nil {
 			continue
 		}
-		dead, _ := e.Count(ctx, pawl.Filter{States: []job.State{job.Dead}}, 10_000)
+		dead, _ := e.Count(ctx, pawl.Filter{States: []pawl.State{pawl.StateDead}}, 10_000)
 		fmt.Printf("done %7d (%5d/s)   running %3d   waiting %5d   failed and retried %5d   panics %4d   dead %3d\n",
-			done, done-before, s.Running, waiting, s.Finished[job.Failed], s.Panics, dead)
+			done, done-before, s.Running, waiting, s.Finished[pawl.OutcomeFailed], s.Panics, dead)
 		before = done
 	}
 }
@@ -131,7 +130,7 @@ func closeBooks(ctx context.Context, e *pawl.Engine) error {
 	if err != nil {
 		return err
 	}
-	left, err := e.Count(ctx, pawl.Filter{Kind: Charge{}.Kind(), States: []job.State{job.Waiting, job.Running}}, 0)
+	left, err := e.Count(ctx, pawl.Filter{Kind: Charge{}.Kind(), States: []pawl.State{pawl.StateWaiting, pawl.StateRunning}}, 0)
 	if err != nil {
 		return err
 	}

@@ -83,6 +83,6 @@ func handle(e *pawl.Engine) {
 
 	pawl.HandleBatch(e, func(ctx context.Context, jobs []*pawl.Job[Thumbnail]) []error {
 		pause(ctx, 30*time.Millisecond) // one trip for all of them
-		return make([]error, len(jobs))
+		return nil
 	}, pawl.Batch[Thumbnail]{Size: 25, Key: func(a Thumbnail) string { return a.Shelf }})
 }

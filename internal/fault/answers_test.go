@@ -231,7 +231,7 @@ func (s *sender) send(n int) {
 	})
 	ids := []job.ID{job.NewID(), job.NewID(), job.NewID()}
 	s.insist(func() error {
-		_, err := s.e.EnqueueMany(ctx, pawl.Draft(Effect{n + 2}, pawl.WithID(ids[0])), pawl.Draft(Effect{n + 3}, pawl.WithID(ids[1])))
+		_, err := s.e.EnqueueMany(ctx, pawl.NewItem(Effect{n + 2}, pawl.WithID(ids[0])), pawl.NewItem(Effect{n + 3}, pawl.WithID(ids[1])))
 		return err
 	})
 	s.insist(func() error {
@@ -251,7 +251,7 @@ func (s *sender) operate(n int) {
 	ctx := s.t.Context()
 	ids := []job.ID{job.NewID(), job.NewID()}
 	s.insist(func() error {
-		_, err := s.e.EnqueueMany(ctx, pawl.Draft(Effect{n}, pawl.WithID(ids[0]), pawl.In(time.Hour)), pawl.Draft(Effect{n + 1}, pawl.WithID(ids[1]), pawl.In(time.Hour)))
+		_, err := s.e.EnqueueMany(ctx, pawl.NewItem(Effect{n}, pawl.WithID(ids[0]), pawl.In(time.Hour)), pawl.NewItem(Effect{n + 1}, pawl.WithID(ids[1]), pawl.In(time.Hour)))
 		return err
 	})
 	free := func(c pawl.Change, err error) error {
@@ -270,7 +270,7 @@ func (s *sender) operate(n int) {
 func (s *sender) bulk(from, n int) {
 	var items []pawl.Item
 	for i := range n {
-		items = append(items, pawl.Draft(Effect{from + i}))
+		items = append(items, pawl.NewItem(Effect{from + i}))
 		s.accepted = append(s.accepted, from+i)
 	}
 	receipts, err := s.e.EnqueueMany(s.t.Context(), items...)

@@ -256,7 +256,7 @@ func (g *ground) enqueue(from, n int) (numbers []int) {
 	for len(numbers) < n {
 		var items []pawl.Item
 		for range min(500, n-len(numbers)) {
-			items = append(items, pawl.Draft(Effect{from + len(numbers)}))
+			items = append(items, pawl.NewItem(Effect{from + len(numbers)}))
 			numbers = append(numbers, from+len(numbers))
 		}
 		if _, err := g.EnqueueMany(g.t.Context(), items...); err != nil {

@@ -32,9 +32,9 @@ func TestSoak_P8_UsersTransaction(t *testing.T) {
 		{"that enqueues", time.Minute, func(l *traffic, tx pgx.Tx) error {
 			var items []pawl.Item
 			for range 1_000 {
-				items = append(items, pawl.Draft(Nothing{}))
+				items = append(items, pawl.NewItem(Nothing{}))
 			}
-			items = append(items, pawl.Draft(Nothing{}, pawl.Unique(pawl.ByKey("held"))))
+			items = append(items, pawl.NewItem(Nothing{}, pawl.Unique(pawl.ByKey("held"))))
 			_, err := postgres.Within(l.e, tx).EnqueueMany(l.t.Context(), items...)
 			l.owed.Add(int64(len(items)))
 			return err

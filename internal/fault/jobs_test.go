@@ -226,7 +226,7 @@ func million(ctx context.Context, e *pawl.Engine) error {
 			items := make([]pawl.Item, batch)
 			for n := part * jobs / senders; n < (part+1)*jobs/senders; n += batch {
 				for i := range items {
-					items[i] = pawl.Draft(Nothing{n + i})
+					items[i] = pawl.NewItem(Nothing{n + i})
 				}
 				if _, err := e.EnqueueMany(context.WithoutCancel(ctx), items...); err != nil {
 					sent <- err

@@ -59,7 +59,7 @@ func (r *Runner) newTask(l *store.Leased, w job.WorkerID, now time.Time) *Task {
 	}
 	t := &Task{Job: l.Job, kind: kind, queue: q, worker: w, offset: r.offset, claimed: now, marked: l.Begun}
 	t.ctx, t.cancel = context.WithCancelCause(r.base)
-	q.weighed(len(l.Args) + len(l.Headers))
+	q.weighed(len(l.Args) + len(l.HeaderBytes))
 	return t
 }
 

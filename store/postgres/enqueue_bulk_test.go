@@ -28,8 +28,8 @@ func TestJ2_BulkIsTheSameAsOneByOne(t *testing.T) {
 		func(d *job.Draft) { d.Key, d.Budget = `it's "quoted" \ 漢字`, "b" },
 		func(d *job.Draft) { d.Tags = []string{`a"b`, `c\d`, "{e,f}", "NULL", "漢字", " "} },
 		func(d *job.Draft) { d.Capabilities = []string{"gpu", "disk"} },
-		func(d *job.Draft) { d.Args, d.Headers = nil, []byte{0, 1, 255} },
-		func(d *job.Draft) { d.Args, d.Headers = []byte{}, nil },
+		func(d *job.Draft) { d.Args, d.HeaderBytes = nil, []byte{0, 1, 255} },
+		func(d *job.Draft) { d.Args, d.HeaderBytes = []byte{}, nil },
 	}
 	send := func(n int, edit func(*job.Draft)) []job.Job {
 		drafts := make([]job.Draft, n)

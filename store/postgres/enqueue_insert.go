@@ -110,7 +110,7 @@ var draftColumns = []draftColumn{
 	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }, copyNullInt8),
 	list("capabilities", func(d *job.Draft) []string { return d.Capabilities }),
 	list("tags", func(d *job.Draft) []string { return d.Tags }),
-	column("headers", "bytea", func(d *job.Draft) bool { return d.Headers != nil }, func(d *job.Draft) []byte { return d.Headers }, copyBytes),
+	column("headers", "bytea", func(d *job.Draft) bool { return d.HeaderBytes != nil }, func(d *job.Draft) []byte { return d.HeaderBytes }, copyBytes),
 }
 
 // usedColumns is the set of columns that a batch needs, as bits.

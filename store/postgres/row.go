@@ -171,7 +171,7 @@ func (r *rowReader) shared(j *job.Job) error {
 	j.Progress.Done = r.int8()
 	j.Progress.Total = r.int8()
 	j.Progress.Note = r.text()
-	j.Headers = r.bytes()
+	j.HeaderBytes = r.bytes()
 	failures := r.next()
 	j.Args = r.bytes()
 	if r.err != nil {

@@ -42,7 +42,7 @@ func live(t *testing.T, s *Store) {
 		}
 	}
 	fancy := func(d *job.Draft) {
-		d.Tags, d.Key, d.Deadline, d.Headers = []string{"a", `"\{}`}, "größe", time.Now().Add(time.Hour), []byte("{}")
+		d.Tags, d.Key, d.Deadline, d.HeaderBytes = []string{"a", `"\{}`}, "größe", time.Now().Add(time.Hour), []byte("{}")
 		d.Unique = job.Unique{Hash: []byte(d.ID.String()), Period: time.Hour}
 	}
 	in := func(queue string) func(*job.Draft) { return func(d *job.Draft) { d.Queue = queue } }

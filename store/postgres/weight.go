@@ -11,7 +11,7 @@ import (
 // arguments or result are large counts as several.
 const bytesOfRow = 4 << 10
 
-func weightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.Headers))/bytesOfRow }
+func weightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/bytesOfRow }
 
 func weightOfEnd(e *job.End) int {
 	bytes := len(e.Result)

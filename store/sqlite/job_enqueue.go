@@ -112,13 +112,13 @@ func (t *transition) insert(d *job.Draft) (bool, error) {
 		text(d.Queue).text(d.Kind).blobOrNull(d.Args).
 		intOrNull(d.Timeout.Microseconds()).timeOrNull(d.Deadline).textOrNull(d.Key).textOrNull(d.Budget).
 		blobOrNull(d.Unique.Hash).intOrNull(d.Unique.Period.Microseconds()).
-		textOrNull(words(d.Capabilities)).textOrNull(words(d.Tags)).blobOrNull(d.Headers).changes()
+		textOrNull(words(d.Capabilities)).textOrNull(words(d.Tags)).blobOrNull(d.HeaderBytes).changes()
 	return n == 1, err
 }
 
 func plain(d *job.Draft) bool {
 	return d.Timeout == 0 && d.Deadline.IsZero() && d.Unique.Hash == nil && d.Key == "" && d.Budget == "" &&
-		len(d.Capabilities) == 0 && len(d.Tags) == 0 && d.Headers == nil
+		len(d.Capabilities) == 0 && len(d.Tags) == 0 && d.HeaderBytes == nil
 }
 
 // words writes a list of names as the JSON array in which it is stored.

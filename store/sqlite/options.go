@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -36,6 +37,16 @@ const (
 	// file stays whole.
 	LoseLastOnPowerCut
 )
+
+func (s Synchronous) String() string {
+	switch s {
+	case Full:
+		return "full"
+	case LoseLastOnPowerCut:
+		return "lose last on power cut"
+	}
+	return fmt.Sprintf("synchronous(%d)", int(s))
+}
 
 func (s Synchronous) pragma() string {
 	if s == LoseLastOnPowerCut {

@@ -47,7 +47,7 @@ func (q *query) job(j *job.Job) error {
 	}
 	j.Reason = q.colText(23)
 	j.Progress = job.Progress{Done: q.colInt(24), Total: q.colInt(25), Note: q.colText(26)}
-	j.Headers = q.colBlob(27)
+	j.HeaderBytes = q.colBlob(27)
 	if j.Failures, err = job.DecodeFailures(q.colBlob(28)); err != nil {
 		return fmt.Errorf("pawl: failures of job %s: %w", j.ID, err)
 	}

@@ -85,7 +85,7 @@ func jobClaim() []testCase {
 		}},
 		{name: "AnswerIsTheJobAsItIsStored", run: func(d *database) {
 			d.one(once("x", time.Hour), until(d.now().Add(time.Hour)), func(d *job.Draft) {
-				d.Tags, d.Key, d.Headers, d.Timeout, d.Budget = []string{"t"}, "key", []byte("h"), time.Minute, "b"
+				d.Tags, d.Key, d.HeaderBytes, d.Timeout, d.Budget = []string{"t"}, "key", []byte("h"), time.Minute, "b"
 			})
 			got := d.hire().take()
 			equal(d, "read back", d.get(got.ID), got.Job)
@@ -185,10 +185,10 @@ func jobClaim() []testCase {
 			equal(d, "waiting", d.count(job.Waiting), 1)
 		}},
 		{name: "ReturnedBytesBelongToTheCaller", run: func(d *database) {
-			id := d.one(func(d *job.Draft) { d.Args, d.Headers = []byte("exact"), []byte("exact") })
+			id := d.one(func(d *job.Draft) { d.Args, d.HeaderBytes = []byte("exact"), []byte("exact") })
 			got := d.hire().take()
 			clear(got.Args)
-			clear(got.Headers)
+			clear(got.HeaderBytes)
 			read := d.get(id)
 			equal(d, "args", string(read.Args), "exact")
 			clear(read.Args)

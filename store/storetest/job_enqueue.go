@@ -22,7 +22,7 @@ func jobEnqueue() []testCase {
 			from := d.now()
 			want := draft(func(d *job.Draft) {
 				d.Version, d.Priority, d.Attempts = 3, 2, 9
-				d.Args, d.Headers = []byte(`{"user":42}`), []byte(`{"traceparent":"00-a-b-01"}`)
+				d.Args, d.HeaderBytes = []byte(`{"user":42}`), []byte(`{"traceparent":"00-a-b-01"}`)
 				d.Key, d.Budget = "customer-7", "tokens"
 				d.Tags, d.Capabilities = []string{"red", "blue"}, []string{"gpu"}
 				d.Timeout = 90 * time.Second
@@ -35,7 +35,7 @@ func jobEnqueue() []testCase {
 			got.Created = time.Time{}
 			equal(d, "job", got, job.Job{
 				ID: want.ID, Queue: queue, Kind: kind, Version: 3, State: job.Waiting, Priority: 2,
-				Args: want.Args, Headers: want.Headers, Key: "customer-7", Budget: "tokens",
+				Args: want.Args, HeaderBytes: want.HeaderBytes, Key: "customer-7", Budget: "tokens",
 				Tags: want.Tags, Capabilities: want.Capabilities, Timeout: want.Timeout,
 				Due: want.At, Deadline: want.Deadline, MaxAttempts: 9, Unique: want.Unique,
 			})
@@ -70,10 +70,10 @@ func jobEnqueue() []testCase {
 				nil, {}, []byte("null"), []byte(`{"a":"\u0000"}`), {0}, every,
 				[]byte(`{"b":1, "a" : 2,"a":2}`), []byte("\xff\xfe not UTF-8"), bytes.Repeat([]byte("x"), 1<<20),
 			} {
-				id := d.one(func(d *job.Draft) { d.Args, d.Headers = args, args })
+				id := d.one(func(d *job.Draft) { d.Args, d.HeaderBytes = args, args })
 				got := d.get(id)
-				if !bytes.Equal(got.Args, args) || !bytes.Equal(got.Headers, args) {
-					d.Errorf("%d bytes came back changed: %.80q and %.80q, want %.80q", len(args), got.Args, got.Headers, args)
+				if !bytes.Equal(got.Args, args) || !bytes.Equal(got.HeaderBytes, args) {
+					d.Errorf("%d bytes came back changed: %.80q and %.80q, want %.80q", len(args), got.Args, got.HeaderBytes, args)
 				}
 			}
 		}},

@@ -1,0 +1,46 @@
+package pawl
+
+import (
+	"errors"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// The errors of jobs. Test with errors.Is; they are job's own, under one roof.
+var (
+	ErrNotFound       = job.ErrNotFound       // no job with that id is live or archived
+	ErrInvalid        = job.ErrInvalid        // an input is out of bounds; the text names field, value and bound
+	ErrLeaseLost      = job.ErrLeaseLost      // the run no longer owns its job; whatever it writes changes nothing
+	ErrWorkerLost     = job.ErrWorkerLost     // this process was declared lost; Run registers it anew
+	ErrOutcomeUnknown = job.ErrOutcomeUnknown // the answer of a commit was lost; send again with the same id
+	ErrTimeout        = job.ErrTimeout        // cause of a handler's context: the attempt took too long
+	ErrDeadline       = job.ErrDeadline       // cause of a handler's context: the job's deadline passed
+	ErrCancelled      = job.ErrCancelled      // cause of a handler's context: the job was asked to cancel
+	ErrStopping       = job.ErrStopping       // cause of a handler's context: the grace period of a stop ended
+)
+
+// The errors of stores. Test with errors.Is; the text around them names the
+// file, the limit or the version.
+var (
+	ErrClosed      = store.ErrClosed      // Close was called
+	ErrFull        = store.ErrFull        // the disk is full or failing
+	ErrReadOnly    = store.ErrReadOnly    // file, folder or server does not take writes
+	ErrBusy        = store.ErrBusy        // locked by another for longer than the busy limit
+	ErrCorrupt     = store.ErrCorrupt     // the store is damaged
+	ErrForeign     = store.ErrForeign     // not a database, or not one of Pawl
+	ErrSchemaNewer = store.ErrSchemaNewer // this build is older than the oldest that may use the store
+	ErrSchemaOlder = store.ErrSchemaOlder // the store needs a migration, and this engine may not migrate
+	ErrNetworkFS   = store.ErrNetworkFS   // SQLite's locks are not safe on a network file system
+	ErrTxTooLong   = store.ErrTxTooLong   // a transaction was held too long and is rolled back
+	ErrForeignTx   = store.ErrForeignTx   // a transaction given to Within is not of the engine's database
+	ErrUnavailable = store.ErrUnavailable // the connection is lost; nothing was done
+)
+
+// The errors of the engine itself.
+var (
+	// ErrNotDone: the job has no result (yet); the text names its state.
+	ErrNotDone = errors.New("pawl: job is not done")
+	// ErrRunning: Run was called while it runs.
+	ErrRunning = errors.New("pawl: engine is running already")
+)

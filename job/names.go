@@ -1,0 +1,15 @@
+package job
+
+import "fmt"
+
+var outcomeNames = [...]string{
+	Succeeded: "succeeded", Failed: "failed", GaveUp: "dead", PutOff: "snoozed",
+	GivenBack: "released", Undecoded: "parked", Called: "cancelled", OutOfTime: "deadline",
+}
+
+func (k OutcomeKind) String() string {
+	if int(k) >= len(outcomeNames) {
+		return fmt.Sprintf("outcome(%d)", uint8(k))
+	}
+	return outcomeNames[k]
+}

@@ -1,0 +1,104 @@
+package pawl
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// What a user of Pawl has to name is named here, so that packages job and store
+// need importing only by those who write a store. internal/archtest looks.
+type (
+	// ID names a job. It is a UUIDv7 made by the caller, so that a send whose
+	// answer was lost can be repeated under the same id.
+	ID = job.ID
+	// State is where a job stands.
+	State = job.State
+	// JobRecord is a job as the store holds it, live or archived.
+	JobRecord = job.Job
+	// Draft is a job that is complete and checked and not yet accepted, as
+	// Hooks.Enqueue sees it.
+	Draft = job.Draft
+	// Receipt says what became of a job that was handed in.
+	Receipt = job.Receipt
+	// Failure is one attempt that did not succeed.
+	Failure = job.Failure
+	// LogLine is one line that a handler logged.
+	LogLine = job.LogLine
+	// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
+	Route = job.Route
+	// WorkerID numbers one boot of one process.
+	WorkerID = job.WorkerID
+	// OutcomeKind is what one run of a job came to.
+	OutcomeKind = job.OutcomeKind
+
+	// Opener makes a store ready for use: sqlite.File, postgres.Pool and others.
+	Opener = store.Opener
+	// Migrate says what opening may do to the schema.
+	Migrate = store.Migrate
+	// Change says what an operator's call did to a job.
+	Change = store.Change
+	// Filter chooses jobs; zero fields match everything.
+	Filter = store.Filter
+	// Page is a place in a list.
+	Page = store.Page
+	// Listed is one page of jobs, the newest id first.
+	Listed = store.Listed
+	// AuditEntry is one operator action.
+	AuditEntry = store.AuditEntry
+	// WorkerInfo is a process as the registry shows it.
+	WorkerInfo = store.WorkerInfo
+	// CheckReport is what a check found.
+	CheckReport = store.CheckReport
+	// Fault is one broken rule that a check found.
+	Fault = store.Fault
+	// Rows are the answer to a query.
+	Rows = store.Rows
+)
+
+// The states of a job. Done, dead, cancelled and skipped are final.
+const (
+	StateBlocked   = job.Blocked   // waits for edges of its flow
+	StateWaiting   = job.Waiting   // ready, or scheduled when its due time is ahead
+	StateRunning   = job.Running   // leased to a worker
+	StateSuspended = job.Suspended // waits for something outside and holds no slot
+	StateDone      = job.Done      // final: succeeded
+	StateDead      = job.Dead      // final: failed for good
+	StateCancelled = job.Cancelled // final: asked to stop before it was done
+	StateSkipped   = job.Skipped   // final: its flow can no longer reach it
+)
+
+// What a run came to.
+const (
+	OutcomeSucceeded = job.Succeeded // the handler returned nil
+	OutcomeFailed    = job.Failed    // it returned an error, panicked or took too long
+	OutcomeDead      = job.GaveUp    // it returned Dead
+	OutcomeSnoozed   = job.PutOff    // it returned Snooze
+	OutcomeReleased  = job.GivenBack // it did not get to finish: a stop, a lost lease
+	OutcomeParked    = job.Undecoded // its arguments cannot be read by this build
+	OutcomeCancelled = job.Called    // it returned because it was asked to cancel
+	OutcomeDeadline  = job.OutOfTime // the job's deadline passed while it ran
+)
+
+// What opening does when the schema is older than the build.
+const (
+	MigrateAuto  = store.MigrateAuto  // bring it up to date, under a lock
+	MigrateCheck = store.MigrateCheck // refuse with ErrSchemaOlder
+	MigrateOff   = store.MigrateOff   // do not look
+)
+
+// The answers to Cancel, Retry and Delete.
+const (
+	NotFound  = store.NotFound  // no such job
+	Changed   = store.Changed   // done
+	Asked     = store.Asked     // it is running: its handler was asked to stop
+	Ended     = store.Ended     // it has ended already; nothing changed
+	Duplicate = store.Duplicate // retry: another job holds its unique key
+	Active    = store.Active    // retry: it is running or ready already; nothing changed
+	Busy      = store.Busy      // an open transaction, mostly one of its own handler's, holds it; nothing changed
+)
+
+// NewID makes an id for WithID. Ids of one process ascend.
+func NewID() ID { return job.NewID() }
+
+// ParseID reads an id in its usual form of 36 characters.
+func ParseID(text string) (ID, error) { return job.ParseID(text) }

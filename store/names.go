@@ -1,0 +1,24 @@
+package store
+
+import "fmt"
+
+var migrateNames = [...]string{MigrateAuto: "auto", MigrateCheck: "check", MigrateOff: "off"}
+
+func (m Migrate) String() string {
+	if m < 0 || int(m) >= len(migrateNames) {
+		return fmt.Sprintf("migrate(%d)", int(m))
+	}
+	return migrateNames[m]
+}
+
+var changeNames = [...]string{
+	NotFound: "not found", Changed: "changed", Asked: "asked", Ended: "ended",
+	Duplicate: "duplicate", Active: "active", Busy: "busy",
+}
+
+func (c Change) String() string {
+	if c < NotFound || int(c) >= len(changeNames) {
+		return fmt.Sprintf("change(%d)", uint8(c))
+	}
+	return changeNames[c]
+}
