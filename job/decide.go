@@ -88,6 +88,7 @@ type End struct {
 	Delay    time.Duration // to Waiting: due this long after the store's now
 	Burn     bool          // an attempt was used up
 	Snooze   bool          // count it as put off
+	Defer    bool          // count it as a suspect that could not run alone
 	Failure  *Failure      // appended to the job's failures; the store sets its time
 	Reason   string        // to Suspended, Dead or Cancelled: why
 	Result   []byte
@@ -162,9 +163,24 @@ func Settle(e End, cancelAsked bool) End {
 	return e
 }
 
-// MaxLost is how many runs may end with their process before the job is
-// taken for the cause and dies.
-const MaxLost = 5
+const (
+	// MaxLost is how many runs may end with their process before the job is
+	// taken for the cause and dies.
+	MaxLost = 5
+	// SuspectLost is how many such runs make a job a suspect, which runs alone in
+	// its process so that others do not die with it.
+	SuspectLost = 2
+	// MaxDeferred is how often a suspect is given back because it could not run
+	// alone. After that it runs beside others: it must not starve, nor hold up the
+	// fleet.
+	MaxDeferred = 3
+)
+
+// Suspect reports whether the job may be what ends the processes it runs in.
+func (j *Job) Suspect() bool { return j.Lost >= SuspectLost }
+
+// Alone reports whether it is to run alone in its process.
+func (j *Job) Alone() bool { return j.Suspect() && j.Deferred < MaxDeferred }
 
 // Rescue says how a run ends whose worker is lost. Only a run whose handler
 // had begun counts as lost, and no attempt is burned.

@@ -28,6 +28,7 @@ type Job struct {
 	Lost        int      // runs that ended with their process
 	Rescues     int      // runs taken back from a lost worker, whether or not they had begun
 	Snoozes     int      // runs that were put off
+	Deferred    int      // times it was given back as a suspect that could not run alone
 	Worker      WorkerID // while running
 	Started     time.Time
 	CancelAsked bool // a running job was asked to cancel

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -87,17 +88,35 @@ type Claim struct {
 	Seq    int64
 	Queues []QueueClaim
 	Offer  job.Offer
+	// Bytes bounds the answer: a job is left once the arguments, headers and
+	// failures of those before it have come to so many. Each queue has an equal
+	// part of them, and gets one job in any case. 0 means ClaimBytes.
+	Bytes int64
 	// Begun names runs of earlier claims whose handlers have begun since.
 	Begun []RunRef
+}
+
+// ClaimBytes is how much one claim carries when it does not say.
+const ClaimBytes = 16 << 20
+
+// PerQueue is the part of Bytes that each queue has.
+func (c *Claim) PerQueue() int64 {
+	asked := int64(0)
+	for i := range c.Queues {
+		if c.Queues[i].Limit > 0 {
+			asked++
+		}
+	}
+	return max(1, cmp.Or(c.Bytes, ClaimBytes)/max(1, asked))
 }
 
 // QueueClaim is the part of a claim for one queue.
 type QueueClaim struct {
 	Queue string
 	Limit int // jobs at most
-	// Start is how many of them start at once; they count as begun. The rest is
-	// prefetched, and never holds a job that was rescued before: such a job is
-	// only claimed to start at once.
+	// Start is how many of them start at once. The rest is prefetched, and never
+	// holds a job that was rescued before: such a job is only claimed to start at
+	// once. None counts as begun before its worker says so.
 	Start int
 	// Aging shifts the order: a job of priority p counts as due p × Aging later,
 	// so that low priority waits its turn but is not starved. 0 means strict.
@@ -111,15 +130,16 @@ type Claimed struct {
 	// when none is known. Only meaningful for queues that were not filled.
 	Next time.Duration
 	// More says that a look ended at its bound on skipped rows (unknown kinds,
-	// missing capabilities): look again at once, the store goes on from there.
+	// missing capabilities) or on bytes: look again at once, the store goes on
+	// from there.
 	More bool
 	Now  time.Time // the store's clock at the claim
 }
 
-// Leased is a job with what the claim decided about it.
+// Leased is a job as a claim hands it over.
 type Leased struct {
 	job.Job
-	Begun bool // counted as begun: it must start now
+	Begun bool // its handler has begun, as the store knows: only in the answer to a repeated claim
 }
 
 // RunRef names one run of one job.
@@ -131,6 +151,7 @@ type RunRef struct {
 // Note is what a run says while it goes on.
 type Note struct {
 	RunRef
+	Begun    bool // its handler begins now: should its worker be lost, the run counts as lost with it
 	Progress *job.Progress
 	Logs     []job.LogLine
 }

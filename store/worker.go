@@ -21,6 +21,10 @@ type Workers interface {
 	// hold go back free of charge; the runs that are not its own are returned.
 	// No claim of the worker may be under way.
 	Hold(ctx context.Context, w job.WorkerID, held []RunRef) (Held, error)
+	// Alone asks whether a run may be the one of its namespace for which a worker
+	// empties itself, so that it runs alone there. Who was told so stays it until
+	// the run is over, however it ends; asking again changes nothing.
+	Alone(ctx context.Context, w job.WorkerID, run RunRef) (bool, error)
 	// Deregister removes a worker. Jobs still leased to it become rescuable.
 	Deregister(ctx context.Context, w job.WorkerID) error
 }

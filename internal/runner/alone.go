@@ -2,85 +2,161 @@ package runner
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
 )
 
-// A job that was lost with its process before is a suspect: it may be what
-// kills processes. It runs alone in its process, so that bystanders do not die
-// with it: nothing else starts, what runs finishes and is stored, then the
-// suspect runs, then all goes on. Prefetched jobs have not begun; should the
-// process die they go back free of charge.
+// A job that was lost with its process more than once is a suspect: it may be
+// what ends processes (job.Job.Suspect). It runs alone in its process, so that
+// others do not die with it:
+//
+//  1. The store is asked. One process of the cluster empties itself at a time,
+//     lest a few suspects bring the fleet to a standstill.
+//  2. Nothing else starts here; what runs finishes and is stored. Prefetched jobs
+//     have not begun: should the process die they go back free of charge.
+//  3. The suspect runs, and then all goes on.
+//
+// Where one of the first two fails, the suspect is deferred: it goes back for a
+// while, which is counted, so that a process with less to do may take it. Deferred
+// too often it runs beside others, for it must not starve; so it does in a process
+// that was not empty once since it waited for that in vain. There are never two
+// suspects in one process.
 
-// suspects takes at most one suspect in and gives the others back: they count
-// as begun, and would be blamed for the death of the first. They may be taken
-// again as soon as it has run, so that all that a dead process held is soon
-// through. In a process that is not going to be empty (a handler is stuck, or
-// the last suspect has waited in vain) none is taken for a while: it would only
-// hold up the others. The caller holds mu.
-func (r *Runner) suspects(tasks []*Task, now time.Time) {
-	var delay time.Duration
-	hopeless := r.anyStuck() || now.Before(r.crowded)
-	if hopeless {
-		delay = r.config.AloneDelay
-	}
-	for _, t := range tasks {
-		if r.suspect == nil && !hopeless {
-			t.claimed = now
-			r.suspect = t
-			r.signal(r.claimWanted)
-			continue
-		}
-		r.giveBack(t, delay)
-	}
+// suspect is the one suspect of a process.
+type suspect struct {
+	task  *Task // nil: none
+	phase suspectPhase
+	since time.Time // it waits for the others
 }
 
-// runSuspect starts the suspect once nothing else runs and every end of the
-// others is stored. Its beginning is committed before it begins.
-func (r *Runner) runSuspect(ctx context.Context) error {
-	r.mu.Lock()
-	t := r.suspect
-	if t == nil || r.alone || len(r.running)+len(r.ending)+len(r.inflight) > 0 {
-		r.mu.Unlock()
-		return nil
+type suspectPhase uint8
+
+const (
+	suspectAsks    suspectPhase = iota // whether this process may empty itself
+	suspectWaits                       // for the others to finish
+	suspectAlone                       // it runs, and nothing else does
+	suspectBesides                     // it runs, or is about to, beside others
+)
+
+// holdsUp reports whether nothing else may start.
+func (s *suspect) holdsUp() bool {
+	return s.task != nil && (s.phase == suspectWaits || s.phase == suspectAlone)
+}
+
+// idle is the suspect while it does not run and stands in no line; nil otherwise.
+func (s *suspect) idle() *Task {
+	if s.phase == suspectAsks || s.phase == suspectWaits {
+		return s.task
 	}
-	marked := t.marked
-	r.mu.Unlock()
-	if !marked {
-		limited, cancel := r.limited(ctx)
-		defer cancel()
-		if _, err := r.store.Beat(limited, store.Beat{Worker: t.worker, Begun: []store.RunRef{t.Ref()}}); err != nil {
-			return fmt.Errorf("mark the suspect %s as begun: %w", t.Job.ID, err)
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.suspect != t || !r.healthy || r.stopping {
-		return nil
-	}
-	t.marked = true
-	r.alone = true
-	r.stats.Alone++
-	r.start(t)
 	return nil
 }
 
-// tooLongAlone gives the suspect back, to be offered again later, when the
-// others did not finish in time. The caller holds mu.
+// suspects takes at most one suspect in and gives the others back. While this one
+// runs alone they may be taken again as soon as it has, so that all that a dead
+// process held is soon through. The caller holds mu.
+func (r *Runner) suspects(tasks []*Task) {
+	for _, t := range tasks {
+		switch {
+		case r.suspect.task != nil && r.suspect.phase == suspectBesides:
+			r.giveBack(t, r.config.AloneDelay)
+		case r.suspect.task != nil:
+			r.giveBack(t, 0)
+		case !t.Job.Alone() || r.neverEmpty && t.Job.Deferred > 0:
+			r.suspect = suspect{task: t, phase: suspectBesides}
+			t.queue.first.push(t)
+			r.startReady()
+		case r.neverEmpty || r.anyStuck():
+			r.deferSuspect(t)
+		default:
+			r.suspect = suspect{task: t}
+			r.signal(r.claimWanted)
+		}
+	}
+}
+
+// runSuspect does what comes next for the suspect: asks, or starts it once nothing
+// else runs and every end of the others is stored.
+func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
+	r.mu.Lock()
+	s := r.suspect
+	empty := len(r.running)+len(r.marking)+len(r.ending)+len(r.inflight) == 0
+	before := r.suspectBefore // must be over for the store as well: it would be in the way of this one
+	unstored := slices.Contains(r.ending, before) || slices.Contains(r.inflight, before) || slices.Contains(r.waiting, before)
+	r.mu.Unlock()
+	if s.idle() == nil || unstored {
+		return nil
+	}
+	if s.phase == suspectAsks {
+		limited, cancel := r.limited(ctx)
+		defer cancel()
+		mine, err := r.store.Alone(limited, s.task.worker, s.task.Ref())
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch {
+		case r.suspect.task != s.task:
+		case !mine:
+			r.suspect = suspect{}
+			r.deferSuspect(s.task)
+		default:
+			r.suspect.phase, r.suspect.since = suspectWaits, now
+			r.signal(r.claimWanted)
+		}
+		return nil
+	}
+	if !empty {
+		return nil
+	}
+	owned, err := r.markBegun(ctx, s.task)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.suspect.task != s.task || !r.healthy || r.stopping:
+	case !owned[0]:
+		r.suspect = suspect{}
+		r.loseLease(s.task)
+		r.startReady()
+	default:
+		r.suspect.phase = suspectAlone
+		r.stats.Alone++
+		r.start(s.task)
+	}
+	return nil
+}
+
+// suspectEnded lets the others go on. The caller holds mu.
+func (r *Runner) suspectEnded() {
+	r.suspectBefore, r.suspect = r.suspect.task, suspect{}
+	r.startReady()
+	r.signal(r.claimWanted) // for all queues
+}
+
+// tooLongAlone defers the suspect when the others did not finish in time. The
+// caller holds mu.
 func (r *Runner) tooLongAlone(now time.Time) {
-	t := r.suspect
-	if t == nil || r.alone || now.Sub(t.claimed) < r.config.AloneWait {
+	if r.suspect.task == nil || r.suspect.phase != suspectWaits || now.Sub(r.suspect.since) < r.config.AloneWait {
 		return
 	}
+	t := r.suspect.task
 	r.log.Warn("a suspect job could not run alone in time and goes back", "job", t.Job.ID, "kind", t.Job.Kind,
-		"lost", t.Job.Lost, "running", len(r.running), "again in", r.config.AloneDelay)
-	r.suspect, r.crowded = nil, now.Add(r.config.AloneDelay)
+		"lost", t.Job.Lost, "running", len(r.running), "deferred", t.Job.Deferred+1, "again in", r.config.AloneDelay)
+	r.neverEmpty = true
+	r.deferSuspect(t)
+	r.suspectEnded()
+}
+
+// deferSuspect gives a suspect back and counts that. The caller holds mu.
+func (r *Runner) deferSuspect(t *Task) {
 	r.giveBack(t, r.config.AloneDelay)
-	r.startReady()
-	r.signal(r.claimWanted)
+	t.end.Defer = true
+	r.stats.Deferred++
 }
 
 // giveBack ends a run that has not started, free of charge. The caller holds mu.

@@ -151,13 +151,7 @@ func (r *Runner) workerLost(worker job.WorkerID) {
 		t.orphaned = true
 		r.loseLease(t)
 	}
-	for _, q := range r.queues {
-		for _, t := range q.ready.take(func(*Task) bool { return true }) {
-			r.loseLease(t)
-		}
-	}
-	if t := r.suspect; t != nil && !r.alone {
-		r.suspect = nil
+	for _, t := range r.takeUnstarted(func(*Task) bool { return true }) {
 		r.loseLease(t)
 	}
 	r.wakeBeat() // which registers anew

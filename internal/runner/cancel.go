@@ -57,15 +57,7 @@ func (r *Runner) cancelWhere(match func(*Task) bool, cause error) {
 		t.end = t.decide(t.outcome)
 		r.hand(t)
 	}
-	for _, q := range r.queues {
-		for _, t := range q.ready.take(match) {
-			called(t)
-		}
-	}
-	if t := r.suspect; t != nil && !r.alone && match(t) {
-		r.suspect = nil
+	for _, t := range r.takeUnstarted(match) {
 		called(t)
-		r.startReady()
-		r.signal(r.claimWanted)
 	}
 }

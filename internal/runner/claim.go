@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,10 @@ const (
 	// batch that is under way and one that is ready to follow. More would only
 	// take memory.
 	maxEnding = 2 * maxFinish
-	// markAfter is how long a prefetched run must have lasted before a claim
-	// tells the store that it began: most are over by then. A run that takes
-	// the process with it earlier is rescued unmarked, once; the store
-	// never lets it be prefetched again.
+	// markAfter is how long a run must have lasted before a claim tells the store
+	// that it began: most are over by then. A run that takes the process with it
+	// earlier is rescued unmarked, once: from then on its beginning is committed
+	// before it begins (begin.go).
 	markAfter = 50 * time.Millisecond
 	// cancelsEvery bounds how often the store is asked for cancels: a listener
 	// that cannot say what was committed wakes us for everything.
@@ -38,6 +39,7 @@ type claims struct {
 	unclear  bool // what is leased to us is not sure: report what is held before the next claim; guarded by mu
 	seq      int64
 	repeat   *store.Claim // its answer was lost: ask again
+	bytes    int64        // of the next answer, at most; 0 at first
 	held     time.Time    // of the last report
 	heardAt  time.Time    // of the last hint from outside
 	followed int          // looks after it
@@ -138,7 +140,10 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 		}
 		c.repeat, c.held = nil, now
 	}
-	if err := r.runSuspect(ctx); err != nil {
+	if err := r.startMarked(ctx); err != nil {
+		return err
+	}
+	if err := r.runSuspect(ctx, now); err != nil {
 		return err
 	}
 	claim := c.repeat
@@ -155,7 +160,9 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 }
 
 // claim sends one claim and places what it returns. One whose answer was lost
-// is repeated under its number; when that is lost too, Hold clears up.
+// is repeated under its number; when that is lost too, Hold clears up. It may have
+// been too large for the link: the repeat asks for half, and Hold gives back what
+// that leaves.
 func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) error {
 	c := &r.claims
 	r.mu.Lock()
@@ -178,7 +185,9 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	}
 	switch {
 	case err == nil:
+		c.unclear = c.unclear || c.repeat != nil
 		c.repeat = nil
+		c.bytes = min(2*claim.Bytes, store.ClaimBytes)
 		if !answer.Now.IsZero() && r.tempo(now, answer.Now) {
 			r.wakeBeat() // which redates
 		}
@@ -192,6 +201,8 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 		return nil
 	case unclear(err):
 		c.unclear, c.repeat = c.unclear || c.repeat != nil, claim
+		claim.Bytes = max(claim.Bytes/2, 1)
+		c.bytes = claim.Bytes
 	default:
 		c.repeat = nil
 	}
@@ -226,7 +237,8 @@ func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, b
 	if len(queues) == 0 {
 		return store.Claim{}, false
 	}
-	return store.Claim{Worker: worker, Queues: queues, Offer: r.offer, Begun: r.begunSince(now.Add(-markAfter))}, true
+	bytes := cmp.Or(r.claims.bytes, store.ClaimBytes)
+	return store.Claim{Worker: worker, Queues: queues, Offer: r.offer, Bytes: bytes, Begun: r.begunSince(now.Add(-markAfter))}, true
 }
 
 // wants is how many jobs to start at once and how many to hold ready for
@@ -235,7 +247,7 @@ func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, b
 // claimed to start, and must not starve behind a full line.
 func (q *queue) wants(horizon time.Duration) (start, ahead int) {
 	target := q.prefetch(horizon)
-	start = max(q.slots-q.running-q.ready.len(), 0)
+	start = max(q.slots-q.running-q.first.len()-q.ready.len(), 0)
 	if start == 0 && (target == 0 || q.slots == 0 || q.ready.len() > target/2) {
 		return 0, 0
 	}
@@ -287,7 +299,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 // wantClaim wakes the claim loop if the queue wants jobs and may have some, or
 // if the suspect can run. The caller holds mu.
 func (r *Runner) wantClaim(q *queue, now time.Time) {
-	if r.suspect != nil {
+	if r.suspect.holdsUp() {
 		if len(r.running) == 0 {
 			r.signal(r.claimWanted)
 		}

@@ -64,8 +64,8 @@ type Config struct {
 	Poll       time.Duration // between looks with a healthy listener [5 s]
 	PollOnly   time.Duration // between looks without [500 ms]
 	StuckAfter time.Duration // a handler that ignores its cancelled context is reported [10 s]
-	AloneWait  time.Duration // for others to finish before a suspect job runs alone [30 s]
-	AloneDelay time.Duration // before a suspect is offered again when they did not [30 s]
+	AloneWait  time.Duration // for others to finish before a suspect job runs alone [10 s]
+	AloneDelay time.Duration // before a suspect is offered again when they did not [10 s]
 	HoldEvery  time.Duration // between reports of the runs held [30 s]
 	NoteEvery  time.Duration // between writes of progress and log lines [2 s]
 	Hooks      Hooks
@@ -102,8 +102,8 @@ func (c Config) withDefaults() Config {
 		&c.Poll:       5 * time.Second,
 		&c.PollOnly:   500 * time.Millisecond,
 		&c.StuckAfter: 10 * time.Second,
-		&c.AloneWait:  30 * time.Second,
-		&c.AloneDelay: 30 * time.Second,
+		&c.AloneWait:  10 * time.Second,
+		&c.AloneDelay: 10 * time.Second,
 		&c.HoldEvery:  30 * time.Second,
 		&c.NoteEvery:  2 * time.Second,
 	} {

@@ -245,7 +245,7 @@ func (r *Runner) afterEnds(now time.Time) {
 	if r.stopping {
 		r.signal(r.calm)
 	}
-	if r.suspect != nil && !r.alone {
+	if r.suspect.idle() != nil {
 		r.signal(r.claimWanted)
 		return
 	}

@@ -40,9 +40,7 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 			r.loseLease(t)
 		}
 	}
-	for _, q := range r.queues {
-		q.ready.take(func(t *Task) bool { return slices.Contains(answer.Stale, t.Ref()) })
-	}
+	r.takeUnstarted(func(t *Task) bool { return slices.Contains(answer.Stale, t.Ref()) })
 	if answer.Returned > 0 {
 		for _, q := range r.queues {
 			q.look = q.looked
@@ -65,11 +63,6 @@ func (r *Runner) held(worker job.WorkerID) []store.RunRef {
 	add(r.ending...)
 	add(r.inflight...)
 	add(r.waiting...)
-	for _, q := range r.queues {
-		add(q.ready.all()...)
-	}
-	if r.suspect != nil && !r.alone {
-		add(r.suspect)
-	}
+	r.unstarted(func(t *Task) { add(t) })
 	return refs
 }

@@ -170,6 +170,8 @@ type faults struct {
 	ends func([]job.End) error
 	// held tells whether an open transaction holds a job.
 	held func(job.ID) bool
+	// speed is how many bytes of arguments a second come through in an answer.
+	speed int
 }
 
 func (f *faults) set(change func(*faults)) {
@@ -206,7 +208,24 @@ func (f *faults) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
 }
 
 func (f *faults) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
-	return on(f, "Claim", func() (store.Claimed, error) { return f.Store.Claim(ctx, c) })
+	return on(f, "Claim", func() (store.Claimed, error) {
+		claimed, err := f.Store.Claim(ctx, c)
+		f.mu.Lock()
+		speed := f.speed
+		f.mu.Unlock()
+		if speed > 0 {
+			bytes := 0
+			for _, j := range claimed.Jobs {
+				bytes += len(j.Args)
+			}
+			select {
+			case <-time.After(time.Duration(bytes) * time.Second / time.Duration(speed)): // virtual
+			case <-ctx.Done():
+				return store.Claimed{}, ctx.Err()
+			}
+		}
+		return claimed, err
+	})
 }
 
 func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {

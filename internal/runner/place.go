@@ -24,10 +24,10 @@ func (r *Runner) place(claim *store.Claim, answer store.Claimed, now time.Time) 
 		switch {
 		case claim.Worker != r.worker || r.stopping:
 			r.giveBack(t, 0)
-		case t.Job.Lost > 0:
+		case t.Job.Suspect():
 			suspects = append(suspects, t)
-		case t.marked && t.queue.ready.len() > 0:
-			t.queue.ready.pushFirst(t)
+		case t.Job.Rescues > 0:
+			t.queue.first.push(t)
 		default:
 			t.queue.ready.push(t)
 		}
@@ -45,7 +45,7 @@ func (r *Runner) place(claim *store.Claim, answer store.Claimed, now time.Time) 
 		}
 	}
 	r.startReady()
-	r.suspects(suspects, now)
+	r.suspects(suspects)
 }
 
 // newTask makes a task of a leased job. The caller holds mu.

@@ -17,6 +17,7 @@ type queue struct {
 
 	slots   int // here, by the last split
 	running int
+	first   line // claimed, their beginning has to be committed (begin.go): they go first
 	ready   line // claimed, in the order to start
 
 	looked time.Time // last look

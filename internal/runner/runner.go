@@ -54,15 +54,16 @@ type Runner struct {
 	fatal    chan error    // holds one: why Run has to end by itself
 
 	// The places of a task.
-	running  []*Task
-	parked   []*slot
-	suspect  *Task     // waits to run alone, or does
-	alone    bool      // the suspect is running
-	crowded  time.Time // until then no suspect is taken: the last one waited in vain
-	ending   []*Task
-	inflight []*Task
-	waiting  []*Task // ended, their jobs held by open transactions
-	over     []*Task // finished in their own transaction: only the hook is left
+	running       []*Task
+	marking       []*Task // their beginning is being committed; each has a slot
+	parked        []*slot
+	suspect       suspect
+	suspectBefore *Task // the last one that ran
+	neverEmpty    bool  // a suspect has waited in vain for this process to become empty, and it was not since
+	ending        []*Task
+	inflight      []*Task
+	waiting       []*Task // ended, their jobs held by open transactions
+	over          []*Task // finished in their own transaction: only the hook is left
 
 	waitingTimer *time.Timer
 
@@ -173,15 +174,9 @@ func (r *Runner) queueNames() []string {
 
 // empty reports whether nothing is held. The caller holds mu.
 func (r *Runner) empty() bool {
-	if len(r.running)+r.unstoredEnds()+len(r.over) > 0 || r.suspect != nil || r.claims.underWay {
-		return false
-	}
-	for _, q := range r.queues {
-		if q.ready.len() > 0 {
-			return false
-		}
-	}
-	return true
+	held := len(r.running) + r.unstoredEnds() + len(r.over)
+	r.unstarted(func(*Task) { held++ })
+	return held == 0 && !r.claims.underWay
 }
 
 // signal puts a token into a channel that holds one.

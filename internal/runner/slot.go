@@ -144,10 +144,11 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	default:
 		r.hand(t)
 	}
-	if t == r.suspect {
-		r.suspect, r.alone = nil, false
-		r.startReady()
-		r.signal(r.claimWanted) // for all queues
+	if len(r.running) == 0 {
+		r.neverEmpty = false
+	}
+	if t == r.suspect.task {
+		r.suspectEnded()
 	}
 	if next := r.nextFor(t.queue); next != nil {
 		r.begin(next)
@@ -184,10 +185,18 @@ func (r *Runner) nextFor(q *queue) *Task {
 	if !r.mayStart() {
 		return nil
 	}
+	r.markFirst(q)
 	if q.running < q.slots && q.ready.len() > 0 {
 		return q.ready.pop()
 	}
 	return nil
+}
+
+// markFirst keeps free slots for the jobs that go first. The caller holds mu.
+func (r *Runner) markFirst(q *queue) {
+	for q.running < q.slots && q.first.len() > 0 {
+		r.mark(q.first.pop())
+	}
 }
 
 // startReady starts what fits. The caller holds mu.
@@ -196,6 +205,7 @@ func (r *Runner) startReady() {
 		return
 	}
 	for _, q := range r.queues {
+		r.markFirst(q)
 		for q.running < q.slots && q.ready.len() > 0 {
 			r.start(q.ready.pop())
 		}
@@ -204,7 +214,7 @@ func (r *Runner) startReady() {
 
 // mayStart reports whether handlers may begin: not while a suspect runs alone
 // or waits to, nor without a fresh lease. The caller holds mu.
-func (r *Runner) mayStart() bool { return r.healthy && !r.stopping && r.suspect == nil }
+func (r *Runner) mayStart() bool { return r.healthy && !r.stopping && !r.suspect.holdsUp() }
 
 // decide is the pure rule with a net under the user's backoff function.
 func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {

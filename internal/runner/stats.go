@@ -24,6 +24,7 @@ type Stats struct {
 	Released   uint64 // jobs that went back without having started
 	Returned   uint64 // jobs leased to this worker that it did not hold, given back by Hold
 	Alone      uint64 // suspects that ran alone
+	Deferred   uint64 // times a suspect went back because it could not
 
 	Running int // handlers under way
 	Ready   int // claimed and not started
@@ -57,12 +58,7 @@ func (r *Runner) Stats() Stats {
 		}
 	}
 	s.Running, s.Ending = len(r.running), r.unstoredEnds()
-	for _, q := range r.queues {
-		s.Ready += q.ready.len()
-	}
-	if r.suspect != nil && !r.alone {
-		s.Ready++
-	}
+	r.unstarted(func(*Task) { s.Ready++ })
 	for _, t := range r.running {
 		if t.stuck {
 			s.Stuck = append(s.Stuck, Stuck{

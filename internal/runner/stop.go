@@ -64,13 +64,7 @@ func (r *Runner) beginStop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopping = true
-	for _, q := range r.queues {
-		for _, t := range q.ready.take(func(*Task) bool { return true }) {
-			r.giveBack(t, 0)
-		}
-	}
-	if t := r.suspect; t != nil && !r.alone {
-		r.suspect = nil
+	for _, t := range r.takeUnstarted(func(*Task) bool { return true }) {
 		r.giveBack(t, 0)
 	}
 }

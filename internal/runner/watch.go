@@ -107,9 +107,13 @@ func (r *Runner) staleReady(now time.Time) {
 		return // they may still be ours when the store is back
 	}
 	for _, q := range r.queues {
-		for _, t := range q.ready.take(func(t *Task) bool { return now.Sub(t.claimed) >= readyFor }) {
+		late := func(t *Task) bool { return now.Sub(t.claimed) >= readyFor }
+		for _, t := range append(q.first.take(late), q.ready.take(late)...) {
 			q.mean = max(q.mean, float64(readyFor))
 			r.giveBack(t, 0)
+			if t == r.suspect.task {
+				r.suspect = suspect{}
+			}
 		}
 	}
 }

@@ -22,7 +22,13 @@ func (s *Store) claimAgain(ctx context.Context, c *store.Claim) (claimed store.C
 // waited for. job_held finds the jobs.
 const (
 	awaitClaims = `SELECT {now}, (SELECT count(*) FROM (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR UPDATE) AS me) > 0`
-	claimHeld   = "SELECT " + liveColumns + ", begun FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2 AND claim = $3 ORDER BY queue, priority, due, id"
+	claimHeld   = "SELECT " + liveColumns + `, begun FROM (
+	SELECT job.*, sum(` + rowBytes + `) OVER (PARTITION BY queue ORDER BY priority, due, id) - (` + rowBytes + `) AS before
+	FROM pawl.job
+	WHERE namespace = $1 AND state = 3 AND worker = $2 AND claim = $3
+) AS held
+WHERE before < $4
+ORDER BY queue, priority, due, id`
 )
 
 // claimedBefore reads what a worker still holds of one of its claims.
@@ -32,7 +38,7 @@ func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.Claime
 	alive := false
 	steps := []*step{
 		{text: awaitClaims, args: []any{s.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
-		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq}, raw: func(cols [][]byte) error {
+		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq, c.PerQueue()}, raw: func(cols [][]byte) error {
 			claimed.Jobs = append(claimed.Jobs, store.Leased{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]
 			if err := rows.job(cols, &l.Job); err != nil {

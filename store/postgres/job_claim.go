@@ -57,6 +57,8 @@ type claimLane struct {
 	queue *store.QueueClaim
 	view  view
 	jobs  []store.Leased
+	// bytes is what the jobs come to, room what they may.
+	bytes, room int64
 	// over: nothing more is to be had from the lane now.
 	over bool
 	// unsure: it gave less than asked for, and nobody has looked why.
@@ -66,8 +68,24 @@ type claimLane struct {
 	careful bool
 }
 
-func (l *claimLane) wants() int  { return l.queue.Limit - len(l.jobs) }
+func (l *claimLane) wants() int {
+	if l.bytes >= l.room {
+		return 0
+	}
+	return l.queue.Limit - len(l.jobs)
+}
+
 func (l *claimLane) starts() int { return max(0, l.queue.Start-len(l.jobs)) }
+
+// add takes over what was leased.
+func (l *claimLane) add(leased *leaseReader) {
+	l.bytes += leased.rows.large
+	if len(l.jobs) == 0 {
+		l.jobs = leased.jobs
+	} else {
+		l.jobs = append(l.jobs, leased.jobs...)
+	}
+}
 
 // offer is a worker's offer as statements take it.
 type offer struct {
@@ -96,7 +114,7 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimLane{queue: q, view: k.s.frontiers.view(q.Queue, k.offer.print)}
+		l := &claimLane{queue: q, view: k.s.frontiers.view(q.Queue, k.offer.print), room: k.c.PerQueue()}
 		k.lanes = append(k.lanes, l)
 		quiet = quiet && l.view.quiet
 	}
@@ -269,17 +287,23 @@ func (k *claiming) take(ctx context.Context) error {
 //     than asked for. Rows come by priority, due and id, because the frontiers do.
 //   - What the offer does not take is locked for a moment and left; a lane where
 //     that happened is looked at before it is locked from then on (job_look.go).
+//   - What follows once the bytes are used up is left, too. The size of a value
+//     is known without reading it from where it is stored. The last column counts
+//     the rows that fit, negative when some did not.
 //   - Leased rows are updated by their place in the table: they are locked.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
 const claimStraight = `WITH me AS MATERIALIZED (
 	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
 ), picked AS MATERIALIZED (
-	SELECT p.place, p.rescues, p.takes, count(*) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING) <= $12 AS starts FROM (
-	SELECT j.place, j.rescues, j.takes
+	SELECT p.place, p.rescues, p.takes,
+		count(*) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING) <= $12 AS starts,
+		coalesce(sum(p.size) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING), 0) - CASE WHEN p.takes THEN p.size ELSE 0 END < $13 AS fits
+	FROM (
+	SELECT j.place, j.rescues, j.takes, j.size
 	FROM me CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT ctid AS place, rescues,
+		SELECT ctid AS place, rescues, ` + rowBytes + ` AS size,
 			version <= ($9::int[])[array_position($8::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
 		FROM pawl.job
 		WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
@@ -288,9 +312,12 @@ const claimStraight = `WITH me AS MATERIALIZED (
 	WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
 	LIMIT $7) AS p
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, begun = picked.starts, started = {now}
-FROM picked WHERE job.ctid = picked.place AND picked.takes AND (picked.rescues = 0 OR picked.starts)
-RETURNING ` + takenColumns + `, (SELECT count(*) FROM picked)`
+UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
+FROM picked WHERE job.ctid = picked.place AND picked.takes AND picked.fits AND (picked.rescues = 0 OR picked.starts)
+RETURNING ` + takenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
+
+// rowBytes is what the large columns of a job come to.
+const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
 
 // priorities are asked for in order, so that rows come in order.
 var priorities = func() (list []int16) {
@@ -336,7 +363,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 			}
 			steps[i] = &step{text: claimStraight, raw: leases[i].read, args: []any{
 				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
-				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(),
+				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
 		if p = nil; look {
@@ -365,7 +392,8 @@ type leaseReader struct {
 	queue    string
 	worker   job.WorkerID
 	jobs     []store.Leased
-	examined int64
+	examined int64 // rows that fit
+	cut      bool  // more would not
 	rows     rowReader
 }
 
@@ -377,8 +405,11 @@ func (r *leaseReader) read(cols [][]byte) error {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
-	l.Begun = r.rows.bool()
+	l.Deferred = r.rows.int4()
 	r.examined = r.rows.int8()
+	if r.examined < 0 {
+		r.examined, r.cut = -r.examined, true
+	}
 	return r.rows.err
 }
 
@@ -386,15 +417,12 @@ func (r *leaseReader) read(cols [][]byte) error {
 // frontier.
 func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
 	wanted := l.wants()
-	if len(l.jobs) == 0 {
-		l.jobs = leased.jobs
-	} else {
-		l.jobs = append(l.jobs, leased.jobs...)
-	}
+	l.add(leased)
 	if n := len(leased.jobs); n > 0 && k.claimed.Now.Before(leased.jobs[n-1].Started) {
 		k.seen(leased.jobs[n-1].Started)
 	}
-	full := len(leased.jobs) == wanted
+	full := len(leased.jobs) == wanted || leased.cut
+	k.claimed.More = k.claimed.More || leased.cut
 	if int(leased.examined) > len(leased.jobs) {
 		// Some rows were left: none of them may be passed unseen, so the look that
 		// follows starts where this one did.

@@ -17,9 +17,9 @@ import (
 type candidate struct {
 	position
 	priority int
+	bytes    int64
 	takes    bool // the offer can run it
 	rescued  bool // before: it may only start at once
-	begun    bool
 }
 
 // Bounds of a look. One claim examines so many jobs of a priority at most; the
@@ -33,11 +33,11 @@ func lookBound(limit int) int { return 1000 + 10*limit }
 
 // lookReady reads the next ready jobs of each priority in claim order, without
 // locking them: a seek per priority on job_ready.
-const lookReady = `SELECT {now}, state.paused, j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0
+const lookReady = `SELECT {now}, state.paused, j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
 FROM (SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused) AS state LEFT JOIN LATERAL (
 	SELECT j.* FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT priority, due, id, kind, version, capabilities, rescues FROM pawl.job
+		SELECT priority, due, id, kind, version, capabilities, rescues, ` + rowBytes + ` AS bytes FROM pawl.job
 		WHERE namespace = $1 AND queue = $2 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
 		ORDER BY due, id LIMIT $6
 	) AS j
@@ -65,11 +65,12 @@ func (k *claiming) look(ctx context.Context, l *claimLane) error {
 			return nil
 		}
 		chosen := k.choose(l, found)
-		jobs, err := k.lock(ctx, l, chosen)
+		leased, err := k.lock(ctx, l, chosen)
 		if err != nil {
 			return err
 		}
-		l.jobs = append(l.jobs, jobs...)
+		l.add(leased)
+		jobs := leased.jobs
 		took := make(map[job.ID]bool, len(jobs))
 		for i := range jobs {
 			took[jobs[i].ID] = true
@@ -99,6 +100,9 @@ func (k *claiming) look(ctx context.Context, l *claimLane) error {
 		})
 		size = min(size*4, longStep)
 	}
+	if l.bytes >= l.room {
+		k.claimed.More = true
+	}
 	ended := l.wants() > 0 && !k.claimed.More && !slices.Contains(held[:], true)
 	l.over = true
 	k.s.frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
@@ -121,14 +125,15 @@ func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job
 		var version pgtype.Int4
 		var needs []string
 		var rescued pgtype.Bool
+		var bytes pgtype.Int4
 		return k.s.send(ctx, k.s.work, sharedLimits, &step{
 			text: lookReady, args: []any{k.s.namespace, l.queue.Queue, open, dues, ids, limit},
 			each: func(scan scan) error {
-				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued); err != nil || !id.Valid {
+				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
 					return err
 				}
 				found = append(found, candidate{
-					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16), rescued: rescued.Bool,
+					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16), rescued: rescued.Bool, bytes: int64(bytes.Int32),
 					takes: k.offer.Takes(kind.String, int(version.Int32), needs),
 				})
 				return nil
@@ -153,15 +158,15 @@ func (k *claiming) choose(l *claimLane, found []candidate) []candidate {
 		return cmp.Or(first, a.due.Compare(b.due), bytes.Compare(a.id[:], b.id[:]))
 	})
 	var chosen []candidate
-	starts := l.starts()
+	starts, bytes := l.starts(), l.bytes
 	for _, c := range found {
-		if len(chosen) == l.wants() {
+		if len(chosen) == l.wants() || bytes >= l.room {
 			break
 		}
 		if !c.takes || c.rescued && len(chosen) >= starts {
 			continue
 		}
-		c.begun = len(chosen) < starts
+		bytes += c.bytes
 		chosen = append(chosen, c)
 	}
 	return chosen
@@ -172,20 +177,20 @@ func (k *claiming) choose(l *claimLane, found []candidate) []candidate {
 const leaseChosen = `WITH me AS MATERIALIZED (
 	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
 ), picked AS MATERIALIZED (
-	SELECT job.ctid AS place, c.begun
-	FROM me CROSS JOIN (SELECT $1::int AS namespace, 2::smallint AS waiting, c.* FROM unnest($4::uuid[], $5::boolean[]) AS c (id, begun) OFFSET 0) AS c
+	SELECT job.ctid AS place
+	FROM me CROSS JOIN (SELECT $1::int AS namespace, 2::smallint AS waiting, c.* FROM unnest($4::uuid[]) AS c (id) OFFSET 0) AS c
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
 	WHERE job.state = c.waiting AND job.due <= {now}
 	ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, begun = picked.begun, started = {now}
+UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
 FROM picked WHERE job.ctid = picked.place
 RETURNING ` + takenColumns + `, 0::bigint`
 
 // lock leases what was chosen.
-func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) ([]store.Leased, error) {
+func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (*leaseReader, error) {
 	if len(chosen) == 0 {
-		return nil, nil
+		return &leaseReader{}, nil
 	}
 	order := make(map[job.ID]int, len(chosen))
 	for i, c := range chosen {
@@ -193,16 +198,15 @@ func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (
 	}
 	sorted := slices.SortedFunc(slices.Values(chosen), func(a, b candidate) int { return bytes.Compare(a.id[:], b.id[:]) })
 	var ids [][16]byte
-	var begun []bool
 	for _, c := range sorted {
-		ids, begun = append(ids, c.id), append(begun, c.begun)
+		ids = append(ids, c.id)
 	}
 	var leased leaseReader
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
 		return k.s.send(ctx, k.s.work, sharedLimits,
-			&step{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids, begun}, raw: leased.read},
+			&step{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids}, raw: leased.read},
 			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{k.s.namespace, k.c.Worker},
 				each: func(scan scan) error { return scan(&alive) }})
 	})
@@ -213,5 +217,5 @@ func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (
 		return nil, k.lost()
 	}
 	slices.SortFunc(leased.jobs, func(a, b store.Leased) int { return cmp.Compare(order[a.ID], order[b.ID]) })
-	return leased.jobs, nil
+	return &leased, nil
 }

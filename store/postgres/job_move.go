@@ -150,19 +150,20 @@ func splitKept(ended []move) (parts []keptMoves) {
 const releaseJobs = `UPDATE pawl.job SET state = e.state, due = {now} + e.delay * interval '1 microsecond', reason = e.reason,
 	worker = NULL, claim = NULL, begun = false, cancel = false,
 	used = job.used + e.burnt, snoozes = job.snoozes + e.snoozed, lost = job.lost + e.lost, rescues = job.rescues + e.rescued,
+	deferred = CASE WHEN e.lost > 0 THEN 0 ELSE job.deferred + e.deferred END,
 	failures = coalesce(e.failures, job.failures),
 	progress_done = CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END,
 	progress_total = CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END,
 	progress_note = CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END
 FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-	$11::boolean[], $12::bigint[], $13::bigint[], $14::text[])
-	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note) OFFSET 0) AS e
+	$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[])
+	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred) OFFSET 0) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 
 func releaseStep(namespace int32, moves []move) *step {
 	a := newEndArrays(moves)
 	return &step{text: releaseJobs, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
-		a.failures, a.progress, a.done, a.total, a.notes}}
+		a.failures, a.progress, a.done, a.total, a.notes, a.deferred}}
 }
 
 // The columns that a job takes along into the archive and back.
@@ -242,14 +243,14 @@ func idsOf(moves []move) [][16]byte {
 
 // endArrays are moves as the arguments of a statement.
 type endArrays struct {
-	ids                           [][16]byte
-	states                        []int16
-	delays, keeps                 []int64
-	reasons, notes                []pgtype.Text
-	burnt, snoozed, lost, rescued []int32
-	failures, results             [][]byte
-	progress                      []bool
-	done, total                   []pgtype.Int8
+	ids                                     [][16]byte
+	states                                  []int16
+	delays, keeps                           []int64
+	reasons, notes                          []pgtype.Text
+	burnt, snoozed, lost, rescued, deferred []int32
+	failures, results                       [][]byte
+	progress                                []bool
+	done, total                             []pgtype.Int8
 }
 
 func newEndArrays(moves []move) *endArrays {
@@ -271,6 +272,7 @@ func newEndArrays(moves []move) *endArrays {
 		a.burnt = append(a.burnt, one(e.Burn))
 		a.snoozed = append(a.snoozed, one(e.Snooze))
 		a.rescued = append(a.rescued, one(m.rescued))
+		a.deferred = append(a.deferred, one(e.Defer))
 		a.lost = append(a.lost, one(m.rescued && e.Failure != nil)) // job.Rescue adds a failure when the handler had begun
 		a.failures = append(a.failures, m.newFailures)
 		a.results = append(a.results, e.Result)

@@ -67,16 +67,23 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		return nil, err
 	}
 	var steps []*step
+	var begun []store.RunRef
 	var logs logLines
 	newest := map[store.RunRef]*job.Progress{} // two notes of one run: the last counts
 	for i, n := range notes {
 		if verdicts[i] != job.Applied {
 			continue
 		}
+		if n.Begun {
+			begun = append(begun, n.RunRef)
+		}
 		logs.add(n.ID, n.Logs, now)
 		if n.Progress != nil {
 			newest[n.RunRef] = n.Progress
 		}
+	}
+	if len(begun) > 0 {
+		steps = append(steps, s.begunStep(w, begun))
 	}
 	if len(logs.ids) > 0 {
 		steps = append(steps, logs.step(s.namespace))

@@ -121,6 +121,10 @@ func TestJ32_LostAnswers_Upkeep(t *testing.T) {
 		}},
 		lostCase{name: "rescue", wakes: true, silent: true, play: func(l *lossy) (func(context.Context) error, func(error)) {
 			w, jobs := l.running(3)
+			for _, j := range jobs {
+				_, err := l.direct.Note(l.t.Context(), w, []store.Note{{RunRef: store.RunRef{ID: j.ID, Run: j.Run}, Begun: true}})
+				l.surely(err)
+			}
 			l.surely(l.direct.Deregister(l.t.Context(), w))
 			return func(ctx context.Context) error { _, err := l.s.Rescue(ctx, 100); return err }, func(err error) {
 				l.surely(err)

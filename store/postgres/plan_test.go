@@ -21,6 +21,7 @@ var statements = map[string]struct {
 	text    string
 	indexes []string
 }{
+	"takeAlone":       {takeAlone, []string{"alone_pkey", "job_pkey", "job_pkey"}},
 	"claimStraight":   {claimStraight, []string{"worker_pkey", "queue_pkey", "job_ready"}},
 	"lookReady":       {lookReady, []string{"queue_pkey", "job_ready"}},
 	"leaseChosen":     {leaseChosen, []string{"worker_pkey", "job_pkey"}},

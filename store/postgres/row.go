@@ -13,12 +13,12 @@ import (
 const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
-	liveColumns     = sharedColumns + ", worker, cancel, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result"
-	archivedColumns = sharedColumns + ", NULL::bigint AS worker, false AS cancel, finished, expires, result"
+	liveColumns     = sharedColumns + ", worker, cancel, deferred, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result"
+	archivedColumns = sharedColumns + ", NULL::bigint AS worker, false AS cancel, 0 AS deferred, finished, expires, result"
 	// What a claim returns: the claimer knows queue, state and worker, and every
 	// column that is not NULL costs the server and the client.
 	takenColumns = `job.id, NULL, job.priority, job.due, run, used, max_attempts, nullif(lost, 0), nullif(job.rescues, 0), nullif(snoozes, 0), nullif(version, 0), created, started, timeout, deadline,
-	NULL, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args, job.begun`
+	NULL, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args, nullif(deferred, 0)`
 )
 
 // rowReader makes jobs of rows in the binary form in which the server sends
@@ -30,6 +30,7 @@ type rowReader struct {
 	err  error
 	// Names repeat from row to row; each is kept once.
 	names map[string]string
+	large int64 // bytes of arguments, headers and failures, of all rows
 }
 
 func (r *rowReader) next() []byte {
@@ -174,6 +175,7 @@ func (r *rowReader) shared(j *job.Job) error {
 	j.HeaderBytes = r.bytes()
 	failures := r.next()
 	j.Args = r.bytes()
+	r.large += int64(len(j.HeaderBytes) + len(failures) + len(j.Args))
 	if r.err != nil {
 		return r.err
 	}
@@ -192,6 +194,7 @@ func (r *rowReader) job(cols [][]byte, j *job.Job) error {
 	}
 	j.Worker = job.WorkerID(r.int8())
 	j.CancelAsked = r.bool()
+	j.Deferred = r.int4()
 	j.Finished = r.time()
 	j.Expires = r.time()
 	j.Result = r.bytes()

@@ -276,7 +276,7 @@ func (c *crew) visits(v view) int {
 	c.t.Helper()
 	dues, ids := v.arrays()
 	o := newOffer(knowsK)
-	return c.entries("job_ready", claimStraight, c.s.namespace, c.worker, "q", priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10)
+	return c.entries("job_ready", claimStraight, c.s.namespace, c.worker, "q", priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10, int64(1<<40))
 }
 
 // entries runs a statement, undoes it, and counts the entries of an index that it visited, dead ones included.

@@ -57,7 +57,7 @@ func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claimed, err := s.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 10, Start: 10}}})
+	claimed, err := s.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Bytes: 1 << 40, Queues: []store.QueueClaim{{Queue: "q", Limit: 10, Start: 10}}})
 	if err != nil || len(claimed.Jobs) != 10 {
 		t.Fatalf("claimed %d jobs, %v", len(claimed.Jobs), err)
 	}

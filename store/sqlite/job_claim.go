@@ -43,7 +43,7 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 		return answer, err
 	}
 	if repeat || c.Seq <= newest {
-		answer.Jobs, err = t.claimedBy(c.Worker, c.Seq)
+		answer.Jobs, err = t.claimedBy(c)
 		return answer, err
 	}
 	var next int64
@@ -60,7 +60,7 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 			continue
 		}
 		before := len(answer.Jobs)
-		look := look{transition: t, claim: c, queue: q, from: from}
+		look := look{transition: t, claim: c, queue: q, from: from, room: c.PerQueue()}
 		if answer.Jobs, err = look.take(answer.Jobs); err != nil {
 			return answer, err
 		}
@@ -85,18 +85,9 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 }
 
 const (
-	leaseOne   = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, begun = ?, started = ? WHERE namespace = ? AND id = ?"
-	leaseGroup = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, begun = ?, started = ? WHERE namespace = ? AND id IN " + groupOfIDs
+	leaseOne   = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, started = ? WHERE namespace = ? AND id = ?"
+	leaseGroup = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, started = ? WHERE namespace = ? AND id IN " + groupOfIDs
 )
-
-func sameBegun(jobs []store.Leased) bool {
-	for i := range jobs {
-		if jobs[i].Begun != jobs[0].Begun {
-			return false
-		}
-	}
-	return true
-}
 
 // lease writes what was taken. The jobs were all read before the first write:
 // changing an index while stepping through it would show rows twice.
@@ -107,10 +98,10 @@ func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
 	}
 	for rest := jobs; len(rest) > 0; {
 		text, n := leaseOne, 1
-		if len(rest) >= group && sameBegun(rest[:group]) {
+		if len(rest) >= group {
 			text, n = leaseGroup, group
 		}
-		q := t.query(text).int(int64(c.Worker)).int(c.Seq).bool(rest[0].Begun).int(t.now).int(t.namespace)
+		q := t.query(text).int(int64(c.Worker)).int(c.Seq).int(t.now).int(t.namespace)
 		for i := range rest[:n] {
 			q.blob(rest[i].ID[:])
 		}
@@ -122,18 +113,24 @@ func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
 	return t.query("UPDATE pawl_worker SET claim = ? WHERE namespace = ? AND id = ?").int(c.Seq).int(t.namespace).int(int64(c.Worker)).exec()
 }
 
-// claimedBy reads what a worker still holds of one of its claims.
-func (t *transition) claimedBy(w job.WorkerID, seq int64) ([]store.Leased, error) {
+// claimedBy reads what a worker still holds of one of its claims, within the
+// bound of the claim.
+func (t *transition) claimedBy(c *store.Claim) ([]store.Leased, error) {
 	var jobs []store.Leased
+	bytes := map[string]int64{}
 	q := t.on("SELECT " + liveColumns + ", begun FROM " + running + " AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
-		int(int64(w)).int(seq)
+		int(int64(c.Worker)).int(c.Seq)
 	for q.step() {
+		if bytes[q.colText(15)] >= c.PerQueue() {
+			continue
+		}
 		var l store.Leased
 		if err := q.job(&l.Job); err != nil {
 			q.done()
 			return nil, err
 		}
-		l.Begun = q.colBool(35)
+		l.Begun = q.colBool(36)
+		bytes[l.Queue] += q.large(&l.Job)
 		jobs = append(jobs, l)
 	}
 	return jobs, q.done()

@@ -12,6 +12,7 @@ type look struct {
 	claim *store.Claim
 	queue *store.QueueClaim
 	from  places
+	room  int64 // bytes that are left
 
 	lanes   [job.MaxPriority + 1]*lane
 	taken   int
@@ -53,15 +54,21 @@ var laneQueries = func() (texts [job.MaxPriority + 1]string) {
 func (l *look) take(jobs []store.Leased) ([]store.Leased, error) {
 	defer l.close()
 	for l.taken < l.queue.Limit {
+		if l.room <= 0 {
+			l.bounded = true
+			return jobs, nil
+		}
 		p, err := l.first()
 		if err != nil || p == 0 {
 			return jobs, err
 		}
 		lane := l.lanes[p]
-		jobs = append(jobs, store.Leased{Begun: l.taken < l.queue.Start})
-		if err := lane.q.job(&jobs[len(jobs)-1].Job); err != nil {
+		jobs = append(jobs, store.Leased{})
+		j := &jobs[len(jobs)-1].Job
+		if err := lane.q.job(j); err != nil {
 			return jobs, err
 		}
+		l.room -= lane.q.large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {
 			return jobs, err

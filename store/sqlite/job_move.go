@@ -19,7 +19,7 @@ func (t *transition) move(s *subject, e job.End, rescued bool) error {
 			return err
 		}
 	}
-	if e.Failure != nil || e.Burn || e.Snooze || e.Progress != nil || rescued {
+	if e.Failure != nil || e.Burn || e.Snooze || e.Defer || e.Progress != nil || rescued {
 		if err := t.amend(s, e, rescued); err != nil {
 			return err
 		}
@@ -45,9 +45,10 @@ func (t *transition) amend(s *subject, e job.End, rescued bool) error {
 		failures = job.EncodeFailures(job.AppendFailure(list, f))
 	}
 	lost := rescued && e.Failure != nil // job.Rescue adds a failure when the handler had begun
-	q := t.query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?, failures = ?
+	q := t.query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
+		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = ?
 		WHERE namespace = ? AND id = ?`).
-		bool(e.Burn).bool(e.Snooze).bool(lost).bool(rescued).blobOrNull(failures).int(t.namespace).blob(s.id[:])
+		bool(e.Burn).bool(e.Snooze).bool(lost).bool(rescued).bool(lost).bool(e.Defer).blobOrNull(failures).int(t.namespace).blob(s.id[:])
 	if err := q.exec(); err != nil {
 		return err
 	}

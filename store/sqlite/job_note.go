@@ -33,6 +33,11 @@ func (t *transition) note(w job.WorkerID, notes []store.Note) ([]job.Verdict, er
 			verdicts[i] = job.Stale
 			continue
 		}
+		if n.Begun {
+			if err := t.markBegun(w, []store.RunRef{n.RunRef}); err != nil {
+				return nil, err
+			}
+		}
 		if n.Progress != nil {
 			if err := t.setProgress(n.ID, *n.Progress); err != nil {
 				return nil, err

@@ -12,9 +12,14 @@ import (
 const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, "key", budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
-	liveColumns     = sharedColumns + ", worker, cancel, NULL, NULL, NULL"
-	archivedColumns = sharedColumns + ", NULL, 0, finished, expires, result"
+	liveColumns     = sharedColumns + ", worker, cancel, NULL, NULL, NULL, deferred"
+	archivedColumns = sharedColumns + ", NULL, 0, finished, expires, result, 0"
 )
+
+// large is what the large columns of a row come to that was read into a job.
+func (q *query) large(j *job.Job) int64 {
+	return int64(len(j.HeaderBytes) + len(j.Args) + len(q.stmt.ColumnRawBlob(28)))
+}
 
 // job reads a row of liveColumns or archivedColumns.
 func (q *query) job(j *job.Job) error {
@@ -57,5 +62,6 @@ func (q *query) job(j *job.Job) error {
 	j.Finished = q.colTime(32)
 	j.Expires = q.colTime(33)
 	j.Result = q.colBlob(34)
+	j.Deferred = int(q.colInt(35))
 	return nil
 }

@@ -103,7 +103,11 @@ func concurrency() []testCase {
 		{name: "J12_RescueInEveryProcessAtOnce", run: func(d *database) {
 			d.enqueue(drafts(50)...)
 			w := d.hire()
-			w.claim(50)
+			var runs []store.RunRef
+			for _, j := range w.claim(50) {
+				runs = append(runs, ref(j))
+			}
+			w.beat(runs...)
 			d.lose(w)
 			var total atomic.Int64
 			together(8, func(int) {

@@ -64,6 +64,14 @@ func (w *hand) take() store.Leased {
 	return jobs[0]
 }
 
+// begin claims one job and says that its handler begins.
+func (w *hand) begin() store.Leased {
+	w.d.Helper()
+	j := w.take()
+	equal(w.d, "verdict of begun", must[[]job.Verdict](w.d, "note")(w.store.Note(w.d.ctx, w.id, []store.Note{{RunRef: ref(j), Begun: true}})), []job.Verdict{job.Applied})
+	return j
+}
+
 // finish ends runs and gives the verdicts.
 func (w *hand) finish(ends ...job.End) []job.Verdict {
 	w.d.Helper()

@@ -114,14 +114,31 @@ func jobClaim() []testCase {
 			equal(d, "limit 0", len(w.claim(0)), 0)
 			equal(d, "waiting", d.count(job.Waiting), 1)
 		}},
-		{name: "J12_StartsAreBegunAndTheRestPrefetched", run: func(d *database) {
-			d.enqueue(drafts(5)...)
-			got := d.hire().ask(store.QueueClaim{Queue: queue, Limit: 5, Start: 2}).Jobs
-			var begun []bool
-			for _, j := range got {
-				begun = append(begun, j.Begun)
+		{name: "J12_NothingIsBegunBeforeItsWorkerSaysSo", run: func(d *database) {
+			d.enqueue(drafts(4)...)
+			w := d.hire()
+			asked := store.QueueClaim{Queue: queue, Limit: 4, Start: 2}
+			begun := func(jobs []store.Leased) (list []bool) {
+				for _, j := range jobs {
+					list = append(list, j.Begun)
+				}
+				return list
 			}
-			equal(d, "begun", begun, []bool{true, true, false, false, false})
+			got := w.ask(asked).Jobs
+			equal(d, "begun", begun(got), []bool{false, false, false, false})
+			must[[]job.Verdict](d, "note")(w.store.Note(d.ctx, w.id, []store.Note{{RunRef: ref(got[0]), Begun: true}}))
+			w.beat(ref(got[2]))
+			equal(d, "begun", begun(w.repeat(w.seq, asked).Jobs), []bool{true, false, true, false})
+		}},
+		{name: "P2_BegunIsNotedOnlyOfOwnRuns", run: func(d *database) {
+			d.one()
+			w, v := d.hire(), d.hire()
+			j := w.take()
+			notes := []store.Note{{RunRef: ref(j), Begun: true}, {RunRef: store.RunRef{ID: job.NewID(), Run: 1}, Begun: true}}
+			equal(d, "verdicts", must[[]job.Verdict](d, "note")(v.store.Note(d.ctx, v.id, notes)), []job.Verdict{job.Stale, job.Stale})
+			d.lose(w, v)
+			d.rescue()
+			equal(d, "lost", d.get(j.ID).Lost, 0)
 		}},
 		{name: "J12_ARescuedJobIsNeverPrefetched", run: func(d *database) {
 			rescued := d.one(priority(5))
@@ -135,7 +152,6 @@ func jobClaim() []testCase {
 			equal(d, "claimed", ids(got.Jobs), []job.ID{first, last})
 			got = v.ask(store.QueueClaim{Queue: queue, Limit: 3, Start: 1})
 			equal(d, "claimed to start at once", ids(got.Jobs), []job.ID{rescued})
-			equal(d, "begun", got.Jobs[0].Begun, true)
 		}},
 		{name: "J12_ARescuedJobIsNeverPrefetchedInAnAgingQueue", run: func(d *database) {
 			rescued := d.one(priority(5))

@@ -47,14 +47,14 @@ func jobRetry() []testCase {
 		revives("CancelledWhileItWaited", func(d *database, id job.ID) { d.cancel(id) }),
 		revives("CancelledWhileItRan", func(d *database, id job.ID) {
 			w := d.hire()
-			held := w.take()
+			held := w.begin()
 			d.cancel(id)
 			w.end(held, job.Waiting)
 		}),
 		{name: "J9_FreshLossesToo", settings: store.Settings{MaxLost: 1, Keep: func(string) job.Keep { return keep }}, run: func(d *database) {
 			id := d.one()
 			w := d.hire()
-			w.take()
+			w.begin()
 			d.lose(w)
 			equal(d, "rescued", d.rescue(), store.Rescued{Dead: 1})
 			equal(d, "retry", d.retry(id), []store.Change{store.Changed})

@@ -45,6 +45,7 @@ type modelJob struct {
 
 	run, seq                     int64
 	used, lost, rescues, snoozes int
+	deferred                     int
 	worker                       int
 	begun, asked                 bool
 	failures                     []string
@@ -154,12 +155,11 @@ func (m *model) claim(w int, seq int64, queues []store.QueueClaim, offer job.Off
 			if n == q.Limit {
 				break
 			}
-			starts := n < q.Start
-			if !starts && j.rescues > 0 {
+			if n >= q.Start && j.rescues > 0 {
 				continue
 			}
 			n++
-			j.state, j.worker, j.seq, j.begun = job.Running, w, seq, starts
+			j.state, j.worker, j.seq = job.Running, w, seq
 			j.run++
 			taken = append(taken, j)
 		}
@@ -221,6 +221,9 @@ func (m *model) finish(w int, e modelEnd) job.Verdict {
 	if e.snooze {
 		j.snoozes++
 	}
+	if e.deferred {
+		j.deferred++
+	}
 	m.leave(j, e.to, e.delay, e.reason, e.result)
 	return job.Applied
 }
@@ -251,6 +254,7 @@ func (m *model) leave(j *modelJob, to job.State, delay int, reason, result strin
 // end makes a job final.
 func (m *model) end(j *modelJob, to job.State, result string) {
 	j.state, j.asked, j.result, j.finished, j.worker = to, false, result, m.now, -1
+	j.deferred = 0
 	if j.key != "" {
 		if j.period > 0 {
 			until := m.now.add(j.period)

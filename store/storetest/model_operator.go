@@ -118,6 +118,7 @@ func (m *model) rescue() store.Rescued {
 		to, reason := job.Waiting, ""
 		if j.begun {
 			j.lost++
+			j.deferred = 0
 			j.fail("the worker was lost while it ran the job")
 			if j.lost >= modelMaxLost {
 				to, reason = job.Dead, "lost"

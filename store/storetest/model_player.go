@@ -87,13 +87,14 @@ type modelEnd struct {
 	to              job.State
 	delay           int // ticks
 	snooze          bool
+	deferred        bool
 	failure, reason string
 	result          string
 }
 
 func (e modelEnd) end(queue string) job.End {
 	end := job.End{
-		ID: e.id, Run: e.run, To: e.to, Delay: time.Duration(e.delay) * tick, Snooze: e.snooze, Reason: e.reason,
+		ID: e.id, Run: e.run, To: e.to, Delay: time.Duration(e.delay) * tick, Snooze: e.snooze, Defer: e.deferred, Reason: e.reason,
 		Result: []byte(e.result), Keep: modelKeep(queue),
 	}
 	if e.failure != "" {
@@ -118,6 +119,7 @@ type seen struct {
 	Version, Priority, Attempts  int
 	Run                          int64
 	Used, Lost, Rescues, Snoozes int
+	Deferred                     int
 	Created, Due, Deadline       int
 	Finished, Expires            int
 	Worker                       int
@@ -130,7 +132,7 @@ type seen struct {
 func (p *player) see(j *job.Job) seen {
 	s := seen{
 		State: j.State, Queue: j.Queue, Kind: j.Kind, Version: j.Version, Priority: j.Priority, Attempts: j.MaxAttempts,
-		Run: j.Run, Used: j.Used, Lost: j.Lost, Rescues: j.Rescues, Snoozes: j.Snoozes,
+		Run: j.Run, Used: j.Used, Lost: j.Lost, Rescues: j.Rescues, Snoozes: j.Snoozes, Deferred: j.Deferred,
 		Created: p.ticks(j.Created), Worker: -1, Reason: j.Reason, Result: string(j.Result),
 	}
 	for _, f := range j.Failures {
@@ -160,7 +162,7 @@ func (p *player) see(j *job.Job) seen {
 func (j *modelJob) see() seen {
 	s := seen{
 		State: j.state, Queue: j.queue, Kind: j.kind, Version: j.version, Priority: j.priority, Attempts: j.attempts,
-		Run: j.run, Used: j.used, Lost: j.lost, Rescues: j.rescues, Snoozes: j.snoozes,
+		Run: j.run, Used: j.used, Lost: j.lost, Rescues: j.rescues, Snoozes: j.snoozes, Deferred: j.deferred,
 		Created: j.created.tick, Worker: -1, Reason: j.reason, Result: j.result,
 	}
 	for _, f := range j.failures {

@@ -167,7 +167,7 @@ func (p *program) finish(t *rapid.T) {
 		if oneIn(t, 16, "off by one") {
 			e.run += int64(choose(t, "by", -1, 1))
 		}
-		switch choose(t, "outcome", "done", "done", "failed", "failed", "dead", "snooze", "back", "parked", "called") {
+		switch choose(t, "outcome", "done", "done", "failed", "failed", "dead", "snooze", "back", "deferred", "parked", "called") {
 		case "done":
 			e.to, e.result = job.Done, choose(t, "result", "", "result")
 		case "failed":
@@ -178,6 +178,8 @@ func (p *program) finish(t *rapid.T) {
 			e.to, e.snooze, e.delay = job.Waiting, true, choose(t, "snooze", 0, 1, 2)
 		case "back":
 			e.to = job.Waiting
+		case "deferred":
+			e.to, e.deferred, e.delay = job.Waiting, true, choose(t, "again", 0, 1)
 		case "parked":
 			e.to, e.reason = job.Suspended, "parked: x"
 		case "called":

@@ -13,7 +13,7 @@ func rescue() []testCase {
 		{name: "J12_LostWorkersJobsGoBack", run: func(d *database) {
 			id := d.one()
 			w := d.hire()
-			w.take()
+			w.begin()
 			equal(d, "rescued from a live worker", d.rescue(), store.Rescued{})
 			d.lose(w)
 			from := d.now()
@@ -41,7 +41,7 @@ func rescue() []testCase {
 				now := d.get(j.ID)
 				lost, rescues = append(lost, now.Lost), append(rescues, now.Rescues)
 			}
-			equal(d, "lost", lost, []int{1, 1, 1, 0})
+			equal(d, "lost", lost, []int{0, 1, 1, 0}) // the first was claimed to start, and may not have
 			equal(d, "rescues", rescues, []int{1, 1, 1, 1})
 		}},
 		{name: "P2_BegunIsFenced", run: func(d *database) {
@@ -58,7 +58,7 @@ func rescue() []testCase {
 			id := d.one(once("x", 0))
 			for i := range 2 {
 				w := d.hire()
-				w.take()
+				w.begin()
 				d.lose(w)
 				equal(d, "rescued", d.rescue(), []store.Rescued{{Waiting: 1}, {Dead: 1}}[i])
 			}
@@ -76,13 +76,25 @@ func rescue() []testCase {
 			for i := range job.MaxLost {
 				equal(d, "state before", d.get(id).State, job.Waiting)
 				w := d.hire()
-				w.take()
+				w.begin()
 				d.lose(w)
 				d.rescue()
 				equal(d, "lost", d.get(id).Lost, i+1)
 			}
 			equal(d, "state", d.get(id).State, job.Dead)
 			equal(d, "kept for", d.get(id).Expires.Sub(d.get(id).Finished), job.KeepDead)
+		}},
+		{name: "J12_ClaimsThatKillTheirProcessKillNoJob", run: func(d *database) {
+			id := d.one()
+			for range 2 * job.MaxLost {
+				w := d.hire()
+				w.take() // it dies of the answer: no handler begins
+				d.lose(w)
+				equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			}
+			got := d.get(id)
+			equal(d, "lost", got.Lost, 0)
+			equal(d, "failures", len(got.Failures), 0)
 		}},
 		{name: "J12_AskedToCancelIsCancelled", run: func(d *database) {
 			id := d.one()

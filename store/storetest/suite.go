@@ -62,6 +62,8 @@ func suite() []verb {
 		{"worker", workers()},
 		{"worker_hold", workerHold()},
 		{"rescue", rescue()},
+		{"claim_bytes", claimBytes()},
+		{"worker_alone", workerAlone()},
 		{"expire", expire()},
 		{"redate", redate()},
 		{"purge", purge()},

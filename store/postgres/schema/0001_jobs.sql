@@ -40,6 +40,7 @@ CREATE TABLE pawl.job (
     lost           int         NOT NULL DEFAULT 0,
     rescues        int         NOT NULL DEFAULT 0,
     snoozes        int         NOT NULL DEFAULT 0,
+    deferred       int         NOT NULL DEFAULT 0,     -- as a suspect that could not run alone
     timeout        bigint,
     deadline       timestamptz,
     key            text,
@@ -166,6 +167,14 @@ CREATE TABLE pawl.worker (
     drained    boolean     NOT NULL DEFAULT false, -- lost, and holds nothing any more
     PRIMARY KEY (namespace, id)
 ) WITH (fillfactor = 50);
+
+-- The run for which a worker empties itself, one in a namespace: a suspect runs
+-- alone. It has no end of its own: it holds while that run does.
+CREATE TABLE pawl.alone (
+    namespace int    NOT NULL PRIMARY KEY,
+    job       uuid   NOT NULL,
+    run       bigint NOT NULL
+);
 
 CREATE TABLE pawl.queue (
     namespace int         NOT NULL,

@@ -28,6 +28,7 @@ CREATE TABLE pawl_job (
     lost           INTEGER NOT NULL DEFAULT 0,
     rescues        INTEGER NOT NULL DEFAULT 0,
     snoozes        INTEGER NOT NULL DEFAULT 0,
+    deferred       INTEGER NOT NULL DEFAULT 0,  -- as a suspect that could not run alone
     logs           INTEGER NOT NULL DEFAULT 0,  -- lines in pawl_job_log
     version        INTEGER NOT NULL DEFAULT 0,  -- of the arguments
     created        INTEGER NOT NULL,
@@ -154,6 +155,14 @@ CREATE TABLE pawl_worker (
     lost       INTEGER,                    -- since when; it never lives again
     gone       INTEGER NOT NULL DEFAULT 0, -- deregistered, kept while jobs name it
     PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+-- The run for which a worker empties itself, one in a namespace: a suspect runs
+-- alone. It has no end of its own: it holds while that run does.
+CREATE TABLE pawl_alone (
+    namespace INTEGER NOT NULL PRIMARY KEY,
+    job       BLOB NOT NULL,
+    run       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pawl_queue (

@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// A run counts as lost with its process only if its handler had begun, as the
+// store knows. For most runs it is told afterwards, if they last (markAfter), so
+// that nothing waits for it. A job that was taken back from a lost worker before
+// is different: it may end the process at once, every time. Its beginning is
+// committed before it begins, so each such end counts, and no other.
+
+// startMarked starts the jobs whose beginning has to be committed first and for
+// which slots are kept.
+func (r *Runner) startMarked(ctx context.Context) error {
+	r.mu.Lock()
+	tasks := r.marking
+	r.mu.Unlock()
+	if len(tasks) == 0 {
+		return nil
+	}
+	owned, err := r.markBegun(ctx, tasks...)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, t := range tasks {
+		if !r.unmark(t) {
+			continue // it was given back, cancelled or lost meanwhile
+		}
+		switch {
+		case !owned[i]:
+			r.loseLease(t)
+			if t == r.suspect.task {
+				r.suspectEnded()
+			}
+		case !r.healthy || r.stopping:
+			t.queue.first.pushFirst(t)
+		default:
+			r.start(t)
+		}
+	}
+	r.startReady()
+	return nil
+}
+
+// markBegun commits that handlers begin, and says which of the runs are still
+// this worker's own. The tasks are of one worker.
+func (r *Runner) markBegun(ctx context.Context, tasks ...*Task) (owned []bool, err error) {
+	notes := make([]store.Note, len(tasks))
+	for i, t := range tasks {
+		notes[i] = store.Note{RunRef: t.Ref(), Begun: true}
+	}
+	limited, cancel := r.limited(ctx)
+	defer cancel()
+	verdicts, err := r.store.Note(limited, tasks[0].worker, notes)
+	switch {
+	case errors.Is(err, job.ErrWorkerLost):
+		return make([]bool, len(tasks)), nil
+	case err != nil:
+		return nil, fmt.Errorf("mark %d runs as begun: %w", len(tasks), err)
+	case len(verdicts) != len(tasks):
+		return nil, fmt.Errorf("mark %d runs as begun: %d verdicts", len(tasks), len(verdicts))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	owned = make([]bool, len(tasks))
+	for i, t := range tasks {
+		owned[i] = verdicts[i] == job.Applied
+		t.marked = owned[i]
+	}
+	return owned, nil
+}
+
+// mark keeps a slot for a task whose beginning is about to be committed. The
+// caller holds mu.
+func (r *Runner) mark(t *Task) {
+	t.queue.running++
+	r.marking = append(r.marking, t)
+	r.signal(r.claimWanted)
+}
+
+// unmark frees that slot, and reports false when the task was taken away
+// meanwhile. The caller holds mu.
+func (r *Runner) unmark(t *Task) bool {
+	for i, other := range r.marking {
+		if other == t {
+			t.queue.running--
+			r.marking = append(r.marking[:i:i], r.marking[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// takeUnstarted removes the tasks that match from where they wait to start, and
+// returns them. The caller holds mu.
+func (r *Runner) takeUnstarted(match func(*Task) bool) []*Task {
+	var taken []*Task
+	for _, q := range r.queues {
+		taken = append(taken, q.first.take(match)...)
+		taken = append(taken, q.ready.take(match)...)
+	}
+	for _, t := range append([]*Task(nil), r.marking...) {
+		if match(t) && r.unmark(t) {
+			taken = append(taken, t)
+		}
+	}
+	if t := r.suspect.idle(); t != nil && match(t) {
+		taken = append(taken, t)
+	}
+	for _, t := range taken {
+		if t == r.suspect.task {
+			r.suspectEnded()
+		}
+	}
+	return taken
+}
+
+// unstarted calls visit for each task that waits to start. The caller holds mu.
+func (r *Runner) unstarted(visit func(*Task)) {
+	for _, q := range r.queues {
+		for _, t := range q.first.all() {
+			visit(t)
+		}
+		for _, t := range q.ready.all() {
+			visit(t)
+		}
+	}
+	for _, t := range r.marking {
+		visit(t)
+	}
+	if t := r.suspect.idle(); t != nil {
+		visit(t)
+	}
+}
