@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,11 +14,15 @@ import (
 )
 
 // Within lets the caller's own transaction take jobs along: they exist when it
-// commits. It must be one of the store's database; the caller ends it.
+// commits. It must be one of the store's database; the caller ends it. Any other
+// is refused at its first use with ErrForeignTx, and so is nil.
 func Within(e *pawl.Engine, tx pgx.Tx) *pawl.Tx {
 	s, ok := of(e.Store())
 	if !ok {
-		return e.Within(foreign{})
+		return e.Within(foreign{errElsewhere})
+	}
+	if isNil(tx) {
+		return e.Within(foreign{errMissing})
 	}
 	return e.Within(s.Within(tx))
 }
@@ -26,7 +32,10 @@ func Within(e *pawl.Engine, tx pgx.Tx) *pawl.Tx {
 func WithinSQL(e *pawl.Engine, tx *sql.Tx) *pawl.Tx {
 	s, ok := of(e.Store())
 	if !ok {
-		return e.Within(foreign{})
+		return e.Within(foreign{errElsewhere})
+	}
+	if tx == nil {
+		return e.Within(foreign{errMissing})
 	}
 	return e.Within(s.WithinSQL(tx))
 }
@@ -43,22 +52,32 @@ func Unwrap(tx *pawl.Tx) pgx.Tx {
 	return nil
 }
 
-// foreign is a transaction for an engine that is not on Postgres.
-type foreign struct{}
-
-func (foreign) Enqueue(context.Context, []job.Draft) ([]job.Receipt, error) {
-	return nil, store.ErrForeignTx
+// isNil also sees a nil pointer, as of a *pgxpool.Tx that was never set.
+func isNil(tx pgx.Tx) bool {
+	if tx == nil {
+		return true
+	}
+	v := reflect.ValueOf(tx)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-func (foreign) Finish(context.Context, job.WorkerID, []job.End) ([]job.Verdict, error) {
-	return nil, store.ErrForeignTx
+// foreign is what is no transaction of the store's: each call says why.
+type foreign struct{ fault error }
+
+var (
+	errElsewhere = fmt.Errorf("%w: the engine is not on Postgres", store.ErrForeignTx)
+	errMissing   = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
+)
+
+func (f foreign) Enqueue(context.Context, []job.Draft) ([]job.Receipt, error) { return nil, f.fault }
+
+func (f foreign) Finish(context.Context, job.WorkerID, []job.End) ([]job.Verdict, error) {
+	return nil, f.fault
 }
 
-func (foreign) Exec(context.Context, string, ...any) (int64, error) { return 0, store.ErrForeignTx }
+func (f foreign) Exec(context.Context, string, ...any) (int64, error) { return 0, f.fault }
 
-func (foreign) Query(context.Context, string, ...any) (store.Rows, error) {
-	return nil, store.ErrForeignTx
-}
+func (f foreign) Query(context.Context, string, ...any) (store.Rows, error) { return nil, f.fault }
 
-func (foreign) Commit(context.Context) error   { return store.ErrForeignTx }
-func (foreign) Rollback(context.Context) error { return store.ErrForeignTx }
+func (f foreign) Commit(context.Context) error   { return f.fault }
+func (f foreign) Rollback(context.Context) error { return f.fault }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
@@ -11,31 +12,35 @@ import (
 
 // Within lets the caller's own transaction take jobs along: they exist when it
 // commits. The transaction must be one of the engine's DB; any other is refused
-// at its first use, because two SQLite libraries on one file corrupt it.
+// at its first use, because two SQLite libraries on one file corrupt it. So is nil.
 func Within(e *pawl.Engine, tx *sql.Tx) *pawl.Tx {
 	s, ok := e.Store().(*Store)
 	if !ok {
-		return e.Within(foreign{})
+		return e.Within(foreign{errElsewhere})
+	}
+	if tx == nil {
+		return e.Within(foreign{errMissing})
 	}
 	return e.Within(s.Within(tx))
 }
 
-// foreign is a transaction for an engine that is not on SQLite.
-type foreign struct{}
+// foreign is what is no transaction of the store's: each call says why.
+type foreign struct{ fault error }
 
-func (foreign) Enqueue(context.Context, []job.Draft) ([]job.Receipt, error) {
-	return nil, store.ErrForeignTx
+var (
+	errElsewhere = fmt.Errorf("%w: the engine is not on SQLite", store.ErrForeignTx)
+	errMissing   = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
+)
+
+func (f foreign) Enqueue(context.Context, []job.Draft) ([]job.Receipt, error) { return nil, f.fault }
+
+func (f foreign) Finish(context.Context, job.WorkerID, []job.End) ([]job.Verdict, error) {
+	return nil, f.fault
 }
 
-func (foreign) Finish(context.Context, job.WorkerID, []job.End) ([]job.Verdict, error) {
-	return nil, store.ErrForeignTx
-}
+func (f foreign) Exec(context.Context, string, ...any) (int64, error) { return 0, f.fault }
 
-func (foreign) Exec(context.Context, string, ...any) (int64, error) { return 0, store.ErrForeignTx }
+func (f foreign) Query(context.Context, string, ...any) (store.Rows, error) { return nil, f.fault }
 
-func (foreign) Query(context.Context, string, ...any) (store.Rows, error) {
-	return nil, store.ErrForeignTx
-}
-
-func (foreign) Commit(context.Context) error   { return store.ErrForeignTx }
-func (foreign) Rollback(context.Context) error { return store.ErrForeignTx }
+func (f foreign) Commit(context.Context) error   { return f.fault }
+func (f foreign) Rollback(context.Context) error { return f.fault }
