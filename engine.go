@@ -102,12 +102,18 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // start makes the runner and marks the engine as running.
 func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, func(), error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, nil, nil, fmt.Errorf("run: %w", err)
+	}
 	kinds, err := e.kinds()
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if len(kinds) == 0 {
+		return nil, nil, nil, job.Invalid("handlers", "none", "Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)")
+	}
 	if len(e.cfg.Queues) == 0 {
-		return nil, nil, nil, job.Invalid("queues", "none", "Run needs at least one: set Config.Queues or PAWL_QUEUES")
+		return nil, nil, nil, job.Invalid("Config.Queues", "none", "a process that handles jobs needs at least one, here or in PAWL_QUEUES")
 	}
 	cfg := runner.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,

@@ -41,6 +41,8 @@ var (
 var (
 	// ErrNotDone: the job has no result (yet); the text names its state.
 	ErrNotDone = errors.New("pawl: job is not done")
+	// ErrNoResult: the job is done and its handler kept no result.
+	ErrNoResult = errors.New("pawl: job has no result")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("pawl: engine is running already")
 )

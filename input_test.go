@@ -115,8 +115,29 @@ func TestJ5_WorkerWithoutQueuesIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Run(t.Context()); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "PAWL_QUEUES") {
-		t.Errorf("got %v", err)
+	ignore[Welcome](e)
+	err = e.Run(t.Context())
+	for _, w := range []string{"Config.Queues", "none", "PAWL_QUEUES"} {
+		if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), w) {
+			t.Errorf("%v does not say %q", err, w)
+		}
+	}
+}
+
+// A worker without handlers would stand there for ever and look healthy: mostly
+// its handlers were registered with another engine, or after Run.
+func TestJ5_RunWithNothingToDoIsRefused(t *testing.T) {
+	for name, cfg := range map[string]pawl.Config{"with queues": {Queues: pawl.Queues{"default": {Workers: 1}}}, "without": {}} {
+		e, err := pawl.New(sqlite.Memory(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it returns at once, or the test fails
+		defer cancel()
+		if err := e.Run(ctx); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "nothing to do") || !strings.Contains(err.Error(), "pawl.Handle") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -210,7 +231,7 @@ func TestRunTwiceIsRefused(t *testing.T) {
 }
 
 func TestCallsAfterCloseAreRefused(t *testing.T) {
-	e, err := pawl.New(sqlite.Memory(), pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}})
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{}) // that it has no queue is not what is wrong with Run
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,6 +126,9 @@ func (i *Info) setResult(v any) error {
 	if limit := i.engine.cfg.Bounds.Payload; len(b) > limit {
 		return job.Invalid("result", sizeText(len(b)), "must be at most "+sizeText(limit))
 	}
+	if b == nil {
+		b = []byte{} // a codec's way to write an empty value, which is a result too
+	}
 	i.says.result = b
 	return nil
 }

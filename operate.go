@@ -198,7 +198,8 @@ func (e *Engine) Check(ctx context.Context) (CheckReport, error) {
 }
 
 // Result reads the result that HandleResult kept with a job that is done. It is
-// ErrNotDone before, and for a job that ended otherwise.
+// ErrNotDone before, and for a job that ended otherwise; ErrNoResult when the
+// handler kept none.
 func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) {
 	j, err := e.Get(ctx, id)
 	if err != nil {
@@ -206,6 +207,9 @@ func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) 
 	}
 	if j.State != job.Done {
 		return result, fmt.Errorf("%w: %s is %s", ErrNotDone, id, j.State)
+	}
+	if j.Result == nil {
+		return result, fmt.Errorf("%w: %s %s was not handled by HandleResult", ErrNoResult, j.Kind, id)
 	}
 	if err := e.cfg.Codec.Unmarshal(j.Result, &result); err != nil {
 		return result, fmt.Errorf("result of %s: %w", id, err)
