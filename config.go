@@ -146,92 +146,98 @@ func (w Worker) label() string {
 }
 
 // parseQueues reads PAWL_QUEUES: names with optional totals, "mail=40,default".
+// Blanks and empty parts are passed over. A name may come again, as when a chart
+// appends to a list; the last number given for it counts.
 func parseQueues(text string) (Queues, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
-	}
 	queues := Queues{}
 	for part := range strings.SplitSeq(text, ",") {
-		name, total, given := strings.Cut(strings.TrimSpace(part), "=")
-		n := defaultTotal
+		name, total, given := strings.Cut(part, "=")
+		if name = strings.TrimSpace(name); name == "" && !given {
+			continue
+		}
+		if err := job.CheckName("PAWL_QUEUES", name); err != nil {
+			return nil, err
+		}
+		n := cmp.Or(queues[name].Workers, defaultTotal)
 		if given {
 			var err error
-			if n, err = strconv.Atoi(total); err != nil {
-				return nil, job.Invalid("PAWL_QUEUES", part, "must be a name or name=workers")
+			if n, err = strconv.Atoi(strings.TrimSpace(total)); err != nil || n < 1 || n > maxTotal {
+				return nil, job.Invalid("PAWL_QUEUES", strings.TrimSpace(part), fmt.Sprintf("must be a name, or a name with 1..%d workers: name=workers", maxTotal))
 			}
-		}
-		if _, twice := queues[name]; twice {
-			return nil, job.Invalid("PAWL_QUEUES", name, "is given twice")
 		}
 		queues[name] = QueueConfig{Workers: n}
 	}
 	return queues, nil
 }
 
-// check reports every fault of the configuration at once.
+// check reports every fault of the configuration at once, each with the Go field
+// it is in.
 func (c *Config) check() error {
 	var errs []error
 	bad := func(field string, value any, bound string) { errs = append(errs, job.Invalid(field, value, bound)) }
-	errs = append(errs, job.CheckName("namespace", c.Namespace))
+	errs = append(errs, job.CheckName("Config.Namespace", c.Namespace))
 	if c.Migrate < store.MigrateAuto || c.Migrate > store.MigrateOff {
-		bad("migrate", int(c.Migrate), "must be MigrateAuto, MigrateCheck or MigrateOff")
+		bad("Config.Migrate", int(c.Migrate), "must be MigrateAuto, MigrateCheck or MigrateOff")
 	}
 	if c.Bounds.Payload < 1 || c.Bounds.Payload > maxPayload {
 		bad("Config.Bounds.Payload", c.Bounds.Payload, fmt.Sprintf("must be 1..%d bytes", maxPayload))
 	}
 	if c.Attempts < 1 || c.Attempts > job.MaxAttempts {
-		bad("attempts", c.Attempts, fmt.Sprintf("must be 1..%d", job.MaxAttempts))
+		bad("Config.Attempts", c.Attempts, fmt.Sprintf("must be 1..%d", job.MaxAttempts))
 	}
 	if c.MaxLost < 1 {
-		bad("max lost", c.MaxLost, "must be 1 or more")
+		bad("Config.MaxLost", c.MaxLost, "must be 1 or more")
 	}
 	if c.Timeout < 0 {
-		bad("timeout", c.Timeout, "must be 0 (none) or more")
+		bad("Config.Timeout", c.Timeout, "must be 0 (none) or more")
 	}
 	if c.Beat < minBeat {
-		bad("beat", c.Beat, fmt.Sprintf("must be %v or more", minBeat))
+		bad("Config.Beat", c.Beat, fmt.Sprintf("must be %v or more", minBeat))
 	}
 	if c.LostAfter < 2*c.Beat+selfLossGuard {
-		bad("lost after", c.LostAfter, fmt.Sprintf("must be at least two beats and %v: %v", selfLossGuard, 2*c.Beat+selfLossGuard))
+		bad("Config.LostAfter", c.LostAfter, fmt.Sprintf("must be at least two beats and %v: %v", selfLossGuard, 2*c.Beat+selfLossGuard))
 	}
 	if c.Grace < 0 {
-		bad("grace", c.Grace, "must be 0 (default) or more")
+		bad("Config.Grace", c.Grace, "must be 0 (default) or more")
 	}
 	if c.StuckAfter < 0 {
-		bad("stuck after", c.StuckAfter, "must be 0 (default) or more")
+		bad("Config.StuckAfter", c.StuckAfter, "must be 0 (default) or more")
 	}
 	for _, name := range c.queueNames() {
 		q := c.Queues[name]
-		errs = append(errs, job.CheckName("queue", name))
-		at := "queue " + name + " "
+		errs = append(errs, job.CheckName("Config.Queues", name))
+		at := fmt.Sprintf("Config.Queues[%q].", name)
 		if q.Workers < 1 || q.Workers > maxTotal {
-			bad(at+"workers", q.Workers, fmt.Sprintf("must be 1..%d", maxTotal))
+			bad(at+"Workers", q.Workers, fmt.Sprintf("must be 1..%d", maxTotal))
 		}
 		if q.MaxLocal < 0 {
-			bad(at+"max local", q.MaxLocal, "must be 0 (no bound) or more")
+			bad(at+"MaxLocal", q.MaxLocal, "must be 0 (no bound) or more")
 		}
 		if q.Attempts < 0 || q.Attempts > job.MaxAttempts {
-			bad(at+"attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))
+			bad(at+"Attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))
 		}
 		if q.Aging < 0 || q.Aging > maxAging {
-			bad(at+"aging", q.Aging, fmt.Sprintf("must be 0 (strict) to %v", maxAging))
+			bad(at+"Aging", q.Aging, fmt.Sprintf("must be 0 (strict) to %v", maxAging))
 		}
-		for field, d := range map[string]time.Duration{"keep done": q.KeepDone, "keep dead": q.KeepDead, "keep cancelled": q.KeepCancelled} {
+		keep := func(field string, d time.Duration) {
 			if d < 0 && d != KeepNone {
 				bad(at+field, d, "must be KeepNone, 0 (default) or more")
 			}
 		}
+		keep("KeepDone", q.KeepDone)
+		keep("KeepDead", q.KeepDead)
+		keep("KeepCancelled", q.KeepCancelled)
 	}
-	for _, r := range c.Routes {
-		errs = append(errs, r.Check())
+	for i, r := range c.Routes {
+		errs = append(errs, r.Check(fmt.Sprintf("Config.Routes[%d]", i)))
 	}
 	for i, layer := range c.Middleware {
 		if layer == nil {
-			bad(fmt.Sprintf("middleware %d", i), "nil", "must be a function")
+			bad(fmt.Sprintf("Config.Middleware[%d]", i), "nil", "must be a function")
 		}
 	}
-	for _, capability := range c.Capabilities {
-		errs = append(errs, job.CheckName("capability", capability))
+	for i, capability := range c.Capabilities {
+		errs = append(errs, job.CheckName(fmt.Sprintf("Config.Capabilities[%d]", i), capability))
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,8 @@ package pawl_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -89,23 +91,49 @@ func TestJ2_ManyAreAcceptedAllOrNone(t *testing.T) {
 	})
 }
 
-func TestConfigFaultsAreReportedAllAtOnce(t *testing.T) {
-	_, err := pawl.New(sqlite.Memory(), pawl.Config{
-		Queues:    pawl.Queues{"a,b": {Workers: 0}, "mail": {Workers: 1, MaxLocal: -1, KeepDone: -7}},
-		LostAfter: time.Second,
-		Beat:      time.Millisecond,
-		Bounds:    pawl.Bounds{Payload: -1},
-		Routes:    []pawl.Route{{Kind: "[", Queue: "x"}},
-		Attempts:  -3,
-		Migrate:   9,
-	})
-	if err == nil {
-		t.Fatal("accepted")
+// A fault names the field as it is written in Go, so that it can be found.
+func TestP10_ConfigFaultsNameTheirFieldsAllAtOnce(t *testing.T) {
+	const bad = -7
+	queue, cfg := pawl.QueueConfig{}, pawl.Config{
+		Queues: pawl.Queues{"a,b": {Workers: 1}},
+		Routes: []pawl.Route{{Kind: "mail", Queue: "mail"}, {Kind: "[", Queue: "x"}, {Kind: "x", Queue: "a b"}},
+		Bounds: pawl.Bounds{Payload: bad}, Namespace: "a b", Capabilities: []string{"gpu", ""}, Middleware: []pawl.Middleware{nil},
 	}
-	for _, w := range []string{`queue "a,b"`, "workers 0", "max local -1", "keep done", "lost after 1s", "beat 1ms", "Config.Bounds.Payload -1", "route kind", "attempts -3", "migrate 9"} {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q does not say %q", err, w)
+	want := []string{
+		`Config.Queues "a,b": `, `Config.Routes[1].Kind "[": `, `Config.Routes[2].Queue "a b": `, "Config.Bounds.Payload -7: ",
+		`Config.Namespace "a b": `, `Config.Capabilities[1] "": `, `Config.Middleware[0] "nil": `,
+	}
+	// Every number, also those that are added later.
+	fill := func(to reflect.Value, at string) {
+		for i := range to.NumField() {
+			switch f := to.Field(i); f.Interface().(type) {
+			case time.Duration:
+				f.SetInt(bad)
+				want = append(want, fmt.Sprintf("%s.%s %v: ", at, to.Type().Field(i).Name, time.Duration(bad)))
+			case int, pawl.Migrate:
+				f.SetInt(bad)
+				want = append(want, fmt.Sprintf("%s.%s %d: ", at, to.Type().Field(i).Name, bad))
+			}
 		}
+	}
+	fill(reflect.ValueOf(&queue).Elem(), `Config.Queues["mail"]`)
+	fill(reflect.ValueOf(&cfg).Elem(), "Config")
+	cfg.Queues["mail"] = queue
+	_, err := pawl.New(sqlite.Memory(), cfg)
+	if !errors.Is(err, pawl.ErrInvalid) {
+		t.Fatal(err)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), "invalid "+w) {
+			t.Errorf("%q is not said", w)
+		}
+	}
+	if got := strings.Count(err.Error(), "\n") + 1; got != len(want) || t.Failed() {
+		t.Errorf("%d faults, want %d:\n%v", got, len(want), err)
+	}
+	cfg = pawl.Config{LostAfter: time.Second}
+	if _, err := pawl.New(sqlite.Memory(), cfg); err == nil || !strings.Contains(err.Error(), "Config.LostAfter 1s: ") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -168,13 +196,71 @@ func TestJ5_QueuesAndLabelComeFromTheEnvironment(t *testing.T) {
 	if len(workers) != 1 || workers[0].Worker.Label != "rates-worker-v7-pod-1" || strings.Join(workers[0].Worker.Queues, " ") != "default mail" {
 		t.Errorf("registered as %+v", workers)
 	}
-	for _, bad := range []string{"mail=x", "mail,mail", "a b", "mail=0", "mail,,default"} {
+	for _, bad := range []string{"mail=x", "a b", "mail=0", "mail=-1", "mail=100001", "mail=", "=4", "mail,a b"} {
 		t.Setenv("PAWL_QUEUES", bad)
-		if e, err := pawl.New(sqlite.Memory(), pawl.Config{}); err == nil {
+		e, err := pawl.New(sqlite.Memory(), pawl.Config{})
+		if err == nil {
 			e.Close()
-			t.Errorf("PAWL_QUEUES=%q was accepted", bad)
+		}
+		if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "PAWL_QUEUES") {
+			t.Errorf("PAWL_QUEUES=%q: %v", bad, err)
 		}
 	}
+}
+
+// Lists in the environment are glued together by charts and scripts.
+func TestJ5_BlanksAndRepeatsInTheEnvironmentAreHarmless(t *testing.T) {
+	for text, want := range map[string]string{
+		"mail,,default,":            "default mail",
+		" mail , mail ,default ":    "default mail",
+		",mail = 4 ,\tmail\n":       "mail",
+		"mail=4,mail=8,default=1, ": "default mail",
+	} {
+		t.Setenv("PAWL_QUEUES", text)
+		if got := servedQueues(t); got != want {
+			t.Errorf("PAWL_QUEUES=%q serves %q, want %q", text, got, want)
+		}
+	}
+	for _, empty := range []string{"", " ", ",", " , ,\n"} {
+		t.Setenv("PAWL_QUEUES", empty)
+		e, err := pawl.New(sqlite.Memory(), pawl.Config{})
+		if err != nil {
+			t.Fatalf("PAWL_QUEUES=%q: %v", empty, err)
+		}
+		ignore[Welcome](e)
+		if err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Config.Queues") {
+			t.Errorf("PAWL_QUEUES=%q: %v", empty, err)
+		}
+		e.Close()
+	}
+}
+
+// servedQueues are the queues that an engine registers for.
+func servedQueues(t *testing.T) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var queues string
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+		defer stop()
+		workers, err := e.Workers(ctx)
+		if err == nil {
+			queues = strings.Join(workers[0].Worker.Queues, " ")
+		}
+		return err
+	})
+	if _, err := e.Enqueue(ctx, Welcome{1}, pawl.Queue("mail")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return queues
 }
 
 func TestHandlerFaultsAreReturnedByRun(t *testing.T) {

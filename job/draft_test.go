@@ -89,12 +89,12 @@ func TestJ5_RoutesExactThenPrefixThenGlobThenDefault(t *testing.T) {
 		}
 	}
 	for _, r := range routes {
-		if err := r.Check(); err != nil {
+		if err := r.Check("route"); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, r := range []job.Route{{Kind: "[", Queue: "a"}, {Kind: "", Queue: "a"}, {Kind: "a", Queue: "a,b"}} {
-		if err := r.Check(); !errors.Is(err, job.ErrInvalid) {
+		if err := r.Check("route"); !errors.Is(err, job.ErrInvalid) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

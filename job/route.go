@@ -15,15 +15,16 @@ type Route struct {
 	Queue string
 }
 
-// Check reports a pattern that cannot be read or a bad queue name.
-func (r Route) Check() error {
+// Check reports a pattern that cannot be read or a bad queue name. at says where
+// the route stands.
+func (r Route) Check(at string) error {
 	if r.Kind == "" {
-		return Invalid("route kind", r.Kind, "must not be empty")
+		return Invalid(at+".Kind", r.Kind, "must not be empty")
 	}
 	if _, err := path.Match(r.Kind, ""); err != nil {
-		return Invalid("route kind", r.Kind, "must be a kind, a prefix ending in * or a glob: "+err.Error())
+		return Invalid(at+".Kind", r.Kind, "must be a kind, a prefix ending in * or a glob: "+err.Error())
 	}
-	return CheckName("route queue", r.Queue)
+	return CheckName(at+".Queue", r.Queue)
 }
 
 // RouteKind picks the queue of a kind: an exact route first, then the longest
