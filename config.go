@@ -44,7 +44,7 @@ type Config struct {
 	Codec  Codec  // [JSON]
 	Bounds Bounds // on what is accepted
 
-	Attempts int           // of a job [5]
+	Attempts int           // of a job that this process enqueues [5]
 	Timeout  time.Duration // of one attempt [none]
 	Backoff  BackoffFunc   // [exponential from 1 s to 30 min]
 	MaxLost  int           // runs lost with their process before a job dies [5]
@@ -72,8 +72,10 @@ type QueueConfig struct {
 	// How long finished jobs are kept: KeepDone [7 days], KeepDead [30 days],
 	// KeepCancelled [7 days]. KeepNone keeps nothing.
 	KeepDone, KeepDead, KeepCancelled time.Duration
-	Attempts                          int         // of a job [the engine's]
-	Backoff                           BackoffFunc // [the engine's]
+	// Attempts of a job [the engine's]. They are written into the job, so they act
+	// in the process that enqueues it: set them there, not only in the worker.
+	Attempts int
+	Backoff  BackoffFunc // [the engine's]
 	// Aging lets a job of priority p count as due p × Aging later, so that low
 	// priority is not starved by high [strict priority].
 	Aging time.Duration

@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store/sqlite"
 )
 
 type gobCodec struct{}
@@ -144,4 +146,28 @@ func TestJ2_TheEarliestOfManyWakesTheRunner(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Attempts are written into the job: what the worker's queue says does not count
+// for a job that another process enqueued.
+func TestJ3_AttemptsAreThoseOfTheProcessThatEnqueues(t *testing.T) {
+	file := sqlite.File(filepath.Join(t.TempDir(), "jobs.db"))
+	open := func(attempts int) *pawl.Engine {
+		e, err := pawl.New(file, pawl.Config{Queues: pawl.Queues{"default": {Workers: 1, Attempts: attempts}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		return e
+	}
+	worker, web := open(3), open(0)
+	for e, want := range map[*pawl.Engine]int{worker: 3, web: job.DefaultAttempts} {
+		r, err := e.Enqueue(t.Context(), Welcome{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j, err := worker.Get(t.Context(), r.ID); err != nil || j.MaxAttempts != want {
+			t.Errorf("%d attempts, %v; want %d", j.MaxAttempts, err, want)
+		}
+	}
 }

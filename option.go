@@ -8,7 +8,8 @@ import (
 )
 
 // EnqueueOption says how a job is to be run. Precedence: the call, then the
-// type's Defaults, then the queue's settings, then the engine's.
+// type's Defaults, then the queue's settings, then the engine's, all as the
+// process has them that enqueues.
 type EnqueueOption interface{ enqueue(*draft) }
 
 // HandleOption says how a handler is to be run.
@@ -95,7 +96,8 @@ func WithID(id ID) EnqueueOption {
 	return enqueueOption(func(d *draft) { d.ID, d.Resend = id, true })
 }
 
-// Key groups jobs for ordering, concurrency and fairness.
+// Key is a word to find jobs by: the customer, the order. Ordering, concurrency
+// and fairness by key are not there yet.
 func Key(key string) EnqueueOption { return enqueueOption(func(d *draft) { d.Draft.Key = key }) }
 
 // Tags are words to find jobs by.
