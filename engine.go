@@ -78,8 +78,9 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 // Run works on the engine's queues until ctx ends, then stops gracefully: no new
 // claims, prefetched jobs go back, handlers get Config.Grace, then their context
 // is cancelled, and what did not finish goes back without burning an attempt.
-// Nil means that everything was clean; faults of handlers and configuration are
-// returned at once, all of them (P7).
+// Nil means that everything was clean (P7). Faults of handlers are returned at
+// once, all of them; so is that there are no handlers or no queues, ErrRunning
+// while another Run runs, and ErrClosed after Close.
 func (e *Engine) Run(ctx context.Context) error {
 	r, ctx, done, err := e.start(ctx)
 	if err != nil {
