@@ -27,6 +27,7 @@ type Engine struct {
 	mu      sync.Mutex
 	closed  bool
 	running *runner.Runner
+	run     context.Context    // of Run, while it runs; ended when it stops
 	stop    context.CancelFunc // of Run
 	stopped chan struct{}      // closed when Run has returned
 }
@@ -156,11 +157,11 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	e.running, e.stop, e.stopped = r, cancel, stopped
+	e.running, e.run, e.stop, e.stopped = r, ctx, cancel, stopped
 	done := func() {
 		cancel()
 		e.mu.Lock()
-		e.stop, e.stopped = nil, nil // running stays, for its counters
+		e.run, e.stop, e.stopped = nil, nil, nil // running stays, for its counters
 		e.mu.Unlock()
 		close(stopped)
 	}
@@ -207,7 +208,35 @@ func (e *Engine) DB() *sql.DB {
 	return nil
 }
 
-// Health is nil when the store answers.
+// Ready is nil when this process can do its part: the store answers and, where
+// handlers are registered, Run runs, is not stopping, and its lease is fresh.
+// Otherwise it is ErrNotReady, or the store's own error. It answers a readiness
+// probe. For a liveness probe it is wrong: a restart does not mend a store.
+func (e *Engine) Ready(ctx context.Context) error {
+	if err := e.Health(ctx); err != nil {
+		return err
+	}
+	e.handlers.mu.Lock()
+	worker := len(e.handlers.list) > 0
+	e.handlers.mu.Unlock()
+	if !worker {
+		return nil
+	}
+	e.mu.Lock()
+	r, run := e.running, e.run
+	e.mu.Unlock()
+	switch {
+	case run == nil:
+		return fmt.Errorf("%w: Run does not run", ErrNotReady)
+	case run.Err() != nil:
+		return fmt.Errorf("%w: Run is stopping", ErrNotReady)
+	case !r.Stats().Healthy:
+		return fmt.Errorf("%w: the worker is not registered, or its lease is not fresh", ErrNotReady)
+	}
+	return nil
+}
+
+// Health is nil when the store answers. See Ready for whether this process can work.
 func (e *Engine) Health(ctx context.Context) error {
 	if err := e.usable(ctx); err != nil {
 		return err

@@ -43,6 +43,8 @@ var (
 	ErrNotDone = errors.New("pawl: job is not done")
 	// ErrNoResult: the job is done and its handler kept no result.
 	ErrNoResult = errors.New("pawl: job has no result")
+	// ErrNotReady: this process cannot do its part; the text says why.
+	ErrNotReady = errors.New("pawl: not ready")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("pawl: engine is running already")
 )
