@@ -80,8 +80,8 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 // claims, prefetched jobs go back, handlers get Config.Grace, then their context
 // is cancelled, and what did not finish goes back without burning an attempt.
 // Nil means that everything was clean (P7). Faults of handlers are returned at
-// once, all of them; so is that there are no handlers or no queues, ErrRunning
-// while another Run runs, and ErrClosed after Close.
+// once, all of them; so are ErrNoHandlers, a lack of queues, ErrRunning while
+// another Run runs, and ErrClosed after Close.
 func (e *Engine) Run(ctx context.Context) error {
 	r, ctx, done, err := e.start(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		return nil, nil, nil, err
 	}
 	if len(kinds) == 0 {
-		return nil, nil, nil, job.Invalid("handlers", "none", "Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)")
+		return nil, nil, nil, fmt.Errorf("%w, so Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)", ErrNoHandlers)
 	}
 	if len(e.cfg.Queues) == 0 {
 		return nil, nil, nil, job.Invalid("Config.Queues", "none", "a process that handles jobs needs at least one, here or in PAWL_QUEUES")

@@ -43,6 +43,8 @@ var (
 	ErrNotDone = errors.New("pawl: job is not done")
 	// ErrNoResult: the job is done and its handler kept no result.
 	ErrNoResult = errors.New("pawl: job has no result")
+	// ErrNoHandlers: Run was called and there is nothing for it to do.
+	ErrNoHandlers = errors.New("pawl: no handlers are registered")
 	// ErrNotReady: this process cannot do its part; the text says why.
 	ErrNotReady = errors.New("pawl: not ready")
 	// ErrRunning: Run was called while it runs.

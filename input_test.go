@@ -163,7 +163,7 @@ func TestJ5_RunWithNothingToDoIsRefused(t *testing.T) {
 		defer e.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it returns at once, or the test fails
 		defer cancel()
-		if err := e.Run(ctx); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "nothing to do") || !strings.Contains(err.Error(), "pawl.Handle") {
+		if err := e.Run(ctx); !errors.Is(err, pawl.ErrNoHandlers) || !strings.Contains(err.Error(), "nothing to do") || !strings.Contains(err.Error(), "pawl.Handle") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -68,7 +68,7 @@ func TestU10_AdvanceRunsWhatFallsDueAtItsTime(t *testing.T) {
 }
 
 func TestU10_IdleDoesNotWaitForWhatNobodyRuns(t *testing.T) {
-	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
 		r := e.Enqueue(welcome{1}, pawl.Queue("elsewhere"))
 		e.RunUntilIdle()
 		e.RequireState(r.ID, job.Waiting)
