@@ -24,6 +24,7 @@ type Stats struct {
 	Released   uint64 // jobs that went back without having started
 	Returned   uint64 // jobs leased to this worker that it did not hold, given back
 	Alone      uint64 // suspects that ran alone
+	Deferred   uint64 // times a suspect went back because it could not
 
 	Running int // handlers under way
 	Ready   int // claimed and not started
@@ -61,7 +62,7 @@ func statsOf(s runner.Stats) Stats {
 	out := Stats{
 		Looks: s.Looks, Claimed: s.Claimed, Began: s.Began,
 		Finished: s.Finished, InTx: s.InTx, Panics: s.Panics, Refused: s.Refused, Unclear: s.Unclear, Unkept: s.Unkept,
-		LeasesLost: s.LeasesLost, Registered: s.Registered, Released: s.Released, Returned: s.Returned, Alone: s.Alone,
+		LeasesLost: s.LeasesLost, Registered: s.Registered, Released: s.Released, Returned: s.Returned, Alone: s.Alone, Deferred: s.Deferred,
 		Running: s.Running, Ready: s.Ready, Ending: s.Ending,
 		Worker: s.Worker, Healthy: s.Healthy, LastBeat: s.LastBeat,
 	}
