@@ -53,6 +53,7 @@ type Store struct {
 	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
 	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
 	blocked  blocked
+	lines    lines // of calls that wait for a held key
 	finisher *gather[*finishCall]
 	notifier *notifier
 	remover  *hintRemover
