@@ -21,8 +21,10 @@
 // # Group commit
 //
 // Enqueue and Finish calls of many goroutines share one commit (gather.go). What
-// may have to wait for somebody else's lock goes through a line of its own and,
-// once it has waited, on alone: nobody else waits for a user's transaction (P8).
+// may have to wait for somebody else's lock shares commits of its own. Where one of
+// those meets a key that an open transaction holds, the calls that need that very
+// key stand in a line of theirs (enqueue_line.go): nobody else waits for a user's
+// transaction, nor for those who do (P8).
 //
 // # Claims
 //

@@ -42,7 +42,6 @@ var (
 	sharedLimits = &limits{lock: 30 * time.Millisecond}
 	// Where only the call itself waits. It gives up before the server looks for
 	// deadlocks [1 s], and tries again: none is ever found.
-	aloneLimits  = &limits{lock: 250 * time.Millisecond}
 	upkeepLimits = &limits{lock: 900 * time.Millisecond}
 	freeLimits   = &limits{free: true}
 )
