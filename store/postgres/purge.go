@@ -135,7 +135,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	defer s.leave()
-	now, err := s.now(ctx)
+	now, err := s.now(ctx, s.reserved)
 	if err != nil {
 		return 0, err
 	}
