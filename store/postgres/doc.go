@@ -8,7 +8,9 @@
 // settings: one for enqueue, claim and reading, and a reserved one for
 // heartbeat, finish and upkeep, so that neither user code nor a flood of
 // enqueues keeps a worker from renewing its lease. The user's pool serves the
-// user's transactions only. One more connection listens.
+// user's transactions only. One more connection listens. [Options.Connections] is
+// all of them together, 2 at least (then nothing listens); with
+// [Options.OnlyPool] there are none, and nothing is reserved.
 //
 // # One round trip
 //

@@ -45,10 +45,6 @@ func TestP8_HeartbeatFinishAndUpkeepNeedNoOtherConnection(t *testing.T) {
 			run := store.RunRef{ID: jobs[0].ID, Run: jobs[0].Run}
 			for name, call := range map[string]func() error{
 				"beat": func() error { _, err := s.Beat(ctx, store.Beat{Worker: c.worker}); return err },
-				"cancels": func() error {
-					_, err := s.Cancels(ctx, c.worker)
-					return err
-				},
 				"note": func() error {
 					_, err := s.Note(ctx, c.worker, []store.Note{{RunRef: run, Progress: &job.Progress{Done: 1}}})
 					return err
