@@ -73,7 +73,7 @@ type CheckReport struct {
 
 // Fault is one broken rule.
 type Fault struct {
-	Rule   string // short stable name, such as "job in two places"
+	Rule   string // short stable name, the same in every store, such as "job in two places"
 	ID     job.ID
 	Detail string
 }

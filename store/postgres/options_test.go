@@ -82,3 +82,17 @@ func TestP10_OnlyPoolNeedsAPoolThatCanCarryIt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestP10_ConnectionsByAddress(t *testing.T) {
+	opener, err := parse("postgres://nobody@127.0.0.1/nothing?pawl_connections=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by := opener.(byAddress); by.options.Connections != 2 || by.config.ConnConfig.RuntimeParams["pawl_connections"] != "" {
+		t.Errorf("%+v", by.options)
+	}
+	for _, text := range []string{"0", "two", "2.5"} {
+		_, err := parse("postgres://nobody@127.0.0.1/nothing?pawl_connections=" + text)
+		faulty(t, err, []string{"pawl_connections", text, "2 to 200"})
+	}
+}
