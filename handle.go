@@ -140,8 +140,8 @@ func registrationOf[A Args](opts []HandleOption) *registration {
 			r.fault(err)
 		}
 	}
-	if r.version = versionOf(zero); r.version < 0 {
-		r.fault(job.Invalid("version of "+kind, r.version, "must be 0 or more"))
+	if r.version = versionOf(zero); r.version < 0 || r.version > job.MaxVersion {
+		r.fault(job.Invalid("version of "+kind, r.version, fmt.Sprintf("must be 0..%d", job.MaxVersion)))
 	}
 	r.apply(opts)
 	return r

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -16,8 +17,9 @@ const (
 	DefaultPriority = 5
 	DefaultAttempts = 5
 	MaxAttempts     = 10_000
-	MaxName         = 128 // bytes of a queue, kind, tag, capability or budget name
-	MaxKey          = 255 // bytes of a key
+	MaxVersion      = math.MaxInt32 // of arguments
+	MaxName         = 128           // bytes of a queue, kind, tag, capability or budget name
+	MaxKey          = 255           // bytes of a key
 	MaxTags         = 32
 	MaxDrafts       = 100_000 // drafts of one EnqueueMany
 	DefaultPayload  = 1 << 20 // bytes of arguments, headers or a result
@@ -85,8 +87,8 @@ func (d *Draft) Check(b Bounds) error {
 	}
 	add(CheckName("kind", d.Kind))
 	add(CheckName("queue", d.Queue))
-	if d.Version < 0 {
-		add(Invalid("version", d.Version, "must be 0 or more"))
+	if d.Version < 0 || d.Version > MaxVersion {
+		add(Invalid("version", d.Version, fmt.Sprintf("must be 0..%d", MaxVersion)))
 	}
 	if len(d.Args) > limit {
 		add(Invalid("args", fmt.Sprintf("%d bytes", len(d.Args)), fmt.Sprintf("must be at most %d bytes", limit)))

@@ -30,6 +30,8 @@ func TestP10_DraftFaultsNameFieldValueAndBound(t *testing.T) {
 	}{
 		{"priority", func(d *job.Draft) { d.Priority = 12 }, []string{"priority", "12", "1..9"}},
 		{"priority 0", func(d *job.Draft) { d.Priority = 0 }, []string{"priority", "0", "1..9"}},
+		{"version", func(d *job.Draft) { d.Version = 1 << 31 }, []string{"version", "2147483648", "0..2147483647"}},
+		{"version below 0", func(d *job.Draft) { d.Version = -1 }, []string{"version", "-1", "0..2147483647"}},
 		{"attempts", func(d *job.Draft) { d.Attempts = 0 }, []string{"attempts", "0", "1..10000"}},
 		{"queue list", func(d *job.Draft) { d.Queue = "a,b" }, []string{"queue", `"a,b"`, `','`}},
 		{"queue empty", func(d *job.Draft) { d.Queue = "" }, []string{"queue", "1..128"}},

@@ -23,7 +23,10 @@ type Upkeep interface {
 	Expire(ctx context.Context, limit int) (int, error)
 	// Purge removes up to limit rows of each kind whose time is over: archived
 	// jobs with their logs, tombstones, unique keys, audit entries, and lost
-	// workers that hold nothing.
+	// workers that hold nothing. Log lines are up to PurgeLines × limit: a job with
+	// more of them stays until the last of them has gone with a later call. It
+	// answers how many rows it removed without counting lines, and limit or more
+	// while there may be more to remove.
 	Purge(ctx context.Context, limit int) (int, error)
 	// Redate makes up to limit waiting jobs ready that would be, had the store's
 	// clock not been set back: their due times lie ahead of it again.
@@ -31,6 +34,9 @@ type Upkeep interface {
 	// Check looks for broken rules (P6) in short snapshots and changes nothing.
 	Check(ctx context.Context, c Check) (CheckReport, error)
 }
+
+// PurgeLines is how many log lines a purge removes for each row it may remove.
+const PurgeLines = 20
 
 // Setback is a step of the store's clock to an earlier time, as a worker has
 // noticed it.
@@ -67,7 +73,7 @@ type CheckReport struct {
 
 // Fault is one broken rule.
 type Fault struct {
-	Rule   string // short stable name, such as "job in two places"
+	Rule   string // short stable name, the same in every store, such as "job in two places"
 	ID     job.ID
 	Detail string
 }

@@ -19,33 +19,76 @@ const (
 	maxFaults = 1000
 )
 
-// Each look covers one stretch of a table in one statement, which is one
-// snapshot: what it finds broken was broken at that moment, in all tables at once.
-const (
-	checkLive = `WITH part AS MATERIALIZED (SELECT * FROM pawl.job WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT $3)
-SELECT NULL::text, (SELECT id FROM part ORDER BY id DESC LIMIT 1), (SELECT count(*) FROM part)::text
-UNION ALL SELECT 'job in two places', p.id, 'live and archived' FROM part AS p JOIN pawl.job_archive AS a ON a.namespace = p.namespace AND a.id = p.id
-UNION ALL SELECT 'live state', id, 'state ' || state FROM part WHERE state NOT BETWEEN 1 AND 4
-UNION ALL SELECT 'worker only while running', id, 'state ' || state || ', worker ' || coalesce(worker::text, 'none') FROM part
-	WHERE (state = 3) <> (worker IS NOT NULL) OR (state = 3) <> (claim IS NOT NULL) OR state <> 3 AND (begun OR cancel)
-UNION ALL SELECT 'run without a live worker', p.id, 'run ' || p.run || ' of worker ' || p.worker || CASE WHEN w.id IS NULL THEN ', which is not registered' ELSE ', lost since ' || w.lost END
+// rule is one sentence of P6. Its names are those of every store. Its SQL finds
+// what breaks it in one stretch of a table, part: columns are the job and a detail.
+type rule struct{ name, find string }
+
+// checkedTable is walked by its key, which follows the namespace.
+type checkedTable struct {
+	table, key string
+	rules      []rule
+}
+
+var checkedTables = []checkedTable{
+	{"job", "id", []rule{
+		{"live job in a final state", "SELECT p.id, 'state ' || p.state FROM part AS p WHERE p.state NOT BETWEEN 1 AND 4"},
+		{"job in two places", "SELECT p.id, 'live and archived' FROM part AS p JOIN pawl.job_archive AS a ON a.namespace = p.namespace AND a.id = p.id"},
+		{"running without a worker", "SELECT p.id, 'run ' || p.run FROM part AS p WHERE p.state = 3 AND (p.worker IS NULL OR p.claim IS NULL OR p.run < 1)"},
+		{"worker of a job that does not run", `SELECT p.id, 'worker ' || coalesce(p.worker::text, 'none') FROM part AS p
+	WHERE p.state <> 3 AND (p.worker IS NOT NULL OR p.claim IS NOT NULL OR p.begun OR p.cancel)`},
+		// Never registered counts from the claim, lost or gone from when it was.
+		{"running without a live worker", `SELECT p.id, 'run ' || p.run || ' of worker ' || p.worker || CASE WHEN w.id IS NULL THEN ', which is not registered' ELSE ', lost since ' || w.lost END
 	FROM part AS p LEFT JOIN pawl.worker AS w ON w.namespace = p.namespace AND w.id = p.worker
-	WHERE p.state = 3 AND (w.id IS NULL AND p.started < {now} - $4 * interval '1 microsecond' OR w.lost < {now} - $4 * interval '1 microsecond')
-UNION ALL SELECT 'unique key of a live job', p.id, CASE WHEN u.job IS NULL THEN 'its key has no row' ELSE 'its key is held by ' || u.job END
+	WHERE p.state = 3 AND p.worker IS NOT NULL
+		AND (w.id IS NULL AND p.started < {now} - $4 * interval '1 microsecond' OR w.lost < {now} - $4 * interval '1 microsecond')`},
+		{"unique key not held", `SELECT p.id, CASE WHEN u.job IS NULL THEN 'its key has no row' ELSE 'its key is held by ' || u.job END
 	FROM part AS p LEFT JOIN pawl.job_unique AS u ON u.namespace = p.namespace AND u.hash = p.unique_hash
-	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`
+	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`},
+		{"attempts out of bounds", "SELECT p.id, p.used || ' of ' || p.max_attempts FROM part AS p WHERE p.used < 0 OR p.max_attempts < 1"},
+		{"priority out of bounds", "SELECT p.id, p.priority::text FROM part AS p WHERE p.priority NOT BETWEEN 1 AND 9"},
+	}},
+	{"job_archive", "id", []rule{
+		{"archived job in a live state", "SELECT p.id, 'state ' || p.state FROM part AS p WHERE p.state NOT BETWEEN 5 AND 8"},
+		{"archived without an end", "SELECT p.id, 'finished ' || p.finished || ', expires ' || p.expires FROM part AS p WHERE p.expires < p.finished"},
+	}},
+	{"job_unique", "hash", []rule{
+		{"unique key without its job", `SELECT p.job, 'held by a job that is not live or has another key'
+	FROM part AS p LEFT JOIN pawl.job AS j ON j.namespace = p.namespace AND j.id = p.job
+	WHERE p.until IS NULL AND (j.id IS NULL OR j.unique_hash IS DISTINCT FROM p.hash)`},
+	}},
+}
 
-	checkArchived = `WITH part AS MATERIALIZED (SELECT * FROM pawl.job_archive WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT $3)
-SELECT NULL::text, (SELECT id FROM part ORDER BY id DESC LIMIT 1), (SELECT count(*) FROM part)::text
-UNION ALL SELECT 'archived state', id, 'state ' || state FROM part WHERE state NOT BETWEEN 5 AND 8
-UNION ALL SELECT 'expiry after the end', id, 'finished ' || finished || ', expires ' || expires FROM part WHERE expires < finished`
+// CheckRules lists the names of the rules that Check knows.
+func (s *Store) CheckRules() []string {
+	var names []string
+	for _, w := range checkedTables {
+		for _, r := range w.rules {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
 
-	// Hashes stand in for ids here; the job they name is reported.
-	checkUnique = `WITH part AS MATERIALIZED (SELECT * FROM pawl.job_unique WHERE namespace = $1 AND hash > $2 ORDER BY hash LIMIT $3)
-SELECT NULL::text, NULL::uuid, (SELECT hash FROM part ORDER BY hash DESC LIMIT 1)
-UNION ALL SELECT 'unique key without its job', p.job, NULL FROM part AS p LEFT JOIN pawl.job AS j ON j.namespace = p.namespace AND j.id = p.job
-	WHERE p.until IS NULL AND (j.id IS NULL OR j.unique_hash IS DISTINCT FROM p.hash)`
-)
+// Each look covers one stretch of a table in one statement, which is one
+// snapshot: what it finds broken was broken at that moment, in all tables at
+// once. Tables are walked by their primary keys.
+var checkLive, checkArchived, checkUnique = checkedTables[0].text(), checkedTables[1].text(), checkedTables[2].text()
+
+// text is the statement: of the namespace ($1), rows after a key ($2), so many
+// ($3); a run may stay with a lost worker for so long ($4). The first row says how
+// many there were and which was the last, the others what is broken.
+func (w checkedTable) text() string {
+	last := "(SELECT " + w.key + " FROM part ORDER BY " + w.key + " DESC LIMIT 1)"
+	if w.key == "id" {
+		last = "uuid_send(" + last + ")"
+	}
+	text := "WITH part AS MATERIALIZED (SELECT * FROM pawl." + w.table + " WHERE namespace = $1 AND " + w.key + " > $2 ORDER BY " + w.key + " LIMIT $3)\n" +
+		"SELECT NULL::text, NULL::uuid, (SELECT count(*) FROM part)::text, " + last + " WHERE $4::bigint IS NOT NULL"
+	for _, r := range w.rules {
+		text += "\nUNION ALL SELECT '" + r.name + "', f.id, f.detail, NULL::bytea FROM (" + r.find + ") AS f (id, detail)"
+	}
+	return text
+}
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
 func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
@@ -59,100 +102,62 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	if c.Step == 0 {
 		c.Step = checkStep
 	}
-	k := &checking{s: s, c: c}
-	if err := k.table(ctx, checkLive, &k.report.Live, c.Grace.Microseconds()); err != nil {
-		return store.CheckReport{}, err
+	var report store.CheckReport
+	for _, table := range []struct {
+		text  string
+		key   func(last []byte) any
+		count *int64
+	}{
+		{checkLive, idOf, &report.Live},
+		{checkArchived, idOf, &report.Archived},
+		{checkUnique, func(last []byte) any { return last }, new(int64)},
+	} {
+		for last := []byte{}; last != nil; {
+			var seen look
+			err := s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
+				seen = look{}
+				return s.send(ctx, s.work, upkeepLimits, &step{text: table.text, args: []any{s.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
+			})
+			if err != nil {
+				return store.CheckReport{}, err
+			}
+			*table.count += seen.rows
+			report.Faults = append(report.Faults, seen.faults[:min(len(seen.faults), maxFaults-len(report.Faults))]...)
+			if last = seen.last; seen.rows < int64(c.Step) {
+				last = nil
+			}
+		}
 	}
-	if err := k.table(ctx, checkArchived, &k.report.Archived); err != nil {
-		return store.CheckReport{}, err
-	}
-	if err := k.keys(ctx); err != nil {
-		return store.CheckReport{}, err
-	}
-	return k.report, nil
+	return report, nil
 }
 
-type checking struct {
-	s      *Store
-	c      store.Check
-	report store.CheckReport
+// idOf reads an id from where a stretch ended; before the first it is zero.
+func idOf(last []byte) any {
+	var id [16]byte
+	copy(id[:], last)
+	return id
 }
 
-func (k *checking) fault(rule string, id pgtype.UUID, detail string) {
-	if len(k.report.Faults) < maxFaults {
-		k.report.Faults = append(k.report.Faults, store.Fault{Rule: rule, ID: job.ID(id.Bytes), Detail: detail})
-	}
+// look is what was seen of one stretch.
+type look struct {
+	rows   int64
+	last   []byte // key; nil when there was nothing
+	faults []store.Fault
 }
 
-// table walks through a table of jobs by id.
-func (k *checking) table(ctx context.Context, text string, count *int64, more ...any) error {
-	var last job.ID
-	for {
-		var end pgtype.UUID
-		var rows int64
-		var found []store.Fault
-		err := k.s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
-			found, rows = nil, 0
-			return k.s.send(ctx, k.s.work, upkeepLimits, &step{text: text, args: append([]any{k.s.namespace, [16]byte(last), k.c.Step}, more...), each: func(scan scan) error {
-				var rule pgtype.Text
-				var id pgtype.UUID
-				var detail string
-				if err := scan(&rule, &id, &detail); err != nil {
-					return err
-				}
-				if !rule.Valid {
-					end = id
-					_, err := fmt.Sscan(detail, &rows)
-					return err
-				}
-				found = append(found, store.Fault{Rule: rule.String, ID: job.ID(id.Bytes), Detail: detail})
-				return nil
-			}})
-		})
-		if err != nil {
-			return err
-		}
-		*count += rows
-		for _, f := range found {
-			k.fault(f.Rule, pgtype.UUID{Bytes: f.ID}, f.Detail)
-		}
-		if rows < int64(k.c.Step) {
-			return nil
-		}
-		last = job.ID(end.Bytes)
+func (l *look) read(scan scan) error {
+	var rule pgtype.Text
+	var id pgtype.UUID
+	var detail pgtype.Text
+	var last []byte
+	if err := scan(&rule, &id, &detail, &last); err != nil {
+		return err
 	}
-}
-
-// keys walks through the unique keys.
-func (k *checking) keys(ctx context.Context) error {
-	last := []byte{}
-	for last != nil {
-		var end []byte
-		var found []store.Fault
-		err := k.s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
-			found, end = nil, nil
-			return k.s.send(ctx, k.s.work, upkeepLimits, &step{text: checkUnique, args: []any{k.s.namespace, last, k.c.Step}, each: func(scan scan) error {
-				var rule pgtype.Text
-				var id pgtype.UUID
-				var hash []byte
-				if err := scan(&rule, &id, &hash); err != nil {
-					return err
-				}
-				if !rule.Valid {
-					end = hash
-					return nil
-				}
-				found = append(found, store.Fault{Rule: rule.String, ID: job.ID(id.Bytes), Detail: "a key is held by a job that is not live or has another key"})
-				return nil
-			}})
-		})
-		if err != nil {
-			return err
-		}
-		for _, f := range found {
-			k.fault(f.Rule, pgtype.UUID{Bytes: f.ID}, f.Detail)
-		}
-		last = end
+	if !rule.Valid {
+		l.last = last
+		_, err := fmt.Sscan(detail.String, &l.rows)
+		return err
 	}
+	l.faults = append(l.faults, store.Fault{Rule: rule.String, ID: job.ID(id.Bytes), Detail: detail.String})
 	return nil
 }

@@ -69,3 +69,32 @@ func wantErr(t *testing.T, what string, err, want error) {
 		t.Errorf("%s: %v, want %v", what, err, want)
 	}
 }
+
+// A small service has two connections: everything works, and nothing waits for a
+// second connection while it holds the first.
+func TestConformance_TwoConnections(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Declared("postgres two connections"), func(t *testing.T) store.Opener {
+		db := need.Postgres(t)
+		return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema, Connections: 2})
+	})
+}
+
+// Everything goes through the user's pool, which is as small as it may be.
+func TestConformance_OnlyTheUsersPool(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Declared("postgres only the user's pool"), func(t *testing.T) store.Opener {
+		db := need.Postgres(t)
+		config, err := pgxpool.ParseConfig(db.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.MaxConns = 2
+		p, err := pgxpool.NewWithConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		return postgres.Pool(p, postgres.Options{Schema: db.Schema, OnlyPool: true})
+	})
+}

@@ -8,7 +8,9 @@
 // settings: one for enqueue, claim and reading, and a reserved one for
 // heartbeat, finish and upkeep, so that neither user code nor a flood of
 // enqueues keeps a worker from renewing its lease. The user's pool serves the
-// user's transactions only. One more connection listens.
+// user's transactions only. One more connection listens. [Options.Connections] is
+// all of them together, 2 at least (then nothing listens); with
+// [Options.OnlyPool] there are none, and nothing is reserved.
 //
 // # One round trip
 //
@@ -21,8 +23,10 @@
 // # Group commit
 //
 // Enqueue and Finish calls of many goroutines share one commit (gather.go). What
-// may have to wait for somebody else's lock goes through a line of its own and,
-// once it has waited, on alone: nobody else waits for a user's transaction (P8).
+// may have to wait for somebody else's lock shares commits of its own. Where one of
+// those meets a key that an open transaction holds, the calls that need that very
+// key stand in a line of theirs (enqueue_line.go): nobody else waits for a user's
+// transaction, nor for those who do (P8).
 //
 // # Claims
 //

@@ -14,29 +14,31 @@ import (
 // Otherwise keys and ids are settled first and the rest goes in by a few large
 // inserts: a staging table was not faster than arrays, and needs the right to
 // make temporary tables (docs/adr/0008-postgres-bulk.md).
-func (s *Store) enqueueBulk(ctx context.Context, drafts []job.Draft, plain bool, weight int) ([]job.Receipt, error) {
-	if !plain {
-		return s.enqueueAlone(ctx, drafts, weight, false)
+func (s *Store) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) error {
+	if !plain || c.again {
+		return s.acceptAlone(ctx, c, sharedLimits)
 	}
+	drafts := c.drafts
 	var now time.Time
 	unknown := false
-	err := s.retryWithin(ctx, s.patience+loading(weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+	err := s.retryWithin(ctx, s.patience+loading(c.weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
 		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error { return s.copyIn(ctx, t, drafts, &now) })
 		unknown = unknown || faultOf(err).unknown
 		return err
 	})
 	switch {
 	case err == nil:
-		receipts := make([]job.Receipt, len(drafts))
+		c.receipts = make([]job.Receipt, len(drafts))
 		for i := range drafts {
-			receipts[i].ID = drafts[i].ID
+			c.receipts[i].ID = drafts[i].ID
 		}
 		s.accepted(drafts, now)
-		return receipts, nil
+		return nil
 	case ctx.Err() == nil && (unknown || hasCode(err, uniqueViolation)):
-		return s.enqueueAlone(ctx, drafts, weight, unknown)
+		c.again = unknown
+		return s.acceptAlone(ctx, c, sharedLimits)
 	}
-	return nil, err
+	return err
 }
 
 // copyIn copies plain drafts into the table. COPY computes nothing, so the

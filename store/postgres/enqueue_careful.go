@@ -2,34 +2,68 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
 )
 
 // commitCareful commits drafts of many callers of which some are unique or sent
 // again. It waits only a moment for a key that an open transaction holds; then
-// each call goes on alone, and the line with the next ones (P8).
+// the calls are sorted out beside, and the shared commits go on (P8).
 func (s *Store) commitCareful(ctx context.Context, calls []*enqueueCall) {
-	s.commitAccepted(ctx, calls, false)
+	if calls = s.turnAway(calls); len(calls) > 0 {
+		s.commitAccepted(ctx, calls)
+	}
 }
 
-// commitAccepted is commitCareful for calls of which again says whether they may
-// have been committed before.
-func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall, again bool) {
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.patience, sharedLimits, again)
-	if err == nil {
-		for _, c := range calls {
-			c.receipts, receipts = receipts[:len(c.drafts):len(c.drafts)], receipts[len(c.drafts):]
-			answer(c, nil)
+// turnAway answers the calls whose key is known to be held, and returns the others.
+func (s *Store) turnAway(calls []*enqueueCall) []*enqueueCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c *enqueueCall) bool {
+		key, held := s.lines.among(c.drafts, c.again)
+		if held {
+			answer(c, &keyHeld{key})
 		}
-		return
+		return held
+	})
+}
+
+func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall) {
+	err := s.acceptTogether(ctx, calls, sharedLimits)
+	switch {
+	case err == nil:
+	case faultOf(err).blocked:
+		s.blocked.alone(func() { s.sortOut(ctx, calls) })
+	default:
+		for _, c := range calls {
+			s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, sharedLimits)) })
+		}
 	}
-	again = again || faultOf(err).unknown
-	s.each(calls, func(c *enqueueCall) { s.answerAlone(ctx, c, again) })
+}
+
+// acceptTogether is one try to take the drafts of calls in, and answers them if
+// it succeeds.
+func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *limits) error {
+	weight := 0
+	again := false
+	for _, c := range calls {
+		weight += c.weight
+		again = again || c.again
+	}
+	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.patience+loading(weight), l, again)
+	if err != nil {
+		if faultOf(err).unknown {
+			for _, c := range calls {
+				c.again = true
+			}
+		}
+		return err
+	}
+	for _, c := range calls {
+		c.receipts, receipts = receipts[:len(c.drafts):len(c.drafts)], receipts[len(c.drafts):]
+		answer(c, nil)
+	}
+	return nil
 }
 
 // acceptOnce is one try to take drafts in.
@@ -50,121 +84,102 @@ func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.D
 	return receipts, nil
 }
 
-func (s *Store) answerAlone(ctx context.Context, c *enqueueCall, again bool) {
-	var err error
-	c.receipts, err = s.enqueueAlone(ctx, c.drafts, c.weight, again)
-	answer(c, err)
+// sortOut answers calls whose shared commit met a held key: those that need it are
+// told so, the others are taken in. Each key is asked for once, by halves, so one
+// held key among many costs a few looks, however many calls want it.
+func (s *Store) sortOut(ctx context.Context, calls []*enqueueCall) {
+	s.lines.turns()
+	release, ok := take(ctx, s.lines.sorting)
+	if !ok {
+		for _, c := range calls {
+			answer(c, lost("enqueue", context.Cause(ctx), c.again))
+		}
+		return
+	}
+	defer release()
+	s.sortHalves(ctx, byKey(s.turnAway(calls)))
 }
 
-// enqueueAlone takes one caller's drafts in, and waits for whoever holds one of
-// their keys as long as the busy limit allows. again says that they may have
-// been committed before.
-func (s *Store) enqueueAlone(ctx context.Context, drafts []job.Draft, weight int, again bool) ([]job.Receipt, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.BusyLimit+loading(weight), errBusyLimit)
-	defer cancel()
-	unknown, waits, l := again, false, sharedLimits
-	defer func() {
-		if waits {
-			s.blocked.forget(drafts)
-		}
-	}()
-	for n := 1; ; n++ {
-		release, ok := s.blocked.turn(ctx, waits)
-		if !ok {
-			return nil, lost("enqueue", context.Cause(ctx), unknown)
-		}
-		receipts, err := s.acceptOnce(ctx, drafts, s.patience+loading(weight), l, unknown)
-		release()
-		if err == nil {
-			return receipts, nil
-		}
-		f := faultOf(err)
-		unknown = unknown || f.unknown
-		switch {
-		case ctx.Err() != nil:
-			return nil, lost("enqueue", context.Cause(ctx), unknown)
-		case f.blocked:
-			if !waits {
-				waits, l = true, aloneLimits
-				s.blocked.remember(drafts)
-			}
-			n = 0
-		case !f.passing || n >= tries:
-			return nil, lost("enqueue", f.err, unknown)
-		}
-		if !pause(ctx, max(n, 1)) {
-			return nil, lost("enqueue", context.Cause(ctx), unknown)
-		}
-	}
-}
-
-var errBusyLimit = fmt.Errorf("%w: a unique key is held by an open transaction", store.ErrBusy)
-
-// blocked is what is known about keys that open transactions hold, and the few
-// connections on which calls wait for them.
-type blocked struct {
-	mu   sync.Mutex
-	keys map[string]int // by hash: how many calls wait for it
-	once sync.Once
-	// Calls that have waited share one turn, so that however many there are, a
-	// call that is here only because of its neighbours finds another turn free.
-	first, waiting chan struct{}
-	going          sync.WaitGroup
-}
-
-func (b *blocked) turns() {
-	b.once.Do(func() { b.first, b.waiting = make(chan struct{}, 1), make(chan struct{}, 1) })
-}
-
-// alone runs f beside the lines.
-func (b *blocked) alone(f func()) { b.going.Go(f) }
-
-// turn waits for one of the connections.
-func (b *blocked) turn(ctx context.Context, waits bool) (release func(), ok bool) {
-	b.turns()
-	turn := b.first
-	if waits {
-		turn = b.waiting
-	}
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, true
-	case <-ctx.Done():
-		return nil, false
-	}
-}
-
-// meets reports whether a draft asks for a key that is known to be held.
-func (b *blocked) meets(drafts []job.Draft) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.keys) == 0 {
-		return false
-	}
-	for i := range drafts {
-		if b.keys[string(drafts[i].Unique.Hash)] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (b *blocked) remember(drafts []job.Draft) { b.count(drafts, 1) }
-func (b *blocked) forget(drafts []job.Draft)   { b.count(drafts, -1) }
-
-func (b *blocked) count(drafts []job.Draft, by int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.keys == nil {
-		b.keys = map[string]int{}
-	}
-	for i := range drafts {
-		hash := string(drafts[i].Unique.Hash)
-		if hash == "" {
+// byKey puts calls together that ask for the same key first.
+func byKey(calls []*enqueueCall) [][]*enqueueCall {
+	var groups [][]*enqueueCall
+	at := map[lockKey]int{}
+	for _, c := range calls {
+		keys := lockKeys(c.drafts, c.again)
+		if len(keys) == 0 { // needs nothing that could be held
+			groups = append(groups, []*enqueueCall{c})
 			continue
 		}
-		if b.keys[hash] += by; b.keys[hash] == 0 {
-			delete(b.keys, hash)
+		n, ok := at[keys[0]]
+		if !ok {
+			n = len(groups)
+			at[keys[0]], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], c)
+	}
+	return groups
+}
+
+func (s *Store) sortHalves(ctx context.Context, groups [][]*enqueueCall) {
+	if len(groups) == 1 {
+		s.answerGroup(ctx, groups[0])
+		return
+	}
+	half := len(groups) / 2
+	for _, part := range [][][]*enqueueCall{groups[:half], groups[half:]} {
+		if len(part) == 0 {
+			continue
+		}
+		calls := slices.Concat(part...)
+		if err := s.acceptTogether(ctx, calls, probeLimits); err != nil {
+			s.sortHalves(ctx, part)
+		}
+	}
+}
+
+// answerGroup answers calls that ask for the same key first. One of them finds
+// out; if that key is held, the others are not tried.
+func (s *Store) answerGroup(ctx context.Context, calls []*enqueueCall) {
+	for i, c := range calls {
+		keys := lockKeys(c.drafts, c.again)
+		err := s.acceptAlone(ctx, c, probeLimits)
+		answer(c, err)
+		held := heldBy(err)
+		if held == nil || len(keys) == 0 || held.key != keys[0] {
+			continue
+		}
+		for _, c := range calls[i+1:] {
+			answer(c, held)
+		}
+		return
+	}
+}
+
+// acceptAlone takes one caller's drafts in by themselves. It waits a moment only
+// for a key that somebody holds, and then says which.
+func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
+	for n := 1; ; n++ {
+		receipts, err := s.acceptOnce(ctx, c.drafts, s.patience+loading(c.weight), l, c.again)
+		if err == nil {
+			c.receipts = receipts
+			return nil
+		}
+		f := faultOf(err)
+		c.again = c.again || f.unknown
+		switch {
+		case ctx.Err() != nil:
+			return lost("enqueue", context.Cause(ctx), c.again)
+		case f.blocked:
+			keys := lockKeys(c.drafts, c.again)
+			if len(keys) == 0 { // an id that ought to be fresh is being put in by somebody else
+				keys = lockKeys(c.drafts, true)
+			}
+			return &keyHeld{s.firstHeld(ctx, keys)}
+		case !f.passing || n >= tries:
+			return lost("enqueue", f.err, c.again)
+		}
+		if !pause(ctx, n) {
+			return lost("enqueue", context.Cause(ctx), c.again)
 		}
 	}
 }

@@ -35,6 +35,10 @@ type operation struct {
 	// others do not wait for a user's transaction (P8).
 	skip bool
 	busy map[job.ID]bool
+	// wanted are the unique keys that the verb takes, held those of them that
+	// somebody's transaction was found to hold: their jobs are answered Busy.
+	wanted []lockKey
+	held   map[string]bool
 }
 
 // archivedSubject is what an operator's verb needs to know of an archived row.
@@ -58,9 +62,10 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 	var changes []store.Change
 	var o *operation
 	skip := false
+	held := map[string]bool{}
 	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
 		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) (err error) {
-			o = &operation{s: s, session: t, skip: skip}
+			o = &operation{s: s, session: t, skip: skip, held: held}
 			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
 				return err
 			}
@@ -72,7 +77,12 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 			}
 			return s.audit(ctx, t, op, action, targets)
 		})
-		skip = skip || faultOf(err).blocked
+		if faultOf(err).blocked {
+			skip = true
+			for _, k := range s.allHeld(ctx, o.wanted) {
+				held[k.hash] = true
+			}
+		}
 		return err
 	})
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened

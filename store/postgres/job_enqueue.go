@@ -15,7 +15,12 @@ type enqueueCall struct {
 	callState
 	drafts   []job.Draft
 	weight   int
+	again    bool // they may have been committed before, the answer was lost
 	receipts []job.Receipt
+}
+
+func newEnqueueCall(drafts []job.Draft, weight int) *enqueueCall {
+	return &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: drafts, weight: weight}
 }
 
 func (c *enqueueCall) rows() int         { return c.weight }
@@ -39,24 +44,51 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 		plain = plain && isPlain(&drafts[i])
 		weight += weightOf(&drafts[i])
 	}
-	if len(drafts) >= bulk || weight >= maxGathered {
-		return s.enqueueBulk(ctx, drafts, plain, weight)
-	}
-	c := &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: drafts, weight: weight}
-	var err error
+	send := s.careful.do
 	switch {
+	case len(drafts) >= bulk || weight >= maxGathered:
+		send = func(ctx context.Context, c *enqueueCall) error { return s.enqueueBulk(ctx, c, plain) }
 	case plain:
-		err = s.plain.do(ctx, c)
-	case s.blocked.meets(drafts):
-		// Somebody's open transaction is known to hold the key: do not let others wait too.
-		return s.enqueueAlone(ctx, drafts, weight, false)
-	default:
-		err = s.careful.do(ctx, c)
+		send = s.plain.do
 	}
-	if err != nil {
-		return nil, err
+	return s.enqueue(ctx, newEnqueueCall(drafts, weight), plain, send)
+}
+
+// enqueue sends a call until it is answered. While somebody's open transaction
+// holds a key that it needs, it stands in the line of that key, for as long as the
+// busy limit allows: nobody else waits with it.
+func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool, send func(context.Context, *enqueueCall) error) ([]job.Receipt, error) {
+	var patient context.Context // for waiting
+	for {
+		var key lockKey
+		known := false
+		if !plain {
+			key, known = s.lines.among(c.drafts, c.again)
+		}
+		if !known {
+			err := send(ctx, c)
+			if err == nil {
+				return c.receipts, nil
+			}
+			held := heldBy(err)
+			if held == nil {
+				return nil, err
+			}
+			key, plain = held.key, false
+			if len(c.drafts) < bulk && c.weight < maxGathered {
+				send = s.careful.do
+			}
+			c.callState = callState{done: make(chan struct{})}
+		}
+		if patient == nil {
+			var cancel context.CancelFunc
+			patient, cancel = context.WithTimeoutCause(ctx, s.options.BusyLimit+loading(c.weight), errBusyLimit)
+			defer cancel()
+		}
+		if err := s.wait(patient, key); err != nil {
+			return nil, lost("enqueue", err, c.again)
+		}
 	}
-	return c.receipts, nil
 }
 
 // isPlain reports whether a draft cannot meet a row of anybody else: its id is
@@ -111,13 +143,19 @@ func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
 		}
 	case unknown:
 		// The answer was lost: send again as what it may be, a repetition.
-		s.commitAccepted(ctx, calls, true)
+		for _, c := range calls {
+			c.again = true
+		}
+		s.commitAccepted(ctx, calls)
 	case len(calls) > 1:
 		// One bad row fails all of them: each on its own.
-		s.each(calls, func(c *enqueueCall) { s.commitPlain(ctx, []*enqueueCall{c}) })
+		for _, c := range calls {
+			s.blocked.alone(func() { s.commitPlain(ctx, []*enqueueCall{c}) })
+		}
 	case hasCode(err, uniqueViolation):
 		// An id that is not fresh after all: as if it had been resent.
-		s.answerAlone(ctx, calls[0], false)
+		c := calls[0]
+		s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, sharedLimits)) })
 	default:
 		answer(calls[0], err)
 	}
@@ -163,12 +201,4 @@ func draftsOf(calls []*enqueueCall) []job.Draft {
 		all = append(all, c.drafts...)
 	}
 	return all
-}
-
-// each runs f for every call, a few at a time: what is answered here waits for
-// nobody but itself.
-func (s *Store) each(calls []*enqueueCall, f func(*enqueueCall)) {
-	for _, c := range calls {
-		s.blocked.alone(func() { f(c) })
-	}
 }

@@ -58,6 +58,8 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			changes[i] = store.Ended
 		case a.hash == nil:
 			back = append(back, id)
+		case o.held[string(a.hash)]:
+			changes[i] = store.Busy
 		default:
 			changes[i] = store.Duplicate // unless it gets the key
 			asks[string(a.hash)] = append(asks[string(a.hash)], i)
@@ -67,6 +69,9 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		var keys []uniqueKey
 		for hash, list := range asks {
 			keys = append(keys, uniqueKey{[]byte(hash), ids[list[0]]})
+		}
+		for _, k := range keys {
+			o.wanted = append(o.wanted, lockKey{hash: string(k.hash)})
 		}
 		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
 		answers, err := o.s.takeUnique(ctx, o.session, keys, true)

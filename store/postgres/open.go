@@ -53,6 +53,7 @@ type Store struct {
 	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
 	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
 	blocked  blocked
+	lines    lines // of calls that wait for a held key
 	finisher *gather[*finishCall]
 	notifier *notifier
 	remover  *hintRemover
@@ -72,7 +73,8 @@ var (
 )
 
 // listening is the store where the server can tell it of commits. In poll-only
-// mode there is no such power, and the engine polls.
+// mode, or without a connection to listen on, there is no such power, and the
+// engine polls.
 type listening struct{ *Store }
 
 // Open makes the store ready for use: connections, schema, namespace.
@@ -84,7 +86,7 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(explain("open", err), s.Close())
 	}
-	if s.options.PollOnly {
+	if !s.options.listens() {
 		return s, nil
 	}
 	return listening{s}, nil
@@ -110,7 +112,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if settings.Namespace == "" {
 		settings.Namespace = "default"
 	}
-	if err := errors.Join(options.check(), job.CheckName("namespace", settings.Namespace)); err != nil {
+	if err := errors.Join(options.check(), options.checkPool(o.pool.Config()), job.CheckName("namespace", settings.Namespace)); err != nil {
 		return nil, err
 	}
 	if settings.Logger == nil {
@@ -132,7 +134,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 
 func (s *Store) open(ctx context.Context) error {
 	var err error
-	if s.work, err = s.connect(ctx, s.options.Connections); err != nil {
+	if s.work, err = s.connect(ctx, s.options.working()); err != nil {
 		return err
 	}
 	if s.reserved, err = s.connect(ctx, s.options.Reserved); err != nil {
@@ -160,8 +162,12 @@ func (s *Store) open(ctx context.Context) error {
 // first: an unnoticed restart of the server would make the next answer unknown.
 const idleBeforePing = 30 * time.Second
 
-// connect makes one of the store's own pools from the settings of the caller's.
+// connect makes one of the store's own pools from the settings of the caller's,
+// or is the caller's where that is all there is.
 func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
+	if s.options.OnlyPool {
+		return s.users, nil
+	}
 	config := s.users.Config()
 	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
@@ -230,7 +236,7 @@ func (s *Store) Close() (err error) {
 			_ = s.db.Close() // it owns no connection of its own
 		}
 		for _, p := range []*pgxpool.Pool{s.work, s.reserved} {
-			if p != nil {
+			if p != nil && p != s.users {
 				p.Close()
 			}
 		}

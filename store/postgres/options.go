@@ -23,10 +23,20 @@ type Options struct {
 	// does not listen, prepares no statements by name and keeps nothing in the
 	// session. Work that another process enqueued is then found by polling.
 	PollOnly bool
-	// Connections bounds the connections for enqueue, claim and reading [6].
+	// Connections bounds the connections that the store makes for itself [10]:
+	// Reserved of them, one that listens, and the rest for enqueue, claim and
+	// reading. With 2, the least, nothing listens, as in PollOnly: one carries
+	// heartbeat, finish and upkeep, the other everything else.
 	Connections int
-	// Reserved bounds the connections for heartbeat, finish and upkeep [3].
+	// Reserved is how many of them are kept for heartbeat, finish and upkeep [a
+	// third, 3 at most].
 	Reserved int
+	// OnlyPool makes the store use the caller's pool for everything and no
+	// connection of its own; it does not listen then. What it costs: whoever
+	// exhausts the pool also holds up heartbeats, and a worker that cannot beat is
+	// declared lost. A transaction sets what it needs anew each time. The pool must
+	// have two connections at least.
+	OnlyPool bool
 	// BusyLimit is how long a call waits for a row that somebody's open
 	// transaction holds before it is answered ErrBusy [30 s]. Only calls that
 	// need that very row wait.
@@ -38,8 +48,9 @@ type Options struct {
 }
 
 // Pool opens a store in the database of a pool. Pawl's own work goes over
-// connections of its own, made with the pool's settings; transactions of Begin
-// come from the pool itself, which stays the caller's to close.
+// connections of its own, made with the pool's settings (unless
+// [Options.OnlyPool] is set); transactions of Begin come from the pool itself,
+// which stays the caller's to close.
 func Pool(pool *pgxpool.Pool, options Options) store.Opener {
 	return opener{pool: pool, options: options}
 }
@@ -48,11 +59,23 @@ const maxIdentifier = 63 // bytes, of Postgres
 
 func (o Options) withDefaults() Options {
 	o.Schema = cmp.Or(o.Schema, "pawl")
-	o.Connections = cmp.Or(o.Connections, 6)
-	o.Reserved = cmp.Or(o.Reserved, 3)
+	o.Connections = cmp.Or(o.Connections, 10)
+	o.Reserved = cmp.Or(o.Reserved, min(max(o.Connections/3, 1), 3))
 	o.BusyLimit = cmp.Or(o.BusyLimit, 30*time.Second)
 	o.TxIdle = cmp.Or(o.TxIdle, 25*time.Second)
 	return o
+}
+
+// listens reports whether the store has a connection that listens.
+func (o Options) listens() bool { return !o.PollOnly && !o.OnlyPool && o.Connections > 2 }
+
+// working is how many connections are for enqueue, claim and reading.
+func (o Options) working() int {
+	n := o.Connections - o.Reserved
+	if o.listens() {
+		n--
+	}
+	return n
 }
 
 func (o Options) check() error {
@@ -64,11 +87,10 @@ func (o Options) check() error {
 	if strings.HasPrefix(o.Schema, "pg_") {
 		bad("schema", o.Schema, "must not start with pg_, which Postgres keeps for itself")
 	}
-	if o.Connections < 2 || o.Connections > 100 {
-		bad("connections", o.Connections, "must be 2..100")
-	}
-	if o.Reserved < 2 || o.Reserved > 100 {
-		bad("reserved", o.Reserved, "must be 2..100")
+	if o.Connections < 2 || o.Connections > 200 {
+		bad("connections", o.Connections, "must be 2..200")
+	} else if o.Reserved < 1 || o.working() < 1 {
+		bad("reserved", o.Reserved, fmt.Sprintf("must leave one of %d connections for other work", o.Connections))
 	}
 	if o.BusyLimit < 100*time.Millisecond || o.BusyLimit > 10*time.Minute {
 		bad("busy limit", o.BusyLimit, "must be 100ms..10m")

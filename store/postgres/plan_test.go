@@ -35,6 +35,7 @@ var statements = map[string]struct {
 	"lookArchived":    {lookArchived, []string{"job_archive_pkey", "tombstone_pkey"}},
 	"lookLive":        {lookLive, []string{"job_pkey"}},
 	"takeUnique":      {takeUnique, nil},
+	"probeIDs":        {probeIDs, nil},
 	"replaceUnique":   {replaceUnique, []string{"job_unique_pkey"}},
 	"uniqueHolders":   {uniqueHolders, []string{"job_unique_pkey"}},
 	"dropUnique":      {dropUnique, []string{"job_unique_pkey"}},

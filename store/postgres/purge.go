@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // purges remembers how far the archive was purged, so that a purge does not step
@@ -14,7 +15,13 @@ type purges struct {
 	mu      sync.Mutex
 	expires time.Time
 	since   time.Time // when it began in front
-	logs    job.ID    // how far lines were looked through
+	logs    linePlace // how far lines were looked through
+}
+
+// linePlace is a place in job_log_pkey.
+type linePlace struct {
+	job  job.ID
+	line int64
 }
 
 // purgeAnew is how often a purge begins in front again, for jobs whose end was
@@ -62,49 +69,73 @@ var purgeTexts = []string{
 const forgetWorkers = `DELETE FROM pawl.worker WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND gone AND lost < {now} - interval '24 hours'
 	AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
-// purgeArchive removes archived jobs by job_archive_expires, with their logs.
+// purgeArchive removes archived jobs by job_archive_expires, with their logs by
+// job_log_pkey: lines first, the newest before the others, and at most $4 of them.
+// Jobs go in the order of their expiry up to the one at which the lines ended,
+// which stays for another time.
 const purgeArchive = `WITH late AS MATERIALIZED (
-	SELECT ctid AS place FROM pawl.job_archive WHERE namespace = $1 AND state >= 5 AND expires >= $3 AND expires <= {now} ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED
-), gone AS (
-	DELETE FROM pawl.job_archive AS a USING late WHERE a.ctid = late.place RETURNING a.id, a.expires
+	SELECT ctid AS place, id, expires
+	FROM pawl.job_archive
+	WHERE namespace = $1 AND state >= 5 AND expires >= $3 AND expires <= {now}
+	ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED
+), counted AS MATERIALIZED (
+	SELECT place, id, row_number() OVER (ORDER BY expires, id) AS n FROM late
+), lines AS MATERIALIZED (
+	SELECT l.place, c.n
+	FROM (SELECT $1::int AS namespace, id, n FROM counted ORDER BY n OFFSET 0) AS c
+	CROSS JOIN LATERAL (SELECT ctid AS place FROM pawl.job_log AS l WHERE l.namespace = c.namespace AND l.job = c.id ORDER BY line DESC LIMIT $4) AS l
+	ORDER BY c.n LIMIT $4
 ), silenced AS (
-	DELETE FROM pawl.job_log AS l USING gone WHERE l.namespace = $1 AND l.job = gone.id
+	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT place FROM lines))
+), gone AS (
+	DELETE FROM pawl.job_archive AS a USING counted AS c
+	WHERE a.ctid = c.place AND c.n < (SELECT CASE WHEN count(*) < $4 THEN 9223372036854775807 ELSE max(n) END FROM lines)
+	RETURNING a.expires
 )
-SELECT count(*), max(expires) FROM gone`
+SELECT count(*), max(expires), (SELECT count(*) FROM lines) FROM gone`
 
 // purgeLogs removes lines of jobs that are gone. They go with their job, but a
 // note that was under way when it went commits after it. Each purge looks at the
-// next stretch of job_log_pkey.
+// next stretch of job_log_pkey, of $4 lines. It answers where that ended (behind
+// the last line of a job that is there) and how many lines it removed.
 const purgeLogs = `WITH part AS MATERIALIZED (
-	SELECT DISTINCT l.job FROM (SELECT job FROM pawl.job_log WHERE namespace = $1 AND job > $2 ORDER BY job LIMIT $3) AS l
-), gone AS (
-	DELETE FROM pawl.job_log AS l USING (SELECT $1::int AS namespace, part.job FROM part OFFSET 0) AS e WHERE l.namespace = e.namespace AND l.job = e.job
-		AND NOT EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.job)
+	SELECT ctid AS place, job, line
+	FROM pawl.job_log
+	WHERE namespace = $1 AND (job, line) > ($2, $3)
+	ORDER BY job, line LIMIT $4
+), nobody AS MATERIALIZED (
+	SELECT e.job
+	FROM (SELECT DISTINCT $1::int AS namespace, job FROM part OFFSET 0) AS e
+	WHERE NOT EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.job)
 		AND NOT EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.job)
+), gone AS (
+	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT place FROM part WHERE job IN (SELECT job FROM nobody)))
+	RETURNING 1
 )
-SELECT job FROM part ORDER BY job DESC LIMIT 1`
+SELECT job, CASE WHEN job IN (SELECT job FROM nobody) THEN line ELSE 9223372036854775807 END, (SELECT count(*) FROM gone)
+FROM part ORDER BY job DESC, line DESC LIMIT 1`
 
-func (p *purges) lines() job.ID {
+func (p *purges) lines() linePlace {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.logs
 }
 
 // looked notes how far; zero means from the start.
-func (p *purges) looked(at job.ID) {
+func (p *purges) looked(at linePlace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs = at
 }
 
-// Purge removes up to limit rows of each kind whose time is over. It needs no
-// more rights than to delete rows.
+// Purge removes up to limit rows of each kind whose time is over, and log lines up
+// to their own bound. It needs no more rights than to delete rows.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.leave()
-	now, err := s.now(ctx)
+	now, err := s.now(ctx, s.reserved)
 	if err != nil {
 		return 0, err
 	}
@@ -112,21 +143,28 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	err = s.retry(ctx, "purge", always, func(ctx context.Context, _ bool) error {
 		purged = 0
 		var reached *time.Time
-		steps := []*step{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now)}, each: func(scan scan) error {
-			return scan(&purged, &reached)
+		var lines, strays int64
+		steps := []*step{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now), limit * store.PurgeLines}, each: func(scan scan) error {
+			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
 			steps = append(steps, &step{text: text, args: []any{s.namespace, limit}})
 		}
 		counted := steps[1:]
 		steps = append(steps, &step{text: forgetWorkers, args: []any{s.namespace, limit}})
-		var looked job.ID
-		steps = append(steps, &step{text: purgeLogs, args: []any{s.namespace, s.purges.lines(), limit}, each: func(scan scan) error { return scan(&looked) }})
+		var looked linePlace
+		from := s.purges.lines()
+		steps = append(steps, &step{text: purgeLogs, args: []any{s.namespace, [16]byte(from.job), from.line, limit}, each: func(scan scan) error {
+			return scan(&looked.job, &looked.line, &strays)
+		}})
 		if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
 			return err
 		}
 		for _, st := range counted {
 			purged += st.hits
+		}
+		if lines == int64(limit)*store.PurgeLines || strays == int64(limit) {
+			purged = max(purged, int64(limit)) // it stopped at the bound of lines: there is more
 		}
 		s.purges.looked(looked)
 		if reached != nil {

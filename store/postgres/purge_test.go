@@ -83,3 +83,50 @@ func TestJ32_PurgeMeetsAStepOfTheClock(t *testing.T) {
 		}
 	}
 }
+
+// However many lines of no job there are, one purge removes a few, and says that
+// there are more.
+func TestP10_ManyLinesOfNoJobGoOverSeveralRounds(t *testing.T) {
+	s := openInternal(t)
+	const limit, lines = 10, 35
+	exec := func(text string, args ...any) {
+		t.Helper()
+		if _, err := s.users.Exec(t.Context(), s.sql(text), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := hire(t, s)
+	c.enqueue(someDraft(), someDraft())
+	jobs := c.claim(2)
+	exec(`INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+		SELECT $1, e.id, now(), 1, 0, 'x' FROM unnest($2::uuid[]) AS e (id), generate_series(1, $3)`,
+		s.namespace, [][16]byte{jobs[0].ID, job.NewID(), jobs[1].ID}, lines)
+	left := func() (n int) {
+		t.Helper()
+		if err := s.users.QueryRow(t.Context(), s.sql("SELECT count(*) FROM pawl.job_log")).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for round, before := 0, 3*lines; before > 2*lines; round++ {
+		n, err := s.Purge(t.Context(), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := left()
+		if gone := before - now; gone > limit || gone == limit && n < limit {
+			t.Errorf("a purge removed %d lines and answered %d, want at most %d lines, and %d while there is more", gone, n, limit, limit)
+		}
+		if before = now; round > 3*lines {
+			t.Fatalf("%d lines are left", now)
+		}
+	}
+	for range 3 * lines { // all around, more than once
+		if _, err := s.Purge(t.Context(), limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := left(); n != 2*lines {
+		t.Errorf("%d lines are left, want the %d of the jobs that are there", n, 2*lines)
+	}
+}

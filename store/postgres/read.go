@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -156,12 +158,14 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer s.leave()
-	return s.now(ctx)
+	return s.now(ctx, s.work)
 }
 
-func (s *Store) now(ctx context.Context) (now time.Time, err error) {
+// now reads the clock over the connections of its caller: who only reads must not
+// take one that a heartbeat needs.
+func (s *Store) now(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
 	err = s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
+		return s.send(ctx, pool, nil, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
 	})
 	return now.UTC(), err
 }

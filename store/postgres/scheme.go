@@ -13,8 +13,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// Addresses are those of libpq, "postgres://user@host/database", with two
-// parameters of Pawl's own: pawl_schema and pawl_poll_only.
+// Addresses are those of libpq, "postgres://user@host/database", with three
+// parameters of Pawl's own: pawl_schema, pawl_poll_only and pawl_connections.
 func init() {
 	store.RegisterScheme("postgres", parse)
 	store.RegisterScheme("postgresql", parse)
@@ -36,8 +36,14 @@ func parse(address string) (store.Opener, error) {
 			return nil, job.Invalid("pawl_poll_only", text, "must be true or false")
 		}
 	}
+	if text := query.Get("pawl_connections"); text != "" {
+		if options.Connections, err = strconv.Atoi(text); err != nil || options.Connections == 0 {
+			return nil, job.Invalid("pawl_connections", text, "must be a number from 2 to 200")
+		}
+	}
 	query.Del("pawl_schema")
 	query.Del("pawl_poll_only")
+	query.Del("pawl_connections")
 	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // for pgx a plus is no space
 	config, err := pgxpool.ParseConfig(u.String())
 	if err != nil {

@@ -42,7 +42,6 @@ var (
 	sharedLimits = &limits{lock: 30 * time.Millisecond}
 	// Where only the call itself waits. It gives up before the server looks for
 	// deadlocks [1 s], and tries again: none is ever found.
-	aloneLimits  = &limits{lock: 250 * time.Millisecond}
 	upkeepLimits = &limits{lock: 900 * time.Millisecond}
 	freeLimits   = &limits{free: true}
 )
@@ -133,10 +132,11 @@ func (s *Store) settle(config *pgxpool.Config) {
 }
 
 // settles reports whether sessions made with a pool's settings stay as the store
-// sets them: hooks that run around each use of a connection may reset it.
+// sets them: hooks that run around each use of a connection may reset it, and
+// sessions of the caller's pool are the caller's.
 func settles(options Options, config *pgxpool.Config) bool {
 	//lint:ignore SA1019 a pool may still have the older hook
-	return !options.PollOnly && config.BeforeAcquire == nil && config.PrepareConn == nil && config.AfterRelease == nil
+	return !options.PollOnly && !options.OnlyPool && config.BeforeAcquire == nil && config.PrepareConn == nil && config.AfterRelease == nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }

@@ -35,6 +35,8 @@ func TestP1_CommitsAreDurableWhateverTheRoleSays(t *testing.T) {
 	}{
 		{"role says off", func(*pgxpool.Config) {}, Options{}, "on"},
 		{"poll-only", func(*pgxpool.Config) {}, Options{PollOnly: true}, "on"},
+		{"only the pool", func(*pgxpool.Config) {}, Options{OnlyPool: true}, "on"},
+		{"only the pool, through a pooler", func(*pgxpool.Config) {}, Options{OnlyPool: true, PollOnly: true}, "on"},
 		{"reset on release", func(c *pgxpool.Config) {
 			c.AfterRelease = func(conn *pgx.Conn) bool { reset(conn); return true }
 		}, Options{}, "on"},

@@ -363,24 +363,27 @@ func TestP8_OnlyWhoAsksForTheSameKeyWaits(t *testing.T) {
 			_, err := b.s.Within(tx).Enqueue(t.Context(), []job.Draft{first})
 			b.must(err)
 			call := func(edit ...func(*job.Draft)) *enqueueCall {
-				return &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: []job.Draft{someDraft(edit...)}}
+				return newEnqueueCall([]job.Draft{someDraft(edit...)}, 1)
 			}
 			blocked := call(same)
 			share := []*enqueueCall{call(b.key("a")), blocked, call(b.key("b")), call()}
 			b.s.commitCareful(t.Context(), share)
 			for _, c := range share {
-				if c == blocked {
-					continue
-				}
 				<-c.done
-				if c.err != nil || c.receipts[0].Duplicate {
+				if c == blocked {
+					if held := heldBy(c.err); held == nil || held.key != (lockKey{hash: "same"}) {
+						t.Errorf("answered %+v, %v; want that its key is held", c.receipts, c.err)
+					}
+				} else if c.err != nil || c.receipts[0].Duplicate {
 					t.Errorf("a neighbour was answered %+v, %v", c.receipts, c.err)
 				}
 			}
+			waits := b.asks(t.Context(), blocked.drafts...)
+			b.until("it waits", func() bool { return len(b.lines()) == 1 })
 			b.all0()
 			select {
-			case <-blocked.done:
-				t.Fatalf("answered %+v, %v while the key is held", blocked.receipts, blocked.err)
+			case a := <-waits:
+				t.Fatalf("answered %+v while the key is held", a)
 			default:
 			}
 			want := job.Receipt{ID: first.ID, Duplicate: true}
@@ -390,10 +393,7 @@ func TestP8_OnlyWhoAsksForTheSameKeyWaits(t *testing.T) {
 				want = job.Receipt{ID: blocked.drafts[0].ID}
 				b.must(tx.Rollback(t.Context()))
 			}
-			<-blocked.done
-			if blocked.err != nil || blocked.receipts[0] != want {
-				t.Errorf("answered %+v, %v; want %+v", blocked.receipts, blocked.err, want)
-			}
+			b.answer(waits, want)
 		})
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// rule is one sentence of P6. Its SQL finds rows that break it in one stretch
-// of a table: parameters are the namespace (?1), the last key before the
-// stretch (?2), its last key (?3), now (?4) and the grace (?5); columns are the
-// key and a detail.
+// rule is one sentence of P6. Its name is that of every store that has the rule.
+// Its SQL finds rows that break it in one stretch of a table: parameters are the
+// namespace (?1), the last key before the stretch (?2), its last key (?3), now
+// (?4) and the grace (?5); columns are the key and a detail.
 type rule struct {
 	name string
 	sql  string
@@ -57,6 +57,17 @@ var sweeps = []sweep{
 			AND NOT EXISTS (SELECT 1 FROM pawl_job AS j WHERE j.namespace = l.namespace AND j.id = l.job)
 			AND NOT EXISTS (SELECT 1 FROM pawl_job_archive AS a WHERE a.namespace = l.namespace AND a.id = l.job)`},
 	}},
+}
+
+// CheckRules lists the names of the rules that Check knows.
+func (s *Store) CheckRules() []string {
+	var names []string
+	for _, w := range sweeps {
+		for _, r := range w.rules {
+			names = append(names, r.name)
+		}
+	}
+	return names
 }
 
 const logsRecount = "logs <> (SELECT count(*) FROM pawl_job_log AS l WHERE l.namespace = j.namespace AND l.job = j.id)"

@@ -142,4 +142,9 @@ func (s *spread) SetClockOffset(d time.Duration) {
 	}
 }
 
+// CheckRules are those of the build, which both run.
+func (s *spread) CheckRules() []string {
+	return s.Store.(interface{ CheckRules() []string }).CheckRules()
+}
+
 func (s *spread) Close() error { return errors.Join(s.Store.Close(), s.there.close()) }

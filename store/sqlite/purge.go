@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // Purge removes up to limit rows of each kind whose time is over, by index and
@@ -40,29 +41,47 @@ func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return purged, nil
 }
 
+// purgeArchive removes archived jobs whose time is over, by pawl_job_archive_expires,
+// and answers how many. Log lines go before their job, and no more than the bound
+// in one transaction: a job with more of them loses its newest lines, keeps a row
+// that counts the rest, and goes when they have. Then it answers at least limit,
+// so that its caller comes again.
 func (t *transition) purgeArchive(limit int) (int, error) {
-	type gone struct {
+	type late struct {
 		id   job.ID
 		logs int64
 	}
-	var list []gone
+	var list []late
 	q := t.on("SELECT id, logs FROM pawl_job_archive WHERE namespace = ? AND expires <= ? ORDER BY expires, id LIMIT ?").int(t.now).int(int64(limit))
 	for q.step() {
-		list = append(list, gone{q.colID(0), q.colInt(1)})
+		list = append(list, late{q.colID(0), q.colInt(1)})
 	}
 	if err := q.done(); err != nil {
 		return 0, err
 	}
-	for _, g := range list {
-		if err := t.dropArchived(g.id); err != nil {
+	lines := int64(limit) * store.PurgeLines
+	for _, j := range list {
+		if j.logs > lines {
+			return limit, t.shortenLogs(j.id, j.logs-lines)
+		}
+		if err := t.dropArchived(j.id); err != nil {
 			return 0, err
 		}
-		if g.logs == 0 {
+		if j.logs == 0 {
 			continue
 		}
-		if err := t.dropLogs(g.id); err != nil {
+		if err := t.dropLogs(j.id); err != nil {
 			return 0, err
 		}
+		lines -= j.logs
 	}
 	return len(list), nil
+}
+
+// shortenLogs keeps the first lines of an archived job.
+func (t *transition) shortenLogs(id job.ID, keep int64) error {
+	if err := t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ?").blob(id[:]).int(keep).exec(); err != nil {
+		return err
+	}
+	return t.query("UPDATE pawl_job_archive SET logs = ? WHERE namespace = ? AND id = ?").int(keep).int(t.namespace).blob(id[:]).exec()
 }

@@ -1,11 +1,36 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
+
+// rules are the sentences of P6 that every store checks, by the names that
+// reports, pages and scripts know them by.
+var rules = []string{
+	"live job in a final state",
+	"job in two places",
+	"running without a worker",
+	"worker of a job that does not run",
+	"running without a live worker",
+	"unique key not held",
+	"attempts out of bounds",
+	"priority out of bounds",
+	"archived job in a live state",
+	"archived without an end",
+	"unique key without its job",
+}
+
+// ownRules hold only where a store keeps something in a way of its own: a counter
+// of lines in the job's row, names as JSON, lines that go with their job.
+var ownRules = []string{
+	"log lines do not add up",
+	"names cannot be read",
+	"log lines without their job",
+}
 
 // check: what a store of its own cannot break through the seam is broken by the
 // store's own tests, with SQL. Here is what the seam can reach.
@@ -15,6 +40,15 @@ func check() []testCase {
 		return must[store.CheckReport](d, "check")(d.Store.Check(d.ctx, c))
 	}
 	return []testCase{
+		{name: "P6_RulesHaveTheSameNames", run: func(d *database) {
+			lists, ok := d.Store.(interface{ CheckRules() []string })
+			if !ok {
+				d.Fatalf("%T does not tell its rules", d.Store)
+			}
+			names := slices.DeleteFunc(lists.CheckRules(), func(name string) bool { return slices.Contains(ownRules, name) })
+			slices.Sort(names)
+			equal(d, "rules", names, slices.Sorted(slices.Values(rules)))
+		}},
 		{name: "P6_EmptyIsClean", run: func(d *database) {
 			equal(d, "report", look(d, store.Check{}), store.CheckReport{})
 		}},
@@ -36,7 +70,7 @@ func check() []testCase {
 			equal(d, "faults within the grace", look(d, store.Check{Grace: 100 * time.Hour}).Faults, nil)
 			d.advance(2 * time.Hour)
 			faults := look(d, store.Check{Grace: time.Hour}).Faults
-			if len(faults) != 1 || faults[0].ID != id || faults[0].Rule == "" {
+			if len(faults) != 1 || faults[0].ID != id || faults[0].Rule != "running without a live worker" {
 				d.Errorf("faults %+v, want one that names job %s", faults, id)
 			}
 			equal(d, "looking changes nothing", d.get(id).State, job.Running)
@@ -52,7 +86,7 @@ func check() []testCase {
 			}
 			d.advance(2 * time.Hour)
 			faults := look(d, store.Check{Grace: time.Hour}).Faults
-			if len(faults) != 1 || faults[0].ID != id {
+			if len(faults) != 1 || faults[0].ID != id || faults[0].Rule != "running without a live worker" {
 				d.Errorf("faults %+v, want one that names job %s", faults, id)
 			}
 			d.rescue()

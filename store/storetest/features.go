@@ -26,6 +26,8 @@ var setups = []Setup{
 	{"sqlite two processes", Features{Shared: true, Durable: true, Listen: true}},
 	{"postgres", Features{Shared: true, Durable: true, Listen: true}},
 	{"postgres poll-only", Features{Shared: true, Durable: true}},
+	{"postgres two connections", Features{Shared: true, Durable: true}},
+	{"postgres only the user's pool", Features{Shared: true, Durable: true}},
 }
 
 // Declared gives the features declared for a setup of docs/conformance.md.

@@ -1,0 +1,215 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// lockKey is what an enqueue may have to wait for: a unique key, or the id of a
+// job that may be there already. One of the two is set.
+type lockKey struct {
+	hash string
+	id   job.ID
+}
+
+// lockKeys lists what a caller's drafts may have to wait for. again says that
+// they may have been committed before: then each of their ids may be there.
+func lockKeys(drafts []job.Draft, again bool) []lockKey {
+	var keys []lockKey
+	seen := map[lockKey]bool{}
+	add := func(k lockKey) {
+		if !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	for i := range drafts {
+		d := &drafts[i]
+		if d.Unique.Hash != nil {
+			add(lockKey{hash: string(d.Unique.Hash)})
+		}
+		if d.Resend || again {
+			add(lockKey{id: d.ID})
+		}
+	}
+	return keys
+}
+
+// keyHeld answers a call whose key an open transaction holds. Nothing was done
+// for the call, unless it may have been committed before.
+type keyHeld struct{ key lockKey }
+
+func (*keyHeld) Error() string { return errBusyLimit.Error() }
+func (*keyHeld) Unwrap() error { return store.ErrBusy }
+
+// heldBy is what a call was told of a held key, nil if it was not.
+func heldBy(err error) *keyHeld {
+	var held *keyHeld
+	if errors.As(err, &held) {
+		return held
+	}
+	return nil
+}
+
+var (
+	errBusyLimit = fmt.Errorf("%w: a unique key is held by an open transaction", store.ErrBusy)
+	errManyWait  = fmt.Errorf("%w: a unique key is held by an open transaction, and %d calls wait for such keys already", store.ErrBusy, mostWaiting)
+)
+
+// mostWaiting bounds how many calls of a process wait for held keys (P10).
+const mostWaiting = 10_000
+
+// blocked are the calls that go on beside the shared commits.
+type blocked struct{ going sync.WaitGroup }
+
+// alone runs f in a goroutine that Close waits for.
+func (b *blocked) alone(f func()) { b.going.Go(f) }
+
+// lines are where calls wait for keys that open transactions hold: a line for
+// each key. One goroutine for each line asks the server now and then whether its
+// key is free, without waiting there, and then lets the whole line go on. So who
+// waits for one key never stands behind another (P8), and the wait costs the
+// server at most two connections, however many wait for however many keys. A line
+// that nobody stands in any more is gone.
+type lines struct {
+	mu      sync.Mutex
+	all     map[lockKey]*line
+	waiting int // calls, in all lines
+
+	once sync.Once
+	// Turns at the server: one for sorting a shared commit out, and one each for
+	// keys that are held since a moment and since long: where many are stuck, one
+	// that is held for a moment is still found free soon.
+	sorting, young, old chan struct{}
+}
+
+// line is the calls that wait for one key.
+type line struct {
+	callers int
+	free    chan struct{}      // closed when the key was found free
+	end     context.CancelFunc // nobody waits any more
+}
+
+func (l *lines) turns() {
+	l.once.Do(func() {
+		l.sorting, l.young, l.old = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	})
+}
+
+// take waits for a turn.
+func take(ctx context.Context, turn chan struct{}) (release func(), ok bool) {
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// among is the first key of the drafts that has a line. again is as in lockKeys.
+func (l *lines) among(drafts []job.Draft, again bool) (lockKey, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return lockKey{}, false
+	}
+	for _, k := range lockKeys(drafts, again) {
+		if l.all[k] != nil {
+			return k, true
+		}
+	}
+	return lockKey{}, false
+}
+
+// wait stands in the line of a key until the key was found free. An error says
+// that the time of ctx is over, or that too many wait.
+func (s *Store) wait(ctx context.Context, key lockKey) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	line, err := s.join(key)
+	if err != nil {
+		return err
+	}
+	defer s.lines.quit(key, line)
+	select {
+	case <-line.free:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// join enters the line of a key, or opens it.
+func (s *Store) join(key lockKey) (*line, error) {
+	l := &s.lines
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting >= mostWaiting {
+		return nil, errManyWait
+	}
+	l.waiting++
+	if at := l.all[key]; at != nil {
+		at.callers++
+		return at, nil
+	}
+	ctx, end := context.WithCancel(s.ending)
+	at := &line{callers: 1, free: make(chan struct{}), end: end}
+	if l.all == nil {
+		l.all = map[lockKey]*line{}
+	}
+	l.all[key] = at
+	s.blocked.alone(func() { s.attend(ctx, key, at) })
+	return at, nil
+}
+
+// quit leaves a line. The last one takes it away.
+func (l *lines) quit(key lockKey, at *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting--
+	if at.callers--; at.callers == 0 {
+		at.end()
+		l.remove(key, at)
+	}
+}
+
+// remove forgets a line, if it is still that of its key.
+func (l *lines) remove(key lockKey, at *line) {
+	if l.all[key] == at {
+		delete(l.all, key)
+	}
+}
+
+// youth is how many looks at a key are made in the turn of young lines; the
+// pauses between them grow up to there, to about a quarter of a second.
+const youth = 5
+
+// attend asks for a line's key until it is free, then lets the line go on.
+func (s *Store) attend(ctx context.Context, key lockKey, at *line) {
+	s.lines.turns()
+	turn := s.lines.young
+	for n := 1; pause(ctx, min(n, youth)); n++ {
+		if n > youth {
+			turn = s.lines.old
+		}
+		release, ok := take(ctx, turn)
+		if !ok {
+			break
+		}
+		held := s.held(ctx, []lockKey{key})
+		release()
+		if !held {
+			break
+		}
+	}
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	s.lines.remove(key, at)
+	close(at.free)
+}
