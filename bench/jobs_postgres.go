@@ -137,15 +137,7 @@ func onlyWork(workers, jobs int, body func()) func(context.Context, place) (meas
 
 func postgresDrainSnapshot() work {
 	held := drains("pawl, snapshot held", pawlOnPostgres, pawlPostgres, 100, snapshotBacklog)
-	measure := held.measure
-	held.measure = func(ctx context.Context, at place) (measurement, error) {
-		release, err := holdSnapshot(ctx, at)
-		if err != nil {
-			return measurement{}, err
-		}
-		m, err := measure(ctx, at)
-		return m, errors.Join(err, release())
-	}
+	held.measure = underSnapshot(held.measure)
 	return work{
 		name: "postgres-drain-snapshot",
 		what: "work off a backlog with 100 workers while another connection holds a snapshot, Postgres",

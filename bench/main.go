@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string, out, says io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(says)
 	list := flags.Bool("list", false, "name the works and end")
-	only := flags.String("only", "", "works to run, separated by commas (default all but those on demand)")
+	only := flags.String("only", "", "works to run, separated by commas; jobs stands for all that are about jobs (default all but those on demand)")
 	system := flags.String("system", "", "the one system to run, for profiling: without the others there is no ratio (default all)")
 	rounds := flags.Int("n", 3, "rounds: each runs every system of a work once")
 	path := flags.String("out", "out/latest.json", "file for the result")
@@ -95,6 +95,10 @@ func choose(only string) ([]work, error) {
 	}
 	var chosen []work
 	for name := range strings.SplitSeq(only, ",") {
+		if name == "jobs" {
+			chosen = append(chosen, slices.DeleteFunc(works(), func(w work) bool { return w.onDemand || strings.HasPrefix(w.name, "batch-") })...)
+			continue
+		}
 		i := slices.IndexFunc(all, func(w work) bool { return w.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("-only %q: no such work (-list names them)", name)
