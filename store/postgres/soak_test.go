@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -144,6 +145,30 @@ func (a *site) drained(jobs int) float64 {
 	})
 }
 
+// beside is the rate at which the engine works off what 16 goroutines of its
+// process enqueue meanwhile, one at a time.
+func (a *site) beside(jobs int) float64 {
+	a.t.Helper()
+	const callers = 16
+	var all sync.WaitGroup
+	defer all.Wait()
+	return rate(jobs, func() {
+		for range callers {
+			all.Go(func() {
+				for range jobs / callers {
+					if _, err := a.e.Enqueue(a.t.Context(), noop{}, pawl.Queue("q")); err != nil {
+						a.t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for range jobs / callers * callers {
+			<-a.ran
+		}
+	})
+}
+
 // rescued is the rate at which the jobs of a lost worker are taken back.
 func (a *site) rescued(jobs int) float64 {
 	a.t.Helper()
@@ -226,6 +251,7 @@ func TestSoak_P10_HeldSnapshot(t *testing.T) {
 		a.drained(2 * jobs)
 	}
 	ratios(t, "drain", 7, func() float64 { return free.drained(jobs) }, func() float64 { return held.drained(jobs) }, least)
+	ratios(t, "drain beside 16 who enqueue", 7, func() float64 { return free.beside(jobs) }, func() float64 { return held.beside(jobs) }, least)
 	for _, stop := range stops {
 		stop()
 	}
