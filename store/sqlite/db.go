@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
@@ -125,6 +126,9 @@ func (c *userConn) use(ctx context.Context, f func() error) error {
 	}
 	if c.tx != nil && c.tx.expired.Load() {
 		return store.ErrTxTooLong
+	}
+	if c.tx == nil && ambiguous(err) { // the statement was a commit as well
+		return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, withMeaning(err))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
