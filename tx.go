@@ -157,28 +157,3 @@ func (t *Tx) finish(i *Info, result []byte) error {
 func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return t.tx.Exec(ctx, query, args...)
 }
-
-// Query runs the user's own SQL. Close the rows before the next call.
-func (t *Tx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
-	return t.tx.Query(ctx, query, args...)
-}
-
-// ErrNoRows: QueryRow found none.
-var ErrNoRows = errors.New("pawl: no rows")
-
-// QueryRow runs a query and reads its first row into dest; ErrNoRows when there
-// is none.
-func (t *Tx) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	rows, err := t.tx.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		return errors.Join(rows.Err(), ErrNoRows)
-	}
-	if err := rows.Scan(dest...); err != nil {
-		return err
-	}
-	return rows.Close()
-}
