@@ -129,7 +129,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 				return
 			}
 			j := &f.Task.Job
-			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took})
+			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took, InTx: f.InTx})
 		}
 	}
 	for _, name := range e.cfg.queueNames() {
