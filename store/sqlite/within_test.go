@@ -1,4 +1,4 @@
-package pawl_test
+package sqlite_test
 
 import (
 	"context"
@@ -13,6 +13,10 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite"
 )
 
+type work struct{}
+
+func (work) Kind() string { return "work" }
+
 // The connection of a caller's own transaction is one of the store's, so its
 // commit starts the jobs: no time passes, and no poll.
 func TestJ2_ACommitOfTheCallersOwnStartsItsJobsAtOnce(t *testing.T) {
@@ -22,7 +26,7 @@ func TestJ2_ACommitOfTheCallersOwnStartsItsJobsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := make(chan time.Time, 10)
-		pawl.Handle(e, func(context.Context, *pawl.Job[Welcome]) error {
+		pawl.Handle(e, func(context.Context, *pawl.Job[work]) error {
 			began <- time.Now()
 			return nil
 		})
@@ -39,7 +43,7 @@ func TestJ2_ACommitOfTheCallersOwnStartsItsJobsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			tx := sqlite.Within(e, stx)
-			if _, err := tx.EnqueueMany(ctx, pawl.Draft(Welcome{1}), pawl.Draft(Welcome{2})); err != nil {
+			if _, err := tx.EnqueueMany(ctx, pawl.Draft(work{}), pawl.Draft(work{})); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -99,7 +103,7 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Charge]) error {
+				pawl.Handle(e, func(ctx context.Context, j *pawl.Job[work]) error {
 					stx, err := e.DB().BeginTx(ctx, nil)
 					if err != nil {
 						return err
@@ -108,7 +112,7 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 					if _, err := stx.ExecContext(ctx, "savepoint before"); err != nil {
 						return err
 					}
-					if err := sqlite.Within(e, stx).FinishResult(j, Video{Seconds: 3}); err != nil {
+					if err := sqlite.Within(e, stx).FinishResult(j, "result"); err != nil {
 						return err
 					}
 					return errors.Join(c.end(stx), c.fail)
@@ -116,7 +120,7 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- e.Run(ctx) }()
-				r, err := e.Enqueue(ctx, Charge{1}, pawl.Attempts(1))
+				r, err := e.Enqueue(ctx, work{}, pawl.Attempts(1))
 				if err != nil {
 					t.Fatal(err)
 				}
