@@ -86,6 +86,9 @@ var (
 type userTx struct {
 	c        *userConn
 	readOnly bool
+	at       callsite // where it began
+	since    time.Time
+	said     atomic.Bool // the log says that it is waited for
 	limit    *time.Timer
 	expired  atomic.Bool   // the watchdog has ended it
 	over     bool          // it has ended, one way or another
@@ -162,17 +165,19 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	default:
 		return nil, fmt.Errorf("pawl: isolation level %s: SQLite is always serializable", sql.IsolationLevel(opts.Isolation))
 	}
-	tx := &userTx{c: c, readOnly: opts.ReadOnly}
+	tx := &userTx{c: c, readOnly: opts.ReadOnly, at: here(), since: c.s.clock.instant()}
 	if opts.ReadOnly {
 		return tx, c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on")
 	}
-	if err := c.s.lock.acquire(ctx); err != nil {
+	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
+	tx.since = c.s.clock.instant()
 	if err := c.begin(ctx, tx, "BEGIN IMMEDIATE"); err != nil {
 		c.s.lock.release()
 		return nil, err
 	}
+	c.s.holder.Store(tx)
 	tx.limit = time.AfterFunc(c.s.options.TxLimit, tx.expire)
 	return tx, nil
 }
@@ -202,7 +207,8 @@ func (tx *userTx) expire() {
 	if tx.over {
 		return
 	}
-	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name, "limit", tx.c.s.options.TxLimit)
+	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name,
+		"transaction", tx.at.String(), "limit", tx.c.s.options.TxLimit)
 	if err := tx.rollback(store.ErrTxTooLong); err != nil {
 		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.name, "error", err)
 	}
@@ -227,6 +233,7 @@ func (tx *userTx) end(came error) {
 		return
 	}
 	tx.limit.Stop()
+	tx.c.s.holder.Store(nil)
 	tx.c.s.lock.release()
 }
 

@@ -82,7 +82,7 @@ func (c *userConn) lockOutside(ctx context.Context) (release func(), err error) 
 	if c.tx != nil {
 		return func() {}, nil
 	}
-	if err := c.s.lock.acquire(ctx); err != nil {
+	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
 	return c.s.lock.release, nil

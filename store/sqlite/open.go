@@ -63,6 +63,7 @@ type Store struct {
 	claims    claims
 
 	lock    writeLock
+	holder  atomic.Pointer[userTx] // the user's transaction that has the lock
 	writer  *writer
 	readers chan *conn
 	reading int // connections that belong into readers

@@ -4,12 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
 
@@ -146,4 +152,104 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An engine call inside of a transaction's callback, with another context than
+// the callback's, waits until the transaction is ended by its limit. The log
+// tells after a second, once, where both are.
+func TestJ2_ACallThatWaitsForItsOwnTransactionIsNamed(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, e *pawl.Engine) error{
+		"enqueue": func(ctx context.Context, e *pawl.Engine) error {
+			_, err := e.Enqueue(ctx, work{}) // waits
+			return err
+		},
+		"transaction": func(ctx context.Context, e *pawl.Engine) error {
+			return e.Tx(ctx, func(context.Context, *pawl.Tx) error { return nil }) // waits
+		},
+		"statement": func(ctx context.Context, e *pawl.Engine) error {
+			_, err := e.DB().ExecContext(ctx, "create table t (n)") // waits
+			return err
+		},
+		"query": func(ctx context.Context, e *pawl.Engine) error {
+			return e.DB().QueryRowContext(ctx, "update pawl_job set id = id returning id").Scan(new([]byte)) // waits
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				said := &record{}
+				e, err := pawl.New(sqlite.Memory(), pawl.Config{Logger: slog.New(said)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				began := time.Now()
+				outer := t.Context()
+				err = e.Tx(outer, func(context.Context, *pawl.Tx) error { // begins
+					if err := call(outer, e); err != nil && !errors.Is(err, sql.ErrNoRows) {
+						t.Errorf("the call: %v", err)
+					}
+					return nil
+				})
+				if !errors.Is(err, store.ErrTxTooLong) {
+					t.Errorf("the transaction: %v", err)
+				}
+				var named int
+				for _, r := range said.records {
+					at, by := attr(r, "waiting"), attr(r, "transaction")
+					if at == "" {
+						continue
+					}
+					named++
+					if !marked(t, at, "// waits") || !marked(t, by, "// begins") {
+						t.Errorf("%s: waits at %q for the transaction of %q", r.Message, at, by)
+					}
+					if after := r.Time.Sub(began); after != time.Second {
+						t.Errorf("said after %v", after)
+					}
+				}
+				if named != 1 {
+					t.Errorf("said %d times, want once", named)
+				}
+			})
+		})
+	}
+}
+
+// record keeps what is logged.
+type record struct {
+	mu      sync.Mutex
+	records []slog.Record
+}
+
+func (*record) Enabled(context.Context, slog.Level) bool { return true }
+func (r *record) WithAttrs([]slog.Attr) slog.Handler     { return r }
+func (r *record) WithGroup(string) slog.Handler          { return r }
+func (r *record) Handle(_ context.Context, rec slog.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, rec)
+	return nil
+}
+
+func attr(r slog.Record, key string) (value string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == key {
+			value = a.Value.String()
+		}
+		return true
+	})
+	return value
+}
+
+// marked reports whether a place is a line of this file that ends with a mark.
+func marked(t *testing.T, place, mark string) bool {
+	t.Helper()
+	text, err := os.ReadFile("within_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, number, _ := strings.Cut(place[strings.LastIndexByte(place, '/')+1:], ":")
+	n, err := strconv.Atoi(number)
+	lines := strings.Split(string(text), "\n")
+	return file == "within_test.go" && err == nil && n <= len(lines) && strings.HasSuffix(lines[n-1], mark)
 }
