@@ -13,6 +13,12 @@ type Listener interface {
 	Listen(ctx context.Context, hear func(Hint)) error
 }
 
+// Examiner is a store that knows more about its health than that it answers.
+type Examiner interface {
+	// Health is an error that says what needs somebody's attention.
+	Health(ctx context.Context) error
+}
+
 // WatchedTx is a Tx that its caller ends, and whose end the store sees.
 type WatchedTx interface {
 	Tx

@@ -88,6 +88,7 @@ type userTx struct {
 	readOnly bool
 	at       callsite // where it began
 	since    time.Time
+	reads    *reading    // of one that only reads
 	said     atomic.Bool // the log says that it is waited for
 	limit    *time.Timer
 	expired  atomic.Bool   // the watchdog has ended it
@@ -167,7 +168,13 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	}
 	tx := &userTx{c: c, readOnly: opts.ReadOnly, at: here(), since: c.s.clock.instant()}
 	if opts.ReadOnly {
-		return tx, c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on")
+		tx.reads = &reading{"a read-only transaction of DB that has not ended", tx.at, tx.since}
+		c.s.readings.begin(tx.reads)
+		if err := c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on"); err != nil {
+			c.s.readings.end(tx.reads)
+			return nil, err
+		}
+		return tx, nil
 	}
 	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
@@ -227,6 +234,7 @@ func (tx *userTx) rollback(why error) error {
 func (tx *userTx) end(came error) {
 	tx.over, tx.came = true, came
 	if tx.readOnly {
+		tx.c.s.readings.end(tx.reads)
 		if err := tx.c.conn.raw.Exec("PRAGMA query_only=off"); err != nil {
 			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.name, "error", err)
 		}
@@ -266,6 +274,9 @@ func (tx *userTx) Commit() error {
 		return errors.Join(err, tx.rollback(err))
 	}
 	tx.end(nil)
+	if !tx.readOnly {
+		tx.c.s.watchLog(tx.c.conn)
+	}
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 const returning = "INSERT INTO c (p) VALUES (?) RETURNING id"
 
 // The three ways in which users read the rows of such a statement.
-var readings = map[string]func(db queryer, p int) error{
+var waysToRead = map[string]func(db queryer, p int) error{
 	"QueryRow": func(db queryer, p int) error {
 		var id int64
 		return db.QueryRow(returning, p).Scan(&id)
@@ -64,7 +64,7 @@ func children(t *testing.T, s *Store, foreignKey string) func() int {
 // A nil error of a statement that answers rows means that it is on disk, as it
 // does for one that answers none (P1).
 func TestP1_AStatementWithRowsSaysWhenItsCommitFailed(t *testing.T) {
-	for name, read := range readings {
+	for name, read := range waysToRead {
 		for _, foreignKey := range []string{"", "DEFERRABLE INITIALLY DEFERRED"} {
 			t.Run(name+"/foreign key/"+foreignKey, func(t *testing.T) {
 				s := open(t, newFile(t))
@@ -106,7 +106,7 @@ func TestP1_AStatementWithRowsSaysWhenItsCommitFailed(t *testing.T) {
 // Inside a transaction it is the statement that fails, not the commit, unless
 // the rule says otherwise.
 func TestP1_AStatementWithRowsFailsInsideATransactionToo(t *testing.T) {
-	for name, read := range readings {
+	for name, read := range waysToRead {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, newFile(t))
 			count := children(t, s, "")

@@ -17,6 +17,7 @@ type userRows struct {
 
 	ready  [][]driver.Value // of a statement that writes: those not handed out yet
 	failed bool             // Next has returned the statement's error
+	reads  *reading         // outside of a transaction
 }
 
 func (r *userRows) Columns() []string { return r.names }
@@ -48,6 +49,7 @@ func (r *userRows) Close() error {
 	r.s.c.mu.Lock()
 	defer r.s.c.mu.Unlock()
 	r.ready = nil
+	r.s.c.s.readings.end(r.reads)
 	if err := r.s.stmt.Reset(); err != nil && !r.failed {
 		return withMeaning(err)
 	}

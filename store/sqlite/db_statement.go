@@ -85,7 +85,10 @@ func (c *userConn) lockOutside(ctx context.Context) (release func(), err error) 
 	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	return c.s.lock.release, nil
+	return func() {
+		c.s.lock.release()
+		c.s.watchLog(c.conn)
+	}, nil
 }
 
 func (c *userConn) result() result {
@@ -165,6 +168,9 @@ func (s *userStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 // all of its changes, and all of its rows, before the first.
 func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	r := &userRows{ctx: ctx, s: s}
+	if s.c.tx == nil && !s.writes {
+		r.reads = s.c.s.newReading("rows of a query of DB that are not closed")
+	}
 	if s.writes {
 		release, err := s.c.lockOutside(ctx)
 		if err != nil {
@@ -184,6 +190,9 @@ func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (
 	})
 	if err != nil {
 		return nil, err
+	}
+	if r.reads != nil {
+		s.c.s.readings.begin(r.reads)
 	}
 	return r, nil
 }

@@ -126,6 +126,7 @@ func (w *writer) loop() {
 			w.commit(batch)
 		}
 		w.s.lock.release()
+		w.s.watchLog(w.conn)
 		w.yield(len(batch))
 		clear(batch)
 	}
