@@ -152,7 +152,7 @@ func (s *Store) locate(path string) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	s.name, s.path = path, absolute
-	s.log = logWatch{path: absolute + "-wal", limit: logLimit, worse: unhealthyLog}
+	s.log.path, s.log.limit, s.log.worse, s.log.opened = absolute+"-wal", logLimit, unhealthyLog, s.clock.instant()
 	folder := filepath.Dir(absolute)
 	info, err := os.Stat(folder)
 	if err != nil {

@@ -31,11 +31,12 @@ type logWatch struct {
 	path         string // empty for a store in memory, which has none
 	limit, worse int64
 
-	looked atomic.Pointer[time.Time]
+	opened time.Time
+	looked atomic.Int64 // nanoseconds after that
 
 	mu     sync.Mutex
 	frames int // at the last look
-	said   time.Time
+	said   time.Duration
 }
 
 // logState is what a look found.
@@ -51,9 +52,8 @@ func (s *Store) watchLog(c *conn) {
 	if w.path == "" {
 		return
 	}
-	now := s.clock.instant()
-	last := w.looked.Load()
-	if last != nil && now.Sub(*last) < logLookEvery || !w.looked.CompareAndSwap(last, &now) {
+	now, last := s.clock.since(w.opened), w.looked.Load()
+	if now-time.Duration(last) < logLookEvery || !w.looked.CompareAndSwap(last, int64(now)) {
 		return
 	}
 	state, err := s.lookAtLog(c)
@@ -61,7 +61,7 @@ func (s *Store) watchLog(c *conn) {
 		return // whatever is wrong, the next commit meets it
 	}
 	w.mu.Lock()
-	say := w.said.IsZero() || now.Sub(w.said) >= logSayEvery
+	say := w.said == 0 || now-w.said >= logSayEvery
 	if say {
 		w.said = now
 	}
