@@ -204,10 +204,10 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
 	for i, item := range []pawl.Item{
-		pawl.Draft(leavesItsTx{}, pawl.Attempts(1)),
-		pawl.Draft(ordinary{}, pawl.Attempts(1)),
-		pawl.Draft(leavesItsTx{}, pawl.Attempts(1), pawl.Unique(pawl.ByKey("a"))), // ends in more than one statement
-		pawl.Draft(ordinary{}, pawl.Attempts(1), pawl.Unique(pawl.ByKey("b"))),
+		pawl.NewItem(leavesItsTx{}, pawl.Attempts(1)),
+		pawl.NewItem(ordinary{}, pawl.Attempts(1)),
+		pawl.NewItem(leavesItsTx{}, pawl.Attempts(1), pawl.Unique(pawl.ByKey("a"))), // ends in more than one statement
+		pawl.NewItem(ordinary{}, pawl.Attempts(1), pawl.Unique(pawl.ByKey("b"))),
 	} {
 		r, err := e.EnqueueMany(ctx, item)
 		if err != nil {

@@ -49,7 +49,7 @@ func TestJ2_ACommitOfTheCallersOwnStartsItsJobsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			tx := sqlite.Within(e, stx)
-			if _, err := tx.EnqueueMany(ctx, pawl.Draft(work{}), pawl.Draft(work{})); err != nil {
+			if _, err := tx.EnqueueMany(ctx, pawl.NewItem(work{}), pawl.NewItem(work{})); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
