@@ -23,7 +23,7 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		}
 		return nil, err
 	}
-	return ownTx{within{s: s, tx: tx}}, nil
+	return ownTx{within{s, tx, &watch{}}}, nil
 }
 
 // Within lets the caller's own transaction take jobs along. It must be one of
@@ -34,7 +34,7 @@ func (s *Store) Within(tx *sql.Tx) store.Tx { return within{s, tx, &watch{}} }
 type within struct {
 	s     *Store
 	tx    *sql.Tx
-	watch *watch // of the caller's own
+	watch *watch
 }
 
 // watch is who wants to know of the end of a transaction.
@@ -56,7 +56,7 @@ func (w within) run(ctx context.Context, run func(*transition) error) error {
 		case c.tx.readOnly:
 			return errors.New("pawl: transaction is read-only")
 		}
-		if w.watch != nil && w.watch.told != nil && !w.watch.on {
+		if w.watch.told != nil && !w.watch.on {
 			w.watch.on = true
 			c.tx.told = append(c.tx.told, w.watch.told)
 		}

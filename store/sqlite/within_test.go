@@ -85,20 +85,27 @@ func TestJ2_ACommitOfTheCallersOwnStartsItsJobsAtOnce(t *testing.T) {
 // other, as what the transaction said; one that was rolled back, wholly or to a
 // savepoint, ends as its handler says.
 func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
+	commit := func(tx *sql.Tx, _ func()) error { return tx.Commit() }
+	rollback := func(tx *sql.Tx, _ func()) error { return tx.Rollback() }
+	failed := errors.New("it failed")
 	for name, c := range map[string]struct {
-		end  func(*sql.Tx) error
+		end  func(tx *sql.Tx, cancel func()) error
 		fail error // what the handler returns
 		want job.State
 		inTx bool
 	}{
-		"committed":            {(*sql.Tx).Commit, nil, job.Done, true},
-		"committed, then fail": {(*sql.Tx).Commit, errors.New("too late to matter"), job.Done, true},
-		"rolled back":          {(*sql.Tx).Rollback, errors.New("it failed"), job.Dead, false},
-		"rolled back, done":    {(*sql.Tx).Rollback, nil, job.Done, false},
-		"to a savepoint": {func(tx *sql.Tx) error {
+		"committed":            {commit, nil, job.Done, true},
+		"committed, then fail": {commit, failed, job.Done, true},
+		"rolled back":          {rollback, failed, job.Dead, false},
+		"rolled back, done":    {rollback, nil, job.Done, false},
+		"by its context": {func(tx *sql.Tx, cancel func()) error { // database/sql rolls it back, in a goroutine of its own
+			cancel()
+			return nil
+		}, failed, job.Dead, false},
+		"to a savepoint": {func(tx *sql.Tx, _ func()) error {
 			_, err := tx.Exec("rollback to before")
 			return errors.Join(err, tx.Commit())
-		}, errors.New("it failed"), job.Dead, false},
+		}, failed, job.Dead, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,6 +117,8 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 					t.Fatal(err)
 				}
 				pawl.Handle(e, func(ctx context.Context, j *pawl.Job[work]) error {
+					ctx, cancel := context.WithCancel(ctx)
+					defer cancel()
 					stx, err := e.DB().BeginTx(ctx, nil)
 					if err != nil {
 						return err
@@ -121,7 +130,7 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 					if err := sqlite.Within(e, stx).FinishResult(j, "result"); err != nil {
 						return err
 					}
-					return errors.Join(c.end(stx), c.fail)
+					return errors.Join(c.end(stx, cancel), c.fail)
 				})
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
