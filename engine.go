@@ -129,7 +129,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 				return
 			}
 			j := &f.Task.Job
-			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took})
+			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took, InTx: f.InTx})
 		}
 	}
 	for _, name := range e.cfg.queueNames() {
@@ -213,7 +213,7 @@ func (e *Engine) DB() *sql.DB {
 // Otherwise it is ErrNotReady, or the store's own error. It answers a readiness
 // probe. For a liveness probe it is wrong: a restart does not mend a store.
 func (e *Engine) Ready(ctx context.Context) error {
-	if err := e.Health(ctx); err != nil {
+	if err := e.answers(ctx); err != nil {
 		return err
 	}
 	e.handlers.mu.Lock()
@@ -236,8 +236,22 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Health is nil when the store answers. See Ready for whether this process can work.
+// Health is nil when the store answers and needs nobody's attention (ErrLogHeld).
+// See Ready for whether this process can work.
 func (e *Engine) Health(ctx context.Context) error {
+	if err := e.answers(ctx); err != nil {
+		return err
+	}
+	if s, ok := e.store.(store.Examiner); ok {
+		if err := s.Health(ctx); err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+	}
+	return nil
+}
+
+// answers asks the store for the time.
+func (e *Engine) answers(ctx context.Context) error {
 	if err := e.usable(ctx); err != nil {
 		return err
 	}

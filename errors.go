@@ -34,6 +34,7 @@ var (
 	ErrNetworkFS   = store.ErrNetworkFS   // SQLite's locks are not safe on a network file system
 	ErrTxTooLong   = store.ErrTxTooLong   // a transaction was held too long and is rolled back
 	ErrForeignTx   = store.ErrForeignTx   // a transaction given to Within is not of the engine's database
+	ErrLogHeld     = store.ErrLogHeld     // Health: somebody reads from SQLite's log without end
 	ErrUnavailable = store.ErrUnavailable // the connection is lost; nothing was done
 )
 

@@ -39,4 +39,5 @@ type Finished struct {
 	Run   int64
 	State State // StateWaiting when it goes on later
 	Took  time.Duration
+	InTx  bool // the handler's own transaction ended it (Tx.Finish)
 }

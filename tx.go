@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/job"
@@ -23,8 +24,10 @@ type Tx struct {
 	engine *Engine
 	ctx    context.Context
 	tx     store.Tx
+
+	mu     sync.Mutex // the end of a transaction may come from any goroutine
 	hints  []store.Hint
-	ended  []*Info // runs that end with this transaction
+	ending []*Info // runs that end with this transaction
 }
 
 // Tx runs fn in a transaction of the store's database and commits when it
@@ -52,30 +55,51 @@ func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	}
 	open = false
 	if err := stx.Commit(ctx); err != nil {
-		if errors.Is(err, ErrOutcomeUnknown) {
-			tx.tell((*runner.Task).UnclearInTx)
-			e.hub.Ready(tx.hints...) // they may be there
-		} else {
-			tx.tell((*runner.Task).NotFinishedInTx)
-		}
+		tx.ended(err)
 		return err
 	}
 	tx.tell((*runner.Task).FinishedInTx)
-	e.hub.Ready(tx.hints...)
+	tx.ended(nil)
 	return nil
 }
 
 // tell lets the runs that end with this transaction know what became of it.
 func (t *Tx) tell(what func(*runner.Task)) {
-	for _, i := range t.ended {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, i := range t.ending {
 		what(i.task)
 	}
+}
+
+// ended acts on the end of the transaction: its jobs are looked for at once.
+//
+// Nothing is told to the runs when it is committed: a savepoint of the caller's
+// may have taken their ends back before. Each of them is ended once more by the
+// runner, and the store's answer tells.
+func (t *Tx) ended(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrOutcomeUnknown):
+		t.tell((*runner.Task).UnclearInTx)
+	default:
+		t.tell((*runner.Task).NotFinishedInTx)
+		return
+	}
+	t.mu.Lock()
+	hints := t.hints
+	t.mu.Unlock()
+	t.engine.hub.Ready(hints...) // after an unknown outcome they may be there
 }
 
 // Within makes a Tx of a transaction that a store package vouches for; users
 // call sqlite.Within or postgres.Within. Its owner commits it.
 func (e *Engine) Within(tx store.Tx) *Tx {
-	return &Tx{engine: e, ctx: context.Background(), tx: tx}
+	t := &Tx{engine: e, ctx: context.Background(), tx: tx}
+	if w, ok := tx.(store.WatchedTx); ok {
+		w.OnEnd(t.ended)
+	}
+	return t
 }
 
 // Store is the transaction as its store has it, for packages that extend it.
@@ -100,7 +124,9 @@ func (t *Tx) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, error) 
 	if err != nil {
 		return nil, err
 	}
+	t.mu.Lock()
 	t.hints = append(t.hints, hintsOf(drafts)...)
+	t.mu.Unlock()
 	return receipts, nil
 }
 
@@ -148,37 +174,14 @@ func (t *Tx) finish(i *Info, result []byte) error {
 	if verdicts[0] != job.Applied {
 		return fmt.Errorf("finish job %s run %d: %w", i.ID, i.Run, ErrLeaseLost)
 	}
-	t.ended = append(t.ended, i)
-	i.task.FinishingInTx()
+	t.mu.Lock()
+	t.ending = append(t.ending, i)
+	t.mu.Unlock()
+	i.task.FinishingInTx(end)
 	return nil
 }
 
 // Exec runs the user's own SQL and returns how many rows it changed.
 func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return t.tx.Exec(ctx, query, args...)
-}
-
-// Query runs the user's own SQL. Close the rows before the next call.
-func (t *Tx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
-	return t.tx.Query(ctx, query, args...)
-}
-
-// ErrNoRows: QueryRow found none.
-var ErrNoRows = errors.New("pawl: no rows")
-
-// QueryRow runs a query and reads its first row into dest; ErrNoRows when there
-// is none.
-func (t *Tx) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	rows, err := t.tx.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		return errors.Join(rows.Err(), ErrNoRows)
-	}
-	if err := rows.Scan(dest...); err != nil {
-		return err
-	}
-	return rows.Close()
 }

@@ -198,13 +198,13 @@ func TestTx_QueryRow(t *testing.T) {
 		table(t, e)
 		err := e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
 			var n int
-			if err := tx.QueryRow(ctx, "select n from effect where n = $1", []any{5}, &n); !errors.Is(err, pawl.ErrNoRows) {
+			if err := tx.QueryRow(ctx, "select n from effect where n = $1", 5).Scan(&n); !errors.Is(err, pawl.ErrNoRows) {
 				t.Errorf("got %v", err)
 			}
-			if _, err := tx.Exec(ctx, "insert into effect values (5)"); err != nil {
-				return err
+			if err := tx.QueryRow(ctx, "insert into effect values (5), (6) returning n").Scan(&n); err != nil || n != 5 {
+				t.Errorf("got %d, %v", n, err)
 			}
-			if err := tx.QueryRow(ctx, "select n from effect where n = $1", []any{5}, &n); err != nil || n != 5 {
+			if err := tx.QueryRow(ctx, "select n from effect where n = $1", 6).Scan(&n); err != nil || n != 6 {
 				t.Errorf("got %d, %v", n, err)
 			}
 			return nil

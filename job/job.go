@@ -29,7 +29,7 @@ type Job struct {
 	Rescues     int      // runs taken back from a lost worker, whether or not they had begun
 	Snoozes     int      // runs that were put off
 	Deferred    int      // times it was given back as a suspect that could not run alone
-	Worker      WorkerID // while running
+	Worker      WorkerID // who runs it; of a job that ended in a run, who ran it
 	Started     time.Time
 	CancelAsked bool // a running job was asked to cancel
 

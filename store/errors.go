@@ -17,5 +17,6 @@ var (
 	ErrTxTooLong   = errors.New("pawl: transaction was held too long and is rolled back")
 	ErrForeignTx   = errors.New("pawl: transaction is not of this store's database")
 	ErrInsideTx    = errors.New("pawl: engine call inside a transaction, use the transaction's own methods")
-	ErrUnavailable = errors.New("pawl: store is unavailable") // connection lost; nothing was done
+	ErrLogHeld     = errors.New("pawl: write-ahead log cannot be emptied") // somebody reads from it without end; SQLite's Health only
+	ErrUnavailable = errors.New("pawl: store is unavailable")              // connection lost; nothing was done
 )

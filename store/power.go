@@ -13,6 +13,22 @@ type Listener interface {
 	Listen(ctx context.Context, hear func(Hint)) error
 }
 
+// Examiner is a store that knows more about its health than that it answers.
+type Examiner interface {
+	// Health is an error that says what needs somebody's attention.
+	Health(ctx context.Context) error
+}
+
+// WatchedTx is a Tx that its caller ends, and whose end the store sees.
+type WatchedTx interface {
+	Tx
+	// OnEnd has f called once, after the transaction in which the Tx was used has
+	// ended: with nil when it is committed, with an error that wraps
+	// job.ErrOutcomeUnknown when nobody knows, else when it is rolled back. It may
+	// be called from any goroutine. Call it before the Tx is used.
+	OnEnd(f func(error))
+}
+
 // Hint says that there may be something to do. The zero Hint means: look at
 // everything.
 type Hint struct {

@@ -93,7 +93,7 @@ func sell(ctx context.Context, e *pawl.Engine) {
 func placeOrder(ctx context.Context, e *pawl.Engine, cents int) error {
 	return e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error {
 		var id int64
-		if err := tx.QueryRow(ctx, "insert into orders(cents) values ($1) returning id", []any{cents}, &id); err != nil {
+		if err := tx.QueryRow(ctx, "insert into orders(cents) values ($1) returning id", cents).Scan(&id); err != nil {
 			return err
 		}
 		_, err := tx.EnqueueMany(ctx,

@@ -240,7 +240,7 @@ func (g *ground) expectNoDeadlocks() {
 	g.t.Helper()
 	var deadlocks int
 	err := g.Tx(context.Background(), func(ctx context.Context, tx *pawl.Tx) error {
-		return tx.QueryRow(ctx, "select deadlocks from pg_stat_database where datname = current_database()", nil, &deadlocks)
+		return tx.QueryRow(ctx, "select deadlocks from pg_stat_database where datname = current_database()").Scan(&deadlocks)
 	})
 	if err != nil {
 		g.t.Error(err)

@@ -85,7 +85,7 @@ type Finished struct {
 	End     job.End
 	Verdict job.Verdict // Stale: another run owns the job, nothing was changed
 	Took    time.Duration
-	InTx    bool // the handler finished it in its own transaction; Outcome and End are what it returned
+	InTx    bool // the handler finished it in its own transaction; Outcome and End are those of the transaction
 }
 
 func (c Config) withDefaults() Config {

@@ -196,7 +196,9 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 			if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
 				r.signal(r.claimWanted) // it sleeps until a later look
 			}
-		case t.unclear:
+		case r.overInTx(t, verdicts[i]):
+			r.stats.InTx++
+		case t.unclear || t.inDoubt:
 			r.stats.Unclear++ // most likely its own first try
 		default:
 			r.stats.Refused++
@@ -208,7 +210,10 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 	var finished []Finished
 	if told != nil {
 		for i, t := range batch {
-			if verdicts[i] != job.Held {
+			switch {
+			case r.overInTx(t, verdicts[i]):
+				finished = append(finished, t.finishedInTx())
+			case verdicts[i] != job.Held:
 				finished = append(finished, Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took})
 			}
 		}
@@ -261,7 +266,7 @@ func (r *Runner) toldOver() {
 	r.over = nil
 	r.mu.Unlock()
 	for _, t := range over {
-		r.tell(Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: job.Applied, Took: t.took, InTx: true})
+		r.tell(t.finishedInTx())
 	}
 }
 

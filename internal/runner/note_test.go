@@ -72,7 +72,7 @@ func TestP3_RunFinishedInATransactionIsNotFinishedAgain(t *testing.T) {
 			if err != nil {
 				return fail
 			}
-			t.FinishingInTx()
+			t.FinishingInTx(t.End(succeed))
 			v, err := tx.Finish(ctx, t.Worker(), []job.End{t.End(succeed)})
 			if err != nil || v[0] != job.Applied || tx.Commit(ctx) != nil {
 				return fail
@@ -89,7 +89,7 @@ func TestP3_RunFinishedInATransactionIsNotFinishedAgain(t *testing.T) {
 		if s := p.Stats(); s.InTx != 1 || s.Refused != 0 || s.LeasesLost != 0 || !p.Idle() {
 			t.Errorf("stats %+v", s)
 		}
-		if len(told) != 1 || !told[0].InTx || told[0].Verdict != job.Applied {
+		if len(told) != 1 || !told[0].InTx || told[0].Verdict != job.Applied || told[0].End.To != job.Done || told[0].Outcome.Kind != job.Succeeded {
 			t.Errorf("hook was told %+v", told)
 		}
 		p.stop()
@@ -107,7 +107,7 @@ func TestP3_CommitOfUnknownOutcomeIsClearedUpByTheFence(t *testing.T) {
 				if err != nil {
 					return fail
 				}
-				t.FinishingInTx()
+				t.FinishingInTx(t.End(succeed))
 				if v, err := tx.Finish(ctx, t.Worker(), []job.End{t.End(succeed)}); err != nil || v[0] != job.Applied {
 					return fail
 				}

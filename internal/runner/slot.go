@@ -129,8 +129,7 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	t.queue.took(took)
 	if !t.abandoned { // else its end is on its way already
 		t.outcome, t.end, t.took = o, end, took
-		// A transaction that others end may have ended the run: its owner does not tell.
-		t.unclear = inTx == txUnclear || inTx == txOpen
+		t.inDoubt = inTx == txUnclear || inTx == txOpen
 	}
 	switch {
 	case t.abandoned:

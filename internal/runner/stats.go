@@ -16,7 +16,7 @@ type Stats struct {
 	InTx     uint64                     // runs finished in their handler's transaction
 	Panics   uint64                     // also handlers that ended their goroutine
 	Refused  uint64                     // ends of runs that no longer owned their job: changed nothing (P2)
-	Unclear  uint64                     // ends whose first answer was lost and whose repeat found the run over
+	Unclear  uint64                     // ends whose repeat found the run over, and it is not known which try or transaction ended it
 	Unkept   uint64                     // ends the store would not take in any form; Hold gave the jobs back
 
 	LeasesLost uint64 // runs whose lease was lost while they were held

@@ -44,9 +44,14 @@ type Task struct {
 	stripped bool   // its end was replaced by a plain failure
 	waited   bool   // an open transaction held its job
 
+	// inDoubt says that a transaction whose end nobody told of may have ended
+	// the run: then the store answers its end Stale.
+	inDoubt bool
+
 	mu      sync.Mutex
 	journal journal
 	inTx    txState
+	txEnd   job.End // how the transaction ends the run
 }
 
 // txState is how far a handler got with finishing its job in a transaction.
@@ -94,8 +99,14 @@ func (t *Task) Final(ctx context.Context, o job.Outcome) bool {
 	return job.Decide(run, judge(o, context.Cause(ctx), 0), job.Policy{Backoff: never}).To.Final()
 }
 
-// FinishingInTx says that the end of the run is part of an open transaction.
-func (t *Task) FinishingInTx() { t.setTx(txOpen) }
+// FinishingInTx says that an end of the run is part of an open transaction.
+func (t *Task) FinishingInTx(end job.End) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inTx != txDone {
+		t.inTx, t.txEnd = txOpen, end
+	}
+}
 
 // FinishedInTx says that the transaction is committed. The run is over: what
 // the handler returns changes nothing any more.

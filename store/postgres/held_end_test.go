@@ -65,9 +65,15 @@ func TestP8_AnEndThatWaitsHoldsUpNoOther(t *testing.T) {
 	if err := errors.Join(first.Commit(ctx), second.Rollback(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	// One run has ended in its transaction, the other as its handler said.
-	if f := <-stored; f.State != job.Dead {
-		t.Errorf("stored %+v", f)
+	// One run has ended in its transaction, the other as its handler said. The
+	// hook is told of both.
+	for _, f := range []pawl.Finished{<-stored, <-stored} {
+		if f.InTx && f.State != job.Done || !f.InTx && f.State != job.Dead {
+			t.Errorf("stored %+v", f)
+		}
+	}
+	if s := e.Stats(); s.InTx != 1 || s.Finished[job.Failed] != 1 || s.Unclear+s.Refused != 0 {
+		t.Errorf("counted %+v", s)
 	}
 	states := map[job.State]int{}
 	for _, id := range ids {

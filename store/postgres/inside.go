@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/pawlwork/pawl/job"
 )
 
 // inside runs statements in a user's transaction, one after the other. Nothing
@@ -67,9 +69,21 @@ func (i insideSQL) step(ctx context.Context, st *step) (err error) {
 		if st.each == nil {
 			continue
 		}
-		if err := st.each(rows.Scan); err != nil {
+		if err := st.each(scanSQL(rows)); err != nil {
 			return fmt.Errorf("%w: %w", errUnreadable, err)
 		}
 	}
 	return rows.Err()
+}
+
+// scanSQL reads a row as pgx would: database/sql cannot read a uuid into bytes.
+func scanSQL(rows *sql.Rows) scan {
+	return func(dest ...any) error {
+		for i, d := range dest {
+			if id, ok := d.(*[16]byte); ok {
+				dest[i] = (*job.ID)(id)
+			}
+		}
+		return rows.Scan(dest...)
+	}
 }

@@ -14,7 +14,7 @@ const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
 	liveColumns     = sharedColumns + ", worker, cancel, deferred, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result"
-	archivedColumns = sharedColumns + ", NULL::bigint AS worker, false AS cancel, 0 AS deferred, finished, expires, result"
+	archivedColumns = sharedColumns + ", worker, false AS cancel, 0 AS deferred, finished, expires, result"
 	// What a claim returns: the claimer knows queue, state and worker, and every
 	// column that is not NULL costs the server and the client.
 	takenColumns = `job.id, NULL, job.priority, job.due, run, used, max_attempts, nullif(lost, 0), nullif(job.rescues, 0), nullif(snoozes, 0), nullif(version, 0), created, started, timeout, deadline,

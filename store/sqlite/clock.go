@@ -15,6 +15,12 @@ type clock struct {
 // now is the time in microseconds since the epoch, the unit of every column.
 func (c *clock) now() int64 { return time.Now().UnixMicro() + c.offset.Load()/1000 }
 
+// instant and since measure how long something in this process takes. A step of
+// the clock does not change that.
+func (c *clock) instant() time.Time { return time.Now() }
+
+func (c *clock) since(t time.Time) time.Duration { return time.Since(t) }
+
 // SetClockOffset moves the store's clock against the process's. It is there
 // for storetest, which proves that a step of the clock does no harm; nothing
 // else may call it.

@@ -44,7 +44,9 @@ func (s *Store) openRaw(ctx context.Context) (*sqlite3.Conn, error) {
 			return err
 		}
 		// trusted_schema: functions in a foreign file's views and triggers may not reach further than SQL.
-		return raw.Exec("PRAGMA synchronous=" + s.options.Synchronous.pragma() + "; PRAGMA trusted_schema=off; PRAGMA wal_autocheckpoint=2000")
+		return raw.Exec("PRAGMA synchronous=" + s.options.Synchronous.pragma() + "; PRAGMA trusted_schema=off; PRAGMA wal_autocheckpoint=2000; " +
+			// A log that was large once is cut when it begins anew: its space goes back, and its size tells again.
+			fmt.Sprintf("PRAGMA journal_size_limit=%d", logLimit))
 	}
 	raw.SetInterrupt(ctx)
 	err = set()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
@@ -85,9 +86,15 @@ var (
 type userTx struct {
 	c        *userConn
 	readOnly bool
+	at       callsite // where it began
+	since    time.Time
+	reads    *reading    // of one that only reads
+	said     atomic.Bool // the log says that it is waited for
 	limit    *time.Timer
-	expired  atomic.Bool // the watchdog has ended it
-	over     bool        // it has ended, one way or another
+	expired  atomic.Bool   // the watchdog has ended it
+	over     bool          // it has ended, one way or another
+	came     error         // what it came to, once it is over: nil is a commit
+	told     []func(error) // called with that, after it
 }
 
 // until is a caller's context that also ends with its transaction's time. The
@@ -126,6 +133,9 @@ func (c *userConn) use(ctx context.Context, f func() error) error {
 	if c.tx != nil && c.tx.expired.Load() {
 		return store.ErrTxTooLong
 	}
+	if c.tx == nil && ambiguous(err) { // the statement was a commit as well
+		return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, withMeaning(err))
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -156,17 +166,25 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	default:
 		return nil, fmt.Errorf("pawl: isolation level %s: SQLite is always serializable", sql.IsolationLevel(opts.Isolation))
 	}
-	tx := &userTx{c: c, readOnly: opts.ReadOnly}
+	tx := &userTx{c: c, readOnly: opts.ReadOnly, at: here(), since: c.s.clock.instant()}
 	if opts.ReadOnly {
-		return tx, c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on")
+		tx.reads = &reading{"a read-only transaction of DB that has not ended", tx.at, tx.since}
+		c.s.readings.begin(tx.reads)
+		if err := c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on"); err != nil {
+			c.s.readings.end(tx.reads)
+			return nil, err
+		}
+		return tx, nil
 	}
-	if err := c.s.lock.acquire(ctx); err != nil {
+	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
+	tx.since = c.s.clock.instant()
 	if err := c.begin(ctx, tx, "BEGIN IMMEDIATE"); err != nil {
 		c.s.lock.release()
 		return nil, err
 	}
+	c.s.holder.Store(tx)
 	tx.limit = time.AfterFunc(c.s.options.TxLimit, tx.expire)
 	return tx, nil
 }
@@ -190,67 +208,91 @@ func (c *userConn) begin(ctx context.Context, tx *userTx, text string) error {
 // and lets the others write.
 func (tx *userTx) expire() {
 	tx.expired.Store(true)
+	defer tx.tell()
 	tx.c.mu.Lock()
 	defer tx.c.mu.Unlock()
 	if tx.over {
 		return
 	}
-	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name, "limit", tx.c.s.options.TxLimit)
-	if err := tx.rollback(); err != nil {
+	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name,
+		"transaction", tx.at.String(), "limit", tx.c.s.options.TxLimit)
+	if err := tx.rollback(store.ErrTxTooLong); err != nil {
 		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.name, "error", err)
 	}
 }
 
-// rollback ends the transaction; mu is held.
-func (tx *userTx) rollback() error {
-	defer tx.end()
+// rollback ends the transaction, for a reason; mu is held.
+func (tx *userTx) rollback(why error) error {
+	defer tx.end(why)
 	if tx.c.conn.raw.GetAutocommit() {
 		return nil
 	}
 	return tx.c.conn.raw.Exec("ROLLBACK")
 }
 
-// end gives back what the transaction held.
-func (tx *userTx) end() {
-	tx.over = true
+// end gives back what the transaction held; mu is held.
+func (tx *userTx) end(came error) {
+	tx.over, tx.came = true, came
 	if tx.readOnly {
+		tx.c.s.readings.end(tx.reads)
 		if err := tx.c.conn.raw.Exec("PRAGMA query_only=off"); err != nil {
 			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.name, "error", err)
 		}
 		return
 	}
 	tx.limit.Stop()
+	tx.c.s.holder.Store(nil)
 	tx.c.s.lock.release()
+}
+
+// tell tells those who want to know how the transaction ended. It is called
+// without any lock, by whoever may have ended it; the first call does it.
+func (tx *userTx) tell() {
+	tx.c.mu.Lock()
+	told, came := tx.told, tx.came
+	tx.told = nil
+	tx.c.mu.Unlock()
+	for _, f := range told {
+		f(came)
+	}
 }
 
 // Commit ends the transaction; nil means that it is on disk.
 func (tx *userTx) Commit() error {
+	defer tx.tell()
 	tx.c.mu.Lock()
 	defer tx.c.mu.Unlock()
 	defer func() { tx.c.tx = nil }()
 	if err := tx.goesOn(); err != nil {
 		if !tx.over {
-			tx.end()
+			tx.end(err)
 		}
 		return err
 	}
 	if err := tx.c.conn.raw.Exec("COMMIT"); err != nil {
-		return errors.Join(tx.c.s.commitError(err), tx.rollback())
+		err = tx.c.s.commitError(err)
+		return errors.Join(err, tx.rollback(err))
 	}
-	tx.end()
+	tx.end(nil)
+	if !tx.readOnly {
+		tx.c.s.watchLog(tx.c.conn)
+	}
 	return nil
 }
 
 // Rollback ends the transaction without a trace.
 func (tx *userTx) Rollback() error {
+	defer tx.tell()
 	tx.c.mu.Lock()
 	defer tx.c.mu.Unlock()
 	defer func() { tx.c.tx = nil }()
 	if tx.over {
 		return nil
 	}
-	return tx.rollback()
+	return tx.rollback(errRolledBack)
 }
+
+var errRolledBack = errors.New("pawl: the transaction was rolled back")
 
 // ResetSession gives a connection to its next user only when nothing is open.
 func (c *userConn) ResetSession(context.Context) error {
@@ -270,11 +312,13 @@ func (c *userConn) IsValid() bool {
 // Close ends the connection and whatever its user left open.
 func (c *userConn) Close() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	tx := c.tx
+	c.mu.Unlock()
 	var err error
-	if c.tx != nil && !c.tx.over {
-		err = c.tx.rollback()
+	if tx != nil {
+		err = tx.Rollback()
 	}
-	c.tx = nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return errors.Join(err, c.conn.close())
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -83,10 +82,13 @@ func (c *userConn) lockOutside(ctx context.Context) (release func(), err error) 
 	if c.tx != nil {
 		return func() {}, nil
 	}
-	if err := c.s.lock.acquire(ctx); err != nil {
+	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	return c.s.lock.release, nil
+	return func() {
+		c.s.lock.release()
+		c.s.watchLog(c.conn)
+	}, nil
 }
 
 func (c *userConn) result() result {
@@ -158,17 +160,39 @@ func (s *userStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 	return r, err
 }
 
+// QueryContext runs a statement that answers rows. One that only reads is
+// stepped as its rows are asked for. One that writes has run to its end, and
+// outside of a transaction it is committed, before the first row is handed out:
+// most callers read one row and no further, and what its end comes to, a broken
+// foreign key or a full disk, must not be missed (P1). SQLite itself has made
+// all of its changes, and all of its rows, before the first.
 func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	r := &userRows{ctx: ctx, s: s}
+	if s.c.tx == nil && !s.writes {
+		r.reads = s.c.s.newReading("rows of a query of DB that are not closed")
+	}
+	if s.writes {
+		release, err := s.c.lockOutside(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
 	err := s.c.use(ctx, func() error {
 		for i := range s.stmt.ColumnCount() {
 			r.names = append(r.names, s.stmt.ColumnName(i))
 			r.kinds = append(r.kinds, strings.ToUpper(s.stmt.ColumnDeclType(i)))
 		}
-		return s.bind(args)
+		if err := s.bind(args); err != nil || !s.writes {
+			return err
+		}
+		return r.readAll()
 	})
 	if err != nil {
 		return nil, err
+	}
+	if r.reads != nil {
+		s.c.s.readings.begin(r.reads)
 	}
 	return r, nil
 }
@@ -252,68 +276,4 @@ func (s *userStmt) bindValue(i int, value any) error {
 		return s.stmt.BindTime(i, v, sqlite3.TimeFormatDefault)
 	}
 	return fmt.Errorf("pawl: parameter %d: type %T is not supported", i, value)
-}
-
-// userRows are the rows of a query, stepped one at a time.
-type userRows struct {
-	ctx   context.Context
-	s     *userStmt
-	names []string
-	kinds []string
-}
-
-func (r *userRows) Columns() []string { return r.names }
-
-// ColumnTypeDatabaseTypeName is the declared type.
-func (r *userRows) ColumnTypeDatabaseTypeName(i int) string { return r.kinds[i] }
-
-func (r *userRows) Close() error {
-	r.s.c.mu.Lock()
-	defer r.s.c.mu.Unlock()
-	_ = r.s.stmt.Reset() // repeats the error of the last step, which Next has returned
-	return nil
-}
-
-func (r *userRows) Next(dest []driver.Value) error {
-	return r.s.c.use(r.ctx, func() error {
-		if !r.s.stmt.Step() {
-			if err := r.s.stmt.Err(); err != nil {
-				return err
-			}
-			return io.EOF
-		}
-		for i := range dest {
-			dest[i] = r.value(i)
-		}
-		return nil
-	})
-}
-
-// value reads a column as what it is; the declared type only tells times and
-// booleans, for which SQLite has no storage class.
-func (r *userRows) value(i int) driver.Value {
-	s := r.s.stmt
-	var v driver.Value
-	switch s.ColumnType(i) {
-	case sqlite3.INTEGER:
-		v = s.ColumnInt64(i)
-		if r.kinds[i] == "BOOLEAN" || r.kinds[i] == "BOOL" {
-			return v != int64(0)
-		}
-	case sqlite3.FLOAT:
-		v = s.ColumnFloat(i)
-	case sqlite3.TEXT:
-		v = s.ColumnText(i)
-	case sqlite3.BLOB:
-		return append([]byte{}, s.ColumnRawBlob(i)...)
-	default:
-		return nil
-	}
-	switch r.kinds[i] {
-	case "DATE", "TIME", "DATETIME", "TIMESTAMP":
-		if t, err := sqlite3.TimeFormatAuto.Decode(v); err == nil {
-			return t
-		}
-	}
-	return v
 }

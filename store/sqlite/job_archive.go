@@ -41,8 +41,8 @@ const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes,
 
 const (
 	// REPLACE, because a copy that should not be there must not stop the end of a job.
-	copied = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, ` + carried + `)
-		SELECT namespace, id, ?, ?, ?, ?, ?, ` + carried + ` FROM pawl_job WHERE namespace = ? AND `
+	copied = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carried + `)
+		SELECT namespace, id, ?, ?, ?, ?, ?, worker, ` + carried + ` FROM pawl_job WHERE namespace = ? AND `
 	buried = "INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) SELECT namespace, id, ? FROM pawl_job WHERE namespace = ? AND "
 
 	one = "id = ?"

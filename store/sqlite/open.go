@@ -63,10 +63,14 @@ type Store struct {
 	claims    claims
 
 	lock    writeLock
+	holder  atomic.Pointer[userTx] // the user's transaction that has the lock
 	writer  *writer
 	readers chan *conn
 	reading int // connections that belong into readers
 	db      *sql.DB
+
+	log      logWatch
+	readings readings
 
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -75,6 +79,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 var _ store.Listener = (*Store)(nil)
+var _ store.Examiner = (*Store)(nil)
 
 var memories atomic.Int64
 
@@ -147,6 +152,7 @@ func (s *Store) locate(path string) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	s.name, s.path = path, absolute
+	s.log.path, s.log.limit, s.log.worse, s.log.opened = absolute+"-wal", logLimit, unhealthyLog, s.clock.instant()
 	folder := filepath.Dir(absolute)
 	info, err := os.Stat(folder)
 	if err != nil {
@@ -244,7 +250,12 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	case <-s.closing:
 		return store.ErrClosed
 	}
-	defer func() { s.readers <- c }()
+	reads := s.newReading("a call of the engine")
+	s.readings.begin(reads)
+	defer func() {
+		s.readings.end(reads)
+		s.readers <- c
+	}()
 	c.raw.SetInterrupt(ctx)
 	defer c.raw.SetInterrupt(context.Background())
 	err := c.snapshot(f)

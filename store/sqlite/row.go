@@ -13,7 +13,7 @@ const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, "key", budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
 	liveColumns     = sharedColumns + ", worker, cancel, NULL, NULL, NULL, deferred"
-	archivedColumns = sharedColumns + ", NULL, 0, finished, expires, result, 0"
+	archivedColumns = sharedColumns + ", worker, 0, finished, expires, result, 0"
 )
 
 // large is what the large columns of a row come to that was read into a job.

@@ -23,18 +23,29 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		}
 		return nil, err
 	}
-	return ownTx{within{s, tx}}, nil
+	return ownTx{within{s, tx, &watch{}}}, nil
 }
 
 // Within lets the caller's own transaction take jobs along. It must be one of
 // DB; any other is refused with ErrForeignTx at its first use. The caller ends
 // it: Commit and Rollback of what is returned are errors.
-func (s *Store) Within(tx *sql.Tx) store.Tx { return within{s, tx} }
+func (s *Store) Within(tx *sql.Tx) store.Tx { return within{s, tx, &watch{}} }
 
 type within struct {
-	s  *Store
-	tx *sql.Tx
+	s     *Store
+	tx    *sql.Tx
+	watch *watch
 }
+
+// watch is who wants to know of the end of a transaction.
+type watch struct {
+	told func(error)
+	on   bool // the transaction knows of it
+}
+
+// OnEnd has f called when the transaction has ended: its connection is one of
+// ours, and sees it.
+func (w within) OnEnd(f func(error)) { w.watch.told = f }
 
 // run takes a transition into the transaction.
 func (w within) run(ctx context.Context, run func(*transition) error) error {
@@ -44,6 +55,10 @@ func (w within) run(ctx context.Context, run func(*transition) error) error {
 			return store.ErrForeignTx
 		case c.tx.readOnly:
 			return errors.New("pawl: transaction is read-only")
+		}
+		if w.watch.told != nil && !w.watch.on {
+			w.watch.on = true
+			c.tx.told = append(c.tx.told, w.watch.told)
 		}
 		return run(w.s.transition(c.conn))
 	}}

@@ -24,6 +24,20 @@ func Within(e *pawl.Engine, tx *sql.Tx) *pawl.Tx {
 	return e.Within(s.Within(tx))
 }
 
+// Unwrap is the transaction of database/sql behind one of Engine.Tx or Within,
+// for libraries that take one (sqlc, gorm, bun): what they write commits with
+// the jobs. Whoever began it ends it, so do not end that of Engine.Tx. It is
+// nil for a transaction that is not of SQLite.
+func Unwrap(tx *pawl.Tx) *sql.Tx {
+	switch t := tx.Store().(type) {
+	case ownTx:
+		return t.tx
+	case within:
+		return t.tx
+	}
+	return nil
+}
+
 // foreign is what is no transaction of the store's: each call says why.
 type foreign struct{ fault error }
 

@@ -58,6 +58,9 @@ func (w *writer) do(ctx context.Context, rows int, run func(*transition) error) 
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	if tx := w.s.holder.Load(); tx != nil {
+		defer tx.awaited()()
+	}
 	c := w.calls.Get().(*call)
 	c.ctx, c.rows, c.run, c.err = ctx, rows, run, nil
 	w.mu.Lock()
@@ -123,6 +126,7 @@ func (w *writer) loop() {
 			w.commit(batch)
 		}
 		w.s.lock.release()
+		w.s.watchLog(w.conn)
 		w.yield(len(batch))
 		clear(batch)
 	}

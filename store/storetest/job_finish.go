@@ -21,9 +21,8 @@ func jobFinish() []testCase {
 			within(d, "finished", got.Finished, from, d.now())
 			equal(d, "kept for", got.Expires.Sub(got.Finished), keep.For(to))
 			want := leased.Job
-			want.State, want.Worker, want.Result, want.Reason = to, 0, []byte("result"), "because"
+			want.State, want.Worker, want.Result, want.Reason = to, w.id, []byte("result"), "because"
 			want.Finished, want.Expires = got.Finished, got.Expires
-			got.Worker = 0 // an archive may remember who ran it
 			equal(d, "job", got, want)
 			equal(d, "claimed", len(w.claim(1)), 0)
 			equal(d, "jobs", d.count(), 1)
@@ -31,6 +30,43 @@ func jobFinish() []testCase {
 	}
 	return []testCase{
 		final(job.Done), final(job.Dead), final(job.Cancelled),
+		{name: "AnEndedJobNamesTheWorkerThatRanIt", run: func(d *database) {
+			w, other := d.hire(), d.hire()
+			waited := d.one()
+			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay = time.Hour })
+			equal(d, "changes", d.cancel(waited), []store.Change{store.Changed})
+			d.one(once("x", 0)) // ends in more than one statement, on some stores
+			unique := w.take()
+			w.end(unique, job.Done)
+			d.one()
+			lost := w.take()
+			for n := 1; ; n++ { // until its run is the last that may end with its worker
+				w.beat(store.RunRef{ID: lost.ID, Run: int64(n)}) // its handler has begun
+				d.lose(w, other)
+				d.rescue()
+				if n == job.MaxLost {
+					break
+				}
+				w = d.hire()
+				w.take()
+			}
+			for what, want := range map[string]struct {
+				id     job.ID
+				state  job.State
+				worker job.WorkerID
+			}{
+				"cancelled while it waited": {waited, job.Cancelled, 0},
+				"with a unique key":         {unique.ID, job.Done, unique.Worker},
+				"lost too often":            {lost.ID, job.Dead, w.id},
+			} {
+				got := d.get(want.id)
+				equal(d, "state and worker of one "+what, [2]any{got.State, got.Worker}, [2]any{want.state, want.worker})
+				listed := must[store.Listed](d, "list")(d.Store.List(d.ctx, store.Filter{States: []job.State{want.state}}, store.Page{Limit: 10}))
+				equal(d, "worker in a list", listed.Jobs[0].Worker, want.worker)
+			}
+			equal(d, "changes", d.retry(lost.ID), []store.Change{store.Changed})
+			equal(d, "worker of one that waits again", d.get(lost.ID).Worker, 0)
+		}},
 		{name: "J7_RetryWaitsAndBurnsAnAttempt", run: func(d *database) {
 			d.one()
 			w := d.hire()

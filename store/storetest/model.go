@@ -240,20 +240,20 @@ func (m *model) leave(j *modelJob, to job.State, delay int, reason, result strin
 	if j.asked && (to == job.Waiting || to == job.Suspended) {
 		to, reason = job.Cancelled, "cancelled"
 	}
-	j.worker, j.seq, j.begun, j.reason = -1, 0, false, reason
+	j.seq, j.begun, j.reason = 0, false, reason
 	switch to {
 	case job.Waiting:
-		j.state, j.due = to, m.now.add(delay)
+		j.state, j.worker, j.due = to, -1, m.now.add(delay)
 	case job.Suspended:
-		j.state = to
+		j.state, j.worker = to, -1
 	default:
 		m.end(j, to, result)
 	}
 }
 
-// end makes a job final.
+// end makes a job final. One that ran stays with the worker that ran it.
 func (m *model) end(j *modelJob, to job.State, result string) {
-	j.state, j.asked, j.result, j.finished, j.worker = to, false, result, m.now, -1
+	j.state, j.asked, j.result, j.finished = to, false, result, m.now
 	j.deferred = 0
 	if j.key != "" {
 		if j.period > 0 {

@@ -49,7 +49,7 @@ func (m *model) retry(id job.ID) store.Change {
 		m.unique[j.key] = holder{id: id}
 	}
 	j.state, j.due, j.used, j.lost, j.reason, j.result = job.Waiting, m.now, 0, 0, "", ""
-	j.finished, j.expires = moment{}, moment{}
+	j.finished, j.expires, j.worker = moment{}, moment{}, -1
 	if j.deadline != nil && !j.deadline.after(m.now) {
 		j.deadline = nil // else the retry would end at once
 	}

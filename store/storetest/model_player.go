@@ -146,10 +146,10 @@ func (p *player) see(j *job.Job) seen {
 	}
 	if j.State == job.Running {
 		s.Asked = j.CancelAsked
-		for i, id := range p.workers {
-			if id == j.Worker {
-				s.Worker = i
-			}
+	}
+	for i, id := range p.workers {
+		if id == j.Worker {
+			s.Worker = i
 		}
 	}
 	if j.State.Final() {
@@ -163,7 +163,7 @@ func (j *modelJob) see() seen {
 	s := seen{
 		State: j.state, Queue: j.queue, Kind: j.kind, Version: j.version, Priority: j.priority, Attempts: j.attempts,
 		Run: j.run, Used: j.used, Lost: j.lost, Rescues: j.rescues, Snoozes: j.snoozes, Deferred: j.deferred,
-		Created: j.created.tick, Worker: -1, Reason: j.reason, Result: j.result,
+		Created: j.created.tick, Worker: j.worker, Reason: j.reason, Result: j.result,
 	}
 	for _, f := range j.failures {
 		s.Failures += f + "; "
@@ -175,7 +175,7 @@ func (j *modelJob) see() seen {
 		s.Deadline = 1 + j.deadline.tick
 	}
 	if j.state == job.Running {
-		s.Asked, s.Worker = j.asked, j.worker
+		s.Asked = j.asked
 	}
 	if j.state.Final() {
 		s.Finished, s.Expires = j.finished.tick, j.expires.tick

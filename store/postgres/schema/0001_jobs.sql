@@ -89,7 +89,7 @@ CREATE TABLE pawl.job_archive (
     queue          text        COLLATE "C" NOT NULL,
     kind           text        NOT NULL,
     args           bytea,
-    worker         bigint,                             -- who ended it
+    worker         bigint,                             -- who ran it, when it ended in a run
     started        timestamptz,
     lost           int         NOT NULL,
     rescues        int         NOT NULL,

@@ -69,6 +69,7 @@ CREATE TABLE pawl_job_archive (
     namespace      INTEGER NOT NULL,
     id             BLOB NOT NULL,
     state          INTEGER NOT NULL,            -- job.State 5..8
+    worker         INTEGER,                     -- who ran it, when it ended in a run
     priority       INTEGER NOT NULL,
     due            INTEGER NOT NULL,
     run            INTEGER NOT NULL,

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"io"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// userRows are the rows of a query.
+type userRows struct {
+	ctx   context.Context
+	s     *userStmt
+	names []string
+	kinds []string
+
+	ready  [][]driver.Value // of a statement that writes: those not handed out yet
+	failed bool             // Next has returned the statement's error
+	reads  *reading         // outside of a transaction
+}
+
+func (r *userRows) Columns() []string { return r.names }
+
+// ColumnTypeDatabaseTypeName is the declared type.
+func (r *userRows) ColumnTypeDatabaseTypeName(i int) string { return r.kinds[i] }
+
+// readAll runs a statement that writes to its end, and keeps its rows. Its
+// caller may stop it until the first row: by then all is written, and stopping
+// would leave a commit that nobody is told of.
+func (r *userRows) readAll() error {
+	for r.s.stmt.Step() {
+		r.s.c.conn.raw.SetInterrupt(context.Background())
+		row := make([]driver.Value, len(r.names))
+		for i := range row {
+			row[i] = r.value(i)
+		}
+		r.ready = append(r.ready, row)
+	}
+	if err := r.s.stmt.Err(); err != nil {
+		_ = r.s.stmt.Reset() // repeats the error
+		return err
+	}
+	return r.s.stmt.Reset()
+}
+
+// Close ends the statement. An error that no row has told is told here.
+func (r *userRows) Close() error {
+	r.s.c.mu.Lock()
+	defer r.s.c.mu.Unlock()
+	r.ready = nil
+	r.s.c.s.readings.end(r.reads)
+	if err := r.s.stmt.Reset(); err != nil && !r.failed {
+		return withMeaning(err)
+	}
+	return nil
+}
+
+// Next reads a row. One of a statement that reads is stepped to as it is asked for.
+func (r *userRows) Next(dest []driver.Value) error {
+	if r.s.writes {
+		if len(r.ready) == 0 {
+			return io.EOF
+		}
+		copy(dest, r.ready[0])
+		r.ready = r.ready[1:]
+		return nil
+	}
+	return r.s.c.use(r.ctx, func() error {
+		if !r.s.stmt.Step() {
+			if err := r.s.stmt.Err(); err != nil {
+				r.failed = true
+				return err
+			}
+			return io.EOF
+		}
+		for i := range dest {
+			dest[i] = r.value(i)
+		}
+		return nil
+	})
+}
+
+// value reads a column as what it is; the declared type only tells times and
+// booleans, for which SQLite has no storage class.
+func (r *userRows) value(i int) driver.Value {
+	s := r.s.stmt
+	var v driver.Value
+	switch s.ColumnType(i) {
+	case sqlite3.INTEGER:
+		v = s.ColumnInt64(i)
+		if r.kinds[i] == "BOOLEAN" || r.kinds[i] == "BOOL" {
+			return v != int64(0)
+		}
+	case sqlite3.FLOAT:
+		v = s.ColumnFloat(i)
+	case sqlite3.TEXT:
+		v = s.ColumnText(i)
+	case sqlite3.BLOB:
+		return append([]byte{}, s.ColumnRawBlob(i)...)
+	default:
+		return nil
+	}
+	switch r.kinds[i] {
+	case "DATE", "TIME", "DATETIME", "TIMESTAMP":
+		if t, err := sqlite3.TimeFormatAuto.Decode(v); err == nil {
+			return t
+		}
+	}
+	return v
+}
