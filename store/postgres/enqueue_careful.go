@@ -19,6 +19,9 @@ func (s *Store) commitCareful(ctx context.Context, calls []*enqueueCall) {
 
 // turnAway answers the calls whose key is known to be held, and returns the others.
 func (s *Store) turnAway(calls []*enqueueCall) []*enqueueCall {
+	if !s.lines.some() {
+		return calls
+	}
 	return slices.DeleteFunc(slices.Clone(calls), func(c *enqueueCall) bool {
 		key, held := s.lines.among(c.drafts, c.again)
 		if held {

@@ -111,6 +111,13 @@ func take(ctx context.Context, turn chan struct{}) (release func(), ok bool) {
 	}
 }
 
+// some reports whether anybody waits.
+func (l *lines) some() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all) > 0
+}
+
 // among is the first key of the drafts that has a line. again is as in lockKeys.
 func (l *lines) among(drafts []job.Draft, again bool) (lockKey, bool) {
 	l.mu.Lock()

@@ -44,20 +44,13 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 		plain = plain && isPlain(&drafts[i])
 		weight += weightOf(&drafts[i])
 	}
-	send := s.careful.do
-	switch {
-	case len(drafts) >= bulk || weight >= maxGathered:
-		send = func(ctx context.Context, c *enqueueCall) error { return s.enqueueBulk(ctx, c, plain) }
-	case plain:
-		send = s.plain.do
-	}
-	return s.enqueue(ctx, newEnqueueCall(drafts, weight), plain, send)
+	return s.enqueue(ctx, newEnqueueCall(drafts, weight), plain)
 }
 
 // enqueue sends a call until it is answered. While somebody's open transaction
 // holds a key that it needs, it stands in the line of that key, for as long as the
 // busy limit allows: nobody else waits with it.
-func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool, send func(context.Context, *enqueueCall) error) ([]job.Receipt, error) {
+func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.Receipt, error) {
 	var patient context.Context // for waiting
 	for {
 		var key lockKey
@@ -66,7 +59,7 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool, send fu
 			key, known = s.lines.among(c.drafts, c.again)
 		}
 		if !known {
-			err := send(ctx, c)
+			err := s.enqueueOnce(ctx, c, plain)
 			if err == nil {
 				return c.receipts, nil
 			}
@@ -75,9 +68,6 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool, send fu
 				return nil, err
 			}
 			key, plain = held.key, false
-			if len(c.drafts) < bulk && c.weight < maxGathered {
-				send = s.careful.do
-			}
 			c.callState = callState{done: make(chan struct{})}
 		}
 		if patient == nil {
@@ -89,6 +79,18 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool, send fu
 			return nil, lost("enqueue", err, c.again)
 		}
 	}
+}
+
+// enqueueOnce sends a call with those it shares a commit with, or alone if it is
+// large.
+func (s *Store) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) error {
+	switch {
+	case len(c.drafts) >= bulk || c.weight >= maxGathered:
+		return s.enqueueBulk(ctx, c, plain)
+	case plain:
+		return s.plain.do(ctx, c)
+	}
+	return s.careful.do(ctx, c)
 }
 
 // isPlain reports whether a draft cannot meet a row of anybody else: its id is
