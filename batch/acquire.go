@@ -22,7 +22,7 @@ func (b *Batcher[K, In, Out]) acquire(r *run[K, In, Out], key K) (lease[K, In, O
 		r.release = got.release
 		err = ctx.Err()
 	}
-	return lease[K, In, Out]{}, fmt.Errorf("batch: Work.Acquire took longer than Options.AcquireTimeout, which is %v: %w: %w", timeout, context.DeadlineExceeded, err)
+	return lease[K, In, Out]{}, fmt.Errorf("%sbatch: Work.Acquire took longer than Options.AcquireTimeout, which is %v: %w: %w", prefix(b.options.Name), timeout, context.DeadlineExceeded, err)
 }
 
 // giveBack releases the batch's resource once, and returns the panic of doing so.
@@ -37,7 +37,7 @@ func (r *run[K, In, Out]) giveBack() (err error) {
 	r.release = nil
 	defer func() {
 		if value := recover(); value != nil {
-			err = newPanicError(value)
+			err = newPanicError(r.owner.options.Name, value)
 		}
 	}()
 	release()

@@ -17,7 +17,9 @@ type Batcher[K comparable, In, Out any] struct {
 	options   Options
 	tracer    Tracer
 	fault     error
+	closed    error // ErrClosed, with the batcher's name
 
+	full  int           // from how many waiting items on a batch is ready for being full
 	wait  time.Duration // how long a batch may stay short of ready; 0: never
 	stamp bool          // whether items carry their time of arrival
 	epoch time.Time     // the zero of the batcher's clock
@@ -54,17 +56,26 @@ func newBatcher[K comparable, In, Out any](f functions[K, In, Out], o Options, f
 	o = o.withDefaults(weighs)
 	b := &Batcher[K, In, Out]{functions: f, options: o, fault: errors.Join(fault, o.check(weighs))}
 	if b.fault != nil {
+		if checkName(o.Name) == nil {
+			b.fault = named(o.Name, b.fault)
+		}
 		return b
 	}
-	b.tracer, _ = o.Observer.(Tracer)
+	if n, ok := o.Observer.(Namer); ok {
+		b.options.Observer = n.Named(o.Name)
+	}
+	b.tracer, _ = b.options.Observer.(Tracer)
+	b.closed = named(o.Name, ErrClosed)
+	b.full = o.full()
 	b.wait = o.wait()
-	b.stamp = b.wait > 0 || o.Observer != nil
+	b.stamp = b.wait > 0 || b.options.Observer != nil
 	b.epoch = time.Now()
 	b.seed = maphash.MakeSeed()
 	b.shards = make([]*shard[K, In, Out], shardCount())
 	for i := range b.shards {
 		b.shards[i] = newShard(b)
 	}
+	b.totals.name = o.Name
 	b.totals.items.most = int64(o.TotalItems)
 	b.totals.bytes.most = int64(o.TotalBytes)
 	b.turns.free.Store(int64(o.TotalConcurrency))
@@ -102,6 +113,9 @@ func (b *Batcher[K, In, Out]) Stats() Stats {
 	}
 	return stats
 }
+
+// Name returns Options.Name.
+func (b *Batcher[K, In, Out]) Name() string { return b.options.Name }
 
 // Err returns what is wrong with the options and functions the batcher was made with, or nil.
 func (b *Batcher[K, In, Out]) Err() error { return b.fault }

@@ -66,8 +66,8 @@ func (b *Batcher[K, In, Out]) abandon(ctx context.Context) error {
 	for _, s := range b.shards {
 		given += s.abandon()
 	}
-	return fmt.Errorf("batch: close gave up %d items that waited and left %d in processing: %w",
-		given, b.totals.items.held.Load(), ctx.Err())
+	return fmt.Errorf("%sbatch: close gave up %d items that waited and left %d in processing: %w",
+		prefix(b.options.Name), given, b.totals.items.held.Load(), ctx.Err())
 }
 
 func (s *shard[K, In, Out]) abandon() (given int) {
@@ -89,6 +89,6 @@ func (s *shard[K, In, Out]) giveUp(items *line[In, Out]) int {
 		weight += it.weight
 	}
 	s.owner.totals.give(count, weight)
-	items.answerAll(ErrClosed)
+	items.answerAll(s.owner.closed)
 	return count
 }

@@ -111,12 +111,12 @@ func (b *Batcher[K, In, Out]) newItem(ctx context.Context, key K, in In) (*item[
 		return nil, err
 	}
 	if !equal(key, key) { // as a NaN
-		return nil, fmt.Errorf("%w: key %v does not equal itself and would never be found again", ErrInvalid, key)
+		return nil, fmt.Errorf("%s%w: key %v does not equal itself and would never be found again", prefix(b.options.Name), ErrInvalid, key)
 	}
 	weight := 0
 	if b.functions.weigh != nil {
 		if weight = b.functions.weigh(in); weight < 0 {
-			return nil, fmt.Errorf("%w: Work.Weigh returned %d; it must be at least 0", ErrInvalid, weight)
+			return nil, fmt.Errorf("%s%w: Work.Weigh returned %d; it must be at least 0", prefix(b.options.Name), ErrInvalid, weight)
 		}
 	}
 	if err := b.totals.take(weight); err != nil {
@@ -176,7 +176,7 @@ func (b *Batcher[K, In, Out]) giveUp(ctx context.Context, q *queue[K, In, Out], 
 	case <-it.ready:
 		return true, nil
 	default: // the item stays with its batch, and the garbage collector takes it from there
-		return false, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+		return false, fmt.Errorf("%s%w: %w", prefix(b.options.Name), ErrOutcomeUnknown, ctx.Err())
 	}
 }
 

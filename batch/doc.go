@@ -27,11 +27,19 @@
 //	Duration(d)  d after the first item. For work that nobody waits for, when every call counts: metrics, access logs.
 //	Size()       when full. For bulk loads that end with Close.
 //
-// Under every policy a full batch is ready, and so is one whose oldest item has waited for MaxWait. What is ready
+// Under every policy a full batch is ready, and so is one whose oldest item has waited for MaxWait. One choice takes the
+// first of these away: Duration(d).RejectWhenFull() is a hard pace for what is called. It starts at most one batch of a
+// key in d, and refuses what does not fit instead of starting early. What is ready
 // starts when there is a place for it: Concurrency for its key, TotalConcurrency over all keys, where keys take turns.
 // TestSimulator compares the policies under different loads; run it with
 //
 //	go test ./batch -run Simulator -v
+//
+// # Names
+//
+// Options.Name tells one batcher of a program from another. It stands in front of the errors the batcher makes
+// ("orders: batch: queue full: ..."), in each [Report], and an [Observer] that is a [Namer] is told it once, so that one
+// observer serves all batchers without a cost per call.
 //
 // # The life of an item
 //

@@ -25,7 +25,8 @@ var (
 
 // QueueFullError names the limit that refused an item. It is [ErrQueueFull].
 type QueueFullError struct {
-	Limit string // the field of Options: "MaxWaiting", "TotalItems" or "TotalBytes"
+	Name  string // the batcher's Options.Name
+	Limit string // the field of Options: "MaxWaiting", "TotalItems" or "TotalBytes"; "MaxBatch" with RejectWhenFull
 	Max   int    // what the field allows: batches, items or bytes
 	Held  int    // how much of it was taken at that moment
 	Asked int    // how much more the item needed
@@ -33,7 +34,7 @@ type QueueFullError struct {
 
 // Error says which limit is reached and by how much.
 func (e *QueueFullError) Error() string {
-	return fmt.Sprintf("%v: Options.%s is %d; %d held and %d more asked", ErrQueueFull, e.Limit, e.Max, e.Held, e.Asked)
+	return fmt.Sprintf("%s%v: Options.%s is %d; %d held and %d more asked", prefix(e.Name), ErrQueueFull, e.Limit, e.Max, e.Held, e.Asked)
 }
 
 // Unwrap makes errors.Is(err, ErrQueueFull) true.
@@ -42,17 +43,22 @@ func (e *QueueFullError) Unwrap() error { return ErrQueueFull }
 // PanicError is a panic of a user's function, turned into an error for the batch it happened in. It is [ErrPanic], and
 // the panic's value as well when that was an error.
 type PanicError struct {
+	Name  string // the batcher's Options.Name
 	Value any    // what was passed to panic
 	Stack []byte // where
 }
 
-func newPanicError(value any) *PanicError { return &PanicError{Value: value, Stack: debug.Stack()} }
+func newPanicError(name string, value any) *PanicError {
+	return &PanicError{Name: name, Value: value, Stack: debug.Stack()}
+}
 
 // errExited is the value of the PanicError of a function that left through runtime.Goexit, as testing.T.FailNow does.
 var errExited = errors.New("runtime.Goexit was called")
 
 // Error holds the value; the stack is too long for a message and stays in its field.
-func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.Value) }
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%s%v: %v", prefix(e.Name), ErrPanic, e.Value)
+}
 
 // Unwrap makes errors.Is find ErrPanic and an error that was panicked with.
 func (e *PanicError) Unwrap() []error {
@@ -96,6 +102,22 @@ func (e Errors) Unwrap() []error {
 	return failed
 }
 
-func wrongOutputs(outputs, inputs int) error {
-	return fmt.Errorf("%w: %d for %d inputs", ErrWrongOutputs, outputs, inputs)
+func wrongOutputs(name string, outputs, inputs int) error {
+	return fmt.Errorf("%s%w: %d for %d inputs", prefix(name), ErrWrongOutputs, outputs, inputs)
+}
+
+// prefix puts the name of a batcher in front of an error's text, for whoever reads it in a log.
+func prefix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + ": "
+}
+
+// named is err with the batcher's name in front.
+func named(name string, err error) error {
+	if name == "" || err == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }

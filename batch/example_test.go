@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pawlwork/pawl/batch"
 )
@@ -40,6 +41,23 @@ func ExampleNew() {
 	group.Wait()
 	fmt.Println(inserted, "rows;", b.Close(ctx))
 	// Output: 50 rows; <nil>
+}
+
+// A partner's interface takes two letters per call and 20 calls a second for each customer, and not more. What is above
+// that is refused at once, under the batcher's name, for its caller to try again later.
+func ExamplePolicy_RejectWhenFull() {
+	ctx := context.Background()
+	b := batch.New(func(_ context.Context, customer string, letters []string) ([]string, error) {
+		return letters, nil
+	}, batch.Options{Name: "letters", Policy: batch.Duration(50 * time.Millisecond).RejectWhenFull(), MaxBatch: 2})
+
+	sent, err := b.DoMany(ctx, "acme", []string{"offer", "invoice", "reminder"}) // answered when the time of its batch has come
+	fmt.Println(sent[:2])
+	fmt.Println(err)
+	_ = b.Close(ctx)
+	// Output:
+	// [offer invoice]
+	// batch: 1 of 3 items failed; item 2: letters: batch: queue full: Options.MaxBatch is 2; 2 held and 1 more asked
 }
 
 // Five round trips of 1 ms under a row lock: the lock, not the database, decides how much gets done.

@@ -39,40 +39,44 @@ func (f *fate[Out]) failed(n int) (failed int) {
 }
 
 // judge turns what a process function returned for n inputs into a fate with exactly one answer for each.
-func judge[Out any](n int, outs []Out, err error) fate[Out] {
+func judge[Out any](name string, n int, outs []Out, err error) fate[Out] {
 	errs, each := err.(Errors)
 	switch {
 	case err != nil && !each:
 		return fate[Out]{err: err}
 	case len(errs) == 0: // none, or an Errors without entries
 		if len(outs) != n {
-			return fate[Out]{err: wrongOutputs(len(outs), n), miscounted: true}
+			return fate[Out]{err: wrongOutputs(name, len(outs), n), miscounted: true}
 		}
 		return fate[Out]{outs: outs}
 	case len(errs) != n:
-		return fate[Out]{err: wrongOutputs(len(errs), n), miscounted: true}
+		return fate[Out]{err: wrongOutputs(name, len(errs), n), miscounted: true}
 	case len(outs) != n: // the items that failed keep their own error, the others have no output
 		errs = slices.Clone(errs)
 		for i := range errs {
 			if errs[i] == nil {
-				errs[i] = wrongOutputs(len(outs), n)
+				errs[i] = wrongOutputs(name, len(outs), n)
 			}
 		}
 	}
 	return fate[Out]{outs: outs, errs: errs}
 }
 
-type process[K comparable, In, Out any] func(ctx context.Context, key K, in []In) ([]Out, error)
+// process is the user's function and the name of the batcher that calls it.
+type process[K comparable, In, Out any] struct {
+	function func(ctx context.Context, key K, in []In) ([]Out, error)
+	name     string
+}
 
 // call runs process once and turns a panic into an error.
 func (p process[K, In, Out]) call(ctx context.Context, key K, in []In) (f fate[Out]) {
 	defer func() {
 		if value := recover(); value != nil {
-			f = fate[Out]{err: newPanicError(value)}
+			f = fate[Out]{err: newPanicError(p.name, value)}
 		}
 	}()
-	outs, err := p(ctx, key, in)
-	return judge(len(in), outs, err)
+	outs, err := p.function(ctx, key, in)
+	return judge(p.name, len(in), outs, err)
 }
 
 // bisect runs process and, while split agrees that one item may be to blame, runs it again on the two halves. It stops

@@ -54,7 +54,7 @@ func (m *model) ready(k *modelKey) bool {
 	switch {
 	case len(k.waiting) == 0:
 		return false
-	case len(k.waiting) >= m.rules.maxBatch:
+	case len(k.waiting) >= m.rules.maxBatch && m.rules.policy != "pace":
 		return true
 	case m.rules.wait > 0 && m.now >= m.arrived[k.waiting[0]]+m.rules.wait:
 		return true
@@ -112,8 +112,8 @@ func (m *model) arrive(key string, items []int) {
 	}
 	admitted := 0
 	for _, item := range items[:fitting] {
-		if !m.admit(key, item) {
-			refusal = "MaxWaiting"
+		if limit := m.admit(key, item); limit != "" {
+			refusal = limit
 			break
 		}
 		admitted++
@@ -128,7 +128,8 @@ func (m *model) arrive(key string, items []int) {
 	m.rest()
 }
 
-func (m *model) admit(key string, item int) bool {
+// admit says which limit refuses the item, if any.
+func (m *model) admit(key string, item int) string {
 	k := m.keys[key]
 	if k == nil {
 		k = &modelKey{}
@@ -142,17 +143,20 @@ func (m *model) admit(key string, item int) bool {
 			}
 			if len(b.items) < m.rules.maxBatch {
 				b.items = append(b.items, item)
-				return true
+				return ""
 			}
 			break
 		}
 	}
-	if len(k.waiting) >= m.rules.maxWaiting*m.rules.maxBatch {
-		return false
+	switch {
+	case m.rules.policy == "pace" && len(k.waiting) == m.rules.maxBatch:
+		return "MaxBatch"
+	case len(k.waiting) >= m.rules.maxWaiting*m.rules.maxBatch:
+		return "MaxWaiting"
 	}
 	k.waiting = append(k.waiting, item)
 	m.try(key)
-	return true
+	return ""
 }
 
 // rest is what happens after each step without anyone's doing: without an acquisition, what started begins.

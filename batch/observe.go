@@ -17,8 +17,16 @@ type Observer interface {
 	Finished(report Report)        // a batch is no longer in flight
 }
 
+// Namer is an optional power of an [Observer]: one observer for many batchers tells them apart. [New] and [NewWork] call
+// Named once with Options.Name, and tell the observer it returns, for example one whose metrics have the name as a label;
+// nil stands for no observer.
+type Namer interface {
+	Named(name string) Observer
+}
+
 // Report is what is known of a batch at its end.
 type Report struct {
+	Name    string        // the batcher's Options.Name
 	Items   int           // how many were processed, or failed with the acquisition; 0 if all callers left before
 	Failed  int           // how many of them were answered with an error
 	Queued  time.Duration // how long the oldest item waited for the batch to start
@@ -27,7 +35,7 @@ type Report struct {
 	Err     error         // why Acquire failed, or the error of the whole batch; nil when items had their own
 }
 
-// Tracer is an optional power of an [Observer]: it puts a span around each batch and links it with its callers' spans.
+// Tracer is an optional power of an [Observer], or of the one that its Named returns: it puts a span around each batch and links it with its callers' spans.
 type Tracer interface {
 	// Trace is called when processing begins. The context it returns is the one the process function gets; callers
 	// yields the contexts passed to Do and DoMany in the order of the items; end is called when the batch is finished,

@@ -35,6 +35,9 @@ func drawRules(t *rapid.T, policy string) modelRules {
 		weight:           small("weight", 7),
 		acquires:         rapid.Bool().Draw(t, "acquires"),
 	}
+	if r.policy == "pace" {
+		r.maxWaiting = 1
+	}
 	r.hint = rapid.IntRange(1, r.maxBatch).Draw(t, "hint")
 	if r.policy != "immediate" && (r.policy != "balanced" || r.hint > 1) {
 		r.wait = time.Duration(rapid.IntRange(1, 50).Draw(t, "wait")) * time.Microsecond
@@ -52,6 +55,8 @@ func (r modelRules) options() Options {
 		o.Policy = Size()
 	case "duration":
 		o.Policy = Duration(r.wait)
+	case "pace":
+		o.Policy = Duration(r.wait).RejectWhenFull()
 	case "balanced":
 		o.Policy = Balanced(r.hint)
 	}
@@ -75,7 +80,7 @@ var (
 // The batcher and the plain model go through the same random steps in virtual time and must agree after each: the same
 // batches with the same items in the same order, the same answers, the same counts.
 func TestB1toB8_AgreesWithThePlainModel(t *testing.T) {
-	for _, policy := range []string{"immediate", "size", "duration", "balanced"} {
+	for _, policy := range []string{"immediate", "size", "duration", "pace", "balanced"} {
 		t.Run(policy, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				rules := drawRules(rt, policy)
@@ -432,7 +437,7 @@ func (tr *trial) close(patient bool) error {
 		for i, item := range c.items {
 			answer, seen := tr.read(c, i), tr.processed[item]
 			processed := slices.Contains([]string{"ok", "miscount", "unknown"}, answer)
-			refused := slices.Contains([]string{"left", "closed", "MaxWaiting", "TotalItems", "TotalBytes"}, answer)
+			refused := slices.Contains([]string{"left", "closed", "MaxBatch", "MaxWaiting", "TotalItems", "TotalBytes"}, answer)
 			if seen > 1 || processed && seen != 1 || refused && seen != 0 || strings.HasPrefix(answer, "wrong") {
 				return fmt.Errorf("item %d was processed %d times and answered with %s", item, seen, answer)
 			}

@@ -35,7 +35,7 @@ func (q *queue[K, In, Out]) ready() bool {
 	switch {
 	case q.waiting.count == 0:
 		return false
-	case q.waiting.count >= o.MaxBatch, q.waiting.head.due, q.shard.closing:
+	case q.waiting.count >= q.shard.owner.full, q.waiting.head.due, q.shard.closing:
 		return true
 	}
 	switch o.Policy.kind {
@@ -60,7 +60,7 @@ func (q *queue[K, In, Out]) admit(it *item[In, Out]) error {
 		return nil
 	}
 	if int64(q.waiting.count) >= int64(o.MaxWaiting)*int64(o.MaxBatch) {
-		return &QueueFullError{Limit: "MaxWaiting", Max: o.MaxWaiting, Held: o.MaxWaiting, Asked: 1}
+		return o.keyFull()
 	}
 	q.waiting.push(it)
 	return nil

@@ -59,7 +59,7 @@ func (b *Batcher[K, In, Out]) rescue(r **run[K, In, Out]) {
 	if *r == nil {
 		return
 	}
-	if next := b.finish(*r, fate[Out]{err: newPanicError(errExited)}); next != nil {
+	if next := b.finish(*r, fate[Out]{err: newPanicError(b.options.Name, errExited)}); next != nil {
 		go next.carry() // not launch, which would need the lock of its shard
 	}
 }
@@ -68,7 +68,7 @@ func (b *Batcher[K, In, Out]) rescue(r **run[K, In, Out]) {
 func (b *Batcher[K, In, Out]) work(r *run[K, In, Out]) (f fate[Out]) {
 	defer func() {
 		if value := recover(); value != nil {
-			f = fate[Out]{err: newPanicError(value)}
+			f = fate[Out]{err: newPanicError(b.options.Name, value)}
 		}
 	}()
 	key := r.queue.key
@@ -76,14 +76,14 @@ func (b *Batcher[K, In, Out]) work(r *run[K, In, Out]) (f fate[Out]) {
 	if b.options.Observer != nil {
 		b.options.Observer.Started()
 	}
-	process := process[K, In, Out](b.functions.process)
+	process := process[K, In, Out]{function: b.functions.process, name: b.options.Name}
 	if b.functions.acquire != nil {
 		lease, err := b.acquire(r, key)
 		r.report.Acquire = b.observedNow() - started
 		if err != nil {
 			return fate[Out]{err: err}
 		}
-		process, r.release = lease.process, lease.release
+		process.function, r.release = lease.process, lease.release
 	} else if r.few {
 		b.gather(r)
 	}
@@ -230,6 +230,7 @@ func (b *Batcher[K, In, Out]) observe(r *run[K, In, Out], f *fate[Out]) {
 	if b.options.Observer == nil {
 		return
 	}
+	r.report.Name = b.options.Name
 	r.report.Items, r.report.Err = r.items.count, f.err
 	r.report.Failed = f.failed(r.items.count)
 	if r.end != nil {

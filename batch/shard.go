@@ -41,7 +41,7 @@ func newShard[K comparable, In, Out any](owner *Batcher[K, In, Out]) *shard[K, I
 // admit accepts an item for a key, and starts a batch if that makes one ready.
 func (s *shard[K, In, Out]) admit(key K, it *item[In, Out]) (*queue[K, In, Out], error) {
 	if s.closing {
-		return nil, ErrClosed
+		return nil, s.owner.closed
 	}
 	if s.owner.stamp {
 		it.arrived = s.owner.now() // under the lock: a line is in order of time

@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -59,20 +60,31 @@ type outcome struct {
 	p50, p99 time.Duration // from Do to its answer
 	size     float64       // items in a batch, in the mean
 	rate     float64       // items a second, from the first arrival to the last answer
+	refused  int64         // items that found their batch full
 }
 
-// simulate runs a load through a batcher. It must be called in a bubble: all its time is virtual.
-func simulate(t *testing.T, l load, options batch.Options) outcome {
+// simulate runs a load through a batcher. It must be called in a bubble: all its time is virtual. With a pace above 0 the
+// batches of a key must start that far apart, and the items they have no room for are refused; otherwise nobody is.
+func simulate(t *testing.T, l load, options batch.Options, pace time.Duration) outcome {
 	r := rand.New(rand.NewPCG(20, 26))
 	gap, key := l.gaps(r), l.keys(r)
-	var batches atomic.Int64
-	options.Concurrency, options.MaxWaiting = 1, simulatedItems // one row lock, and nobody is refused
-	b := batch.New(func(_ context.Context, _ uint64, in []int) ([]int, error) {
+	var batches, refused atomic.Int64
+	var began [simulatedKeys]time.Time // each read and written by the one batch of its key
+	options.Concurrency = 1            // one row lock
+	if pace == 0 {
+		options.MaxWaiting = simulatedItems
+	}
+	b := batch.New(func(_ context.Context, key uint64, in []int) ([]int, error) {
 		batches.Add(1)
+		if apart := time.Since(began[key]); apart < pace {
+			t.Errorf("%s: batches of key %d began %v apart, want at least %v", l.name, key, apart, pace)
+		}
+		began[key] = time.Now()
 		time.Sleep(perBatch + time.Duration(len(in))*perItem)
 		return in, nil
 	}, options)
 
+	const none = -1
 	latencies := make([]time.Duration, simulatedItems)
 	start := time.Now()
 	var group sync.WaitGroup
@@ -81,7 +93,12 @@ func simulate(t *testing.T, l load, options batch.Options) outcome {
 		k := key()
 		arrived := time.Now()
 		group.Go(func() {
-			if _, err := b.Do(t.Context(), k, i); err != nil {
+			switch _, err := b.Do(t.Context(), k, i); {
+			case pace > 0 && errors.Is(err, batch.ErrQueueFull):
+				refused.Add(1)
+				latencies[i] = none
+				return
+			case err != nil:
 				t.Error(err)
 			}
 			latencies[i] = time.Since(arrived)
@@ -92,12 +109,15 @@ func simulate(t *testing.T, l load, options batch.Options) outcome {
 	if err := b.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+	latencies = slices.DeleteFunc(latencies, func(l time.Duration) bool { return l == none })
 	slices.Sort(latencies)
 	return outcome{
-		p50:  latencies[simulatedItems/2],
-		p99:  latencies[simulatedItems*99/100],
-		size: float64(simulatedItems) / float64(batches.Load()),
-		rate: simulatedItems / took.Seconds(),
+		p50:  latencies[len(latencies)/2],
+		p99:  latencies[len(latencies)*99/100],
+		size: float64(simulatedItems-refused.Load()) / float64(batches.Load()),
+		rate: float64(simulatedItems-refused.Load()) / took.Seconds(),
+
+		refused: refused.Load(),
 	}
 }
 
@@ -105,18 +125,20 @@ func simulate(t *testing.T, l load, options batch.Options) outcome {
 //
 //	go test ./batch -run Simulator -v
 //
-// It fails if a policy gets less done than no batching at all where one key is too busy for that, or if Immediate
-// answers later than Duration does.
+// It fails if a policy gets less done than no batching at all where one key is too busy for that, if Immediate
+// answers later than Duration does, if batches under a hard pace start too soon, or if a busy key is not held back by it.
 func TestSimulator(t *testing.T) {
 	policies := []struct {
 		name    string
 		options batch.Options
+		pace    time.Duration
 	}{
-		{"no batching", batch.Options{MaxBatch: 1}},
-		{"Immediate()", batch.Options{Policy: batch.Immediate()}},
-		{"Balanced(5)", batch.Options{Policy: batch.Balanced(5)}},
-		{"Duration(20ms)", batch.Options{Policy: batch.Duration(20 * time.Millisecond)}},
-		{"Size(), MaxBatch 20", batch.Options{Policy: batch.Size(), MaxBatch: 20, MaxWait: 100 * time.Millisecond}},
+		{"no batching", batch.Options{MaxBatch: 1}, 0},
+		{"Immediate()", batch.Options{Policy: batch.Immediate()}, 0},
+		{"Balanced(5)", batch.Options{Policy: batch.Balanced(5)}, 0},
+		{"Duration(20ms)", batch.Options{Policy: batch.Duration(20 * time.Millisecond)}, 0},
+		{"Size(), MaxBatch 20", batch.Options{Policy: batch.Size(), MaxBatch: 20, MaxWait: 100 * time.Millisecond}, 0},
+		{"Duration(20ms).RejectWhenFull(), MaxBatch 4", batch.Options{Policy: batch.Duration(20 * time.Millisecond).RejectWhenFull(), MaxBatch: 4}, 20 * time.Millisecond},
 	}
 	loads := []load{
 		{"poisson, uniform keys", poisson, uniform},
@@ -125,18 +147,24 @@ func TestSimulator(t *testing.T) {
 		{"bursty, zipf keys", bursty, zipf},
 	}
 	table := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "load\tpolicy\tp50\tp99\titems/batch\titems/s\t")
+	fmt.Fprintln(table, "load\tpolicy\tp50\tp99\titems/batch\titems/s\trefused\t")
 	for _, l := range loads {
 		outcomes := make(map[string]outcome)
 		for _, p := range policies {
 			synctest.Test(t, func(t *testing.T) {
-				o := simulate(t, l, p.options)
+				o := simulate(t, l, p.options, p.pace)
 				outcomes[p.name] = o
-				fmt.Fprintf(table, "%s\t%s\t%.1f ms\t%.1f ms\t%.1f\t%.0f\t\n", l.name, p.name,
-					o.p50.Seconds()*1000, o.p99.Seconds()*1000, o.size, o.rate)
+				fmt.Fprintf(table, "%s\t%s\t%.1f ms\t%.1f ms\t%.1f\t%.0f\t%d\t\n", l.name, p.name,
+					o.p50.Seconds()*1000, o.p99.Seconds()*1000, o.size, o.rate, o.refused)
 			})
 		}
 		for _, p := range policies[1:] {
+			if p.pace > 0 {
+				if o := outcomes[p.name]; l.name == "poisson, zipf keys" && o.refused == 0 {
+					t.Errorf("%s, %s: nothing was refused", l.name, p.name)
+				}
+				continue
+			}
 			if none := outcomes["no batching"]; l.name == "poisson, zipf keys" && outcomes[p.name].rate <= none.rate {
 				t.Errorf("%s, %s: %.0f items a second, not more than %.0f without batching", l.name, p.name, outcomes[p.name].rate, none.rate)
 			}

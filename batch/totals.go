@@ -26,20 +26,21 @@ func (t *total) give(n int) { t.held.Add(-int64(n)) }
 
 // totals are the limits over all keys on what is accepted and not yet answered.
 type totals struct {
+	name  string // the batcher's, for errors
 	items total
 	bytes total
 }
 
 func (t *totals) take(weight int) error {
 	if held, ok := t.items.take(1); !ok {
-		return &QueueFullError{Limit: "TotalItems", Max: int(t.items.most), Held: int(held), Asked: 1}
+		return &QueueFullError{Name: t.name, Limit: "TotalItems", Max: int(t.items.most), Held: int(held), Asked: 1}
 	}
 	if weight == 0 {
 		return nil
 	}
 	if held, ok := t.bytes.take(weight); !ok {
 		t.items.give(1)
-		return &QueueFullError{Limit: "TotalBytes", Max: int(t.bytes.most), Held: int(held), Asked: weight}
+		return &QueueFullError{Name: t.name, Limit: "TotalBytes", Max: int(t.bytes.most), Held: int(held), Asked: weight}
 	}
 	return nil
 }
