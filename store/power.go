@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/pawlwork/pawl/job"
 )
 
 // Listener is a store that can tell of commits made elsewhere.
@@ -36,4 +38,12 @@ type Hint struct {
 	Priority int
 	Due      time.Time
 	Cancel   bool // some run was asked to cancel
+}
+
+// TxReader is a transaction that can say what it sees, for tests that look into
+// one before it commits.
+type TxReader interface {
+	// Seen returns those of ids that are jobs, live or archived, as the
+	// transaction sees them: its own that are not committed yet as well.
+	Seen(ctx context.Context, ids []job.ID) ([]job.ID, error)
 }

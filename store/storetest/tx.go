@@ -120,6 +120,33 @@ func transactions() []testCase {
 			equal(d, "orders", len(orders(d)), 0)
 			w.end(held, job.Done)
 		}},
+		{name: "U10_TransactionSeesItsOwnJobs", run: func(d *database) {
+			seen := func(tx store.Tx, ids ...job.ID) map[job.ID]bool {
+				d.Helper()
+				r, ok := tx.(store.TxReader)
+				if !ok {
+					d.Fatalf("%T is no store.TxReader", tx)
+				}
+				found := map[job.ID]bool{}
+				for _, id := range must[[]job.ID](d, "seen")(r.Seen(d.ctx, ids)) {
+					found[id] = true
+				}
+				return found
+			}
+			before, ended := d.one(), d.one(priority(1))
+			w := d.hire()
+			w.end(w.take(), job.Done)
+			mine, never := draft(once("x", 0)), draft(once("x", 0))
+			tx := begin(d)
+			equal(d, "seen before", seen(tx, mine.ID, before, ended), map[job.ID]bool{before: true, ended: true})
+			must[[]job.Receipt](d, "enqueue")(tx.Enqueue(d.ctx, []job.Draft{mine, never})) // the second is a duplicate
+			equal(d, "seen inside", seen(tx, mine.ID, never.ID, before, ended), map[job.ID]bool{mine.ID: true, before: true, ended: true})
+			equal(d, "seen of nothing", seen(tx), map[job.ID]bool{})
+			rollback(d, tx)
+			tx = begin(d)
+			equal(d, "seen after a rollback", seen(tx, mine.ID, before), map[job.ID]bool{before: true})
+			rollback(d, tx)
+		}},
 		{name: "J4_UniqueAndResendInsideATransaction", run: func(d *database) {
 			holder, sent := d.one(once("x", 0)), d.one()
 			fresh := draft(once("y", 0))
