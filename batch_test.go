@@ -16,7 +16,7 @@ import (
 // its batch is, not before: Run would otherwise leave handlers behind and say nil.
 func TestP7_AStopReachesABatchAndWaitsForIt(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 			<-ctx.Done()
 			seen.add("%v", errors.Is(context.Cause(ctx), pawl.ErrStopping))
@@ -45,7 +45,7 @@ func TestP7_AStopReachesABatchAndWaitsForIt(t *testing.T) {
 
 func TestJ10_CancelOfOneJobLeavesItsBatchAlone(t *testing.T) {
 	var begun, goOn chan struct{}
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		begun, goOn = make(chan struct{}), make(chan struct{})
 		pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 			close(begun)

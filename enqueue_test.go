@@ -32,7 +32,7 @@ func (gobCodec) Unmarshal(data []byte, v any) error {
 }
 
 func TestJ1_TheCodecIsReplaceable(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.HandleResult(to, func(ctx context.Context, j *pawl.Job[Encode]) (Email, error) {
 			return Email{To: strings.Repeat("x", j.Args.Video)}, nil
 		})
@@ -46,7 +46,7 @@ func TestJ1_TheCodecIsReplaceable(t *testing.T) {
 		if got, err := pawl.Result[Email](t.Context(), e.Engine, r.ID); err != nil || got.To != "xxx" {
 			t.Errorf("result %+v, %v", got, err)
 		}
-	}, func(c *pawl.Config) { c.Codec = gobCodec{} })
+	}, pawltest.Config(func(c *pawl.Config) { c.Codec = gobCodec{} }))
 }
 
 func TestJ3_EveryOptionReachesTheJob(t *testing.T) {
@@ -89,11 +89,11 @@ func TestJ3_TheCallGoesBeforeDefaultsQueueAndEngine(t *testing.T) {
 				t.Errorf("%T %v: queue %s, %d attempts; want %s, %d", c.args, c.opts, j.Queue, j.MaxAttempts, c.queue, c.attempts)
 			}
 		}
-	}, func(c *pawl.Config) {
+	}, pawltest.Config(func(c *pawl.Config) {
 		c.Attempts = 6
 		c.Queues = pawl.Queues{"mail": {Workers: 1, Attempts: 2}, "default": {Workers: 1}}
 		c.Routes = []pawl.Route{{Kind: "mail.*", Queue: "mail"}} // J5
-	})
+	}))
 }
 
 type nilDefault struct{}
@@ -122,7 +122,7 @@ func TestP10_OptionsThatLookLikeDefaultsAreRefused(t *testing.T) {
 // A job that is due now behind one that is due later is not left to the poll.
 func TestJ2_TheEarliestOfManyWakesTheRunner(t *testing.T) {
 	var ran chan time.Time
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		ran = make(chan time.Time, 1)
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			ran <- time.Now()

@@ -28,7 +28,7 @@ func TestJ28_TheErrorHookKnowsWhetherTheFailureIsFinal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen record
-			pawltest.Run(t, func(to pawl.Registrar) {
+			pawltest.Run(t, func(to *pawl.Engine) {
 				pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error { return c.work(ctx) }, pawl.Backoff(pawl.Constant(0)))
 			}, func(t *testing.T, e *pawltest.Engine) {
 				r := e.Enqueue(Welcome{1}, c.opts...)
@@ -37,9 +37,9 @@ func TestJ28_TheErrorHookKnowsWhetherTheFailureIsFinal(t *testing.T) {
 				if seen.String() != c.want {
 					t.Errorf("final: %s, want %s", &seen, c.want)
 				}
-			}, func(c *pawl.Config) {
+			}, pawltest.Config(func(c *pawl.Config) {
 				c.Hooks.Error = func(ctx context.Context, j *pawl.Info, err error, final bool) { seen.add("%v", final) }
-			})
+			}))
 		})
 	}
 }
@@ -48,7 +48,7 @@ func TestJ28_TheErrorHookKnowsWhetherTheFailureIsFinal(t *testing.T) {
 var pawltestBegin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestP8_PanickingErrorHookChangesNoOutcome(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error { return pawl.Dead(errors.New("no such user")) })
 	}, func(t *testing.T, e *pawltest.Engine) {
 		r := e.Enqueue(Welcome{1})
@@ -56,13 +56,13 @@ func TestP8_PanickingErrorHookChangesNoOutcome(t *testing.T) {
 		if j := e.RequireState(r.ID, job.Dead); j.Run != 1 || j.Failures[0].Message != "no such user" {
 			t.Errorf("kept %+v", j)
 		}
-	}, func(c *pawl.Config) {
+	}, pawltest.Config(func(c *pawl.Config) {
 		c.Hooks.Error = func(context.Context, *pawl.Info, error, bool) { panic("hook") }
-	})
+	}))
 }
 
 func TestJ28_TheGoroutinesOfAHandlerShareItsLog(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			var all sync.WaitGroup
 			for i := range 8 {

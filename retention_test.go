@@ -13,7 +13,7 @@ import (
 )
 
 func TestJ15_EachQueueKeepsItsJobsForItsOwnTime(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			if j.Args.UserID == 2 {
 				return pawl.Dead(errors.New("no such user"))
@@ -51,16 +51,16 @@ func TestJ15_EachQueueKeepsItsJobsForItsOwnTime(t *testing.T) {
 		}
 		e.RunUntilIdle()
 		e.RequireState(always.ID, job.Done)
-	}, func(c *pawl.Config) {
+	}, pawltest.Config(func(c *pawl.Config) {
 		c.Queues["short"] = pawl.QueueConfig{Workers: 1, KeepDone: time.Hour}
 		c.Queues["none"] = pawl.QueueConfig{Workers: 1, KeepDone: pawl.KeepNone}
 		c.Queues["always"] = pawl.QueueConfig{Workers: 1, KeepDone: math.MaxInt64}
-	})
+	}))
 }
 
 func TestJ7_BackoffIsPerKindThenPerQueueThenTheEngines(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		fail := func(j *pawl.Info) error {
 			seen.add("%s/%s@%v", j.Queue, j.Kind, time.Since(pawltestBegin))
 			return errors.New("no luck")
@@ -85,9 +85,9 @@ func TestJ7_BackoffIsPerKindThenPerQueueThenTheEngines(t *testing.T) {
 			later[0] != "default/welcome@10s" || later[1] != "own/welcome@20s" || later[2][len(later[2])-9:] != "ship@1m0s" || later[3][len(later[3])-9:] != "ship@1m0s" {
 			t.Errorf("ran %v, later %v, want %s", seen.lines, later, want)
 		}
-	}, func(c *pawl.Config) {
+	}, pawltest.Config(func(c *pawl.Config) {
 		c.Backoff = pawl.Constant(10 * time.Second)
 		c.Queues["own"] = pawl.QueueConfig{Workers: 1, Backoff: pawl.Constant(20 * time.Second)}
 		c.Queues["once"] = pawl.QueueConfig{Workers: 1, Attempts: 1}
-	})
+	}))
 }

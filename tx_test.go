@@ -76,8 +76,8 @@ func TestP3_PanicInTheCallbackRollsBack(t *testing.T) {
 // An effect in the transaction of Finish happens once, also when the handler
 // fails after the commit or before it.
 func TestP3_FinishInTheTransactionOfTheEffect(t *testing.T) {
-	register := func(to pawl.Registrar) {
-		e := to.(*pawl.Engine)
+	register := func(to *pawl.Engine) {
+		e := to
 		pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Charge]) error {
 			err := e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error {
 				if _, err := tx.Exec(ctx, "insert into effect values ($1)", j.Attempt); err != nil {
@@ -218,8 +218,8 @@ func TestTx_QueryRow(t *testing.T) {
 // The owner of a transaction does not tell how it ended; a run that it finished
 // is not taken for one that lost its lease.
 func TestP3_FinishInTheCallersOwnTransaction(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
-		e := to.(*pawl.Engine)
+	pawltest.Run(t, func(to *pawl.Engine) {
+		e := to
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Charge]) error {
 			stx, err := e.DB().BeginTx(ctx, nil)
 			if err != nil {

@@ -36,12 +36,12 @@ func (r *record) String() string {
 	return strings.Join(r.lines, " ")
 }
 
-func one(c *pawl.Config) { c.Queues = pawl.Queues{"default": {Workers: 1}} }
+var one = pawltest.Config(func(c *pawl.Config) { c.Queues = pawl.Queues{"default": {Workers: 1}} })
 
 func TestJ7_FailuresAreRetriedWithBackoffThenDead(t *testing.T) {
 	var seen record
 	start := time.Time{}
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			seen.add("%d@%v", j.Attempt, time.Since(start))
 			return errors.New("no luck")
@@ -62,7 +62,7 @@ func TestJ7_FailuresAreRetriedWithBackoffThenDead(t *testing.T) {
 
 func TestJ9_OperatorRetryGivesAFreshBudget(t *testing.T) {
 	var runs int
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			runs++
 			return errors.New("no luck")
@@ -89,7 +89,7 @@ func TestJ9_OperatorRetryGivesAFreshBudget(t *testing.T) {
 
 func TestJ9_SnoozeRunsAgainAndBurnsNothing(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			seen.add("%d/%d", j.Run, j.Attempt)
 			if j.Run < 4 {
@@ -109,7 +109,7 @@ func TestJ9_SnoozeRunsAgainAndBurnsNothing(t *testing.T) {
 
 func TestJ32_StoreFaultInAHandlerBurnsNoAttempt(t *testing.T) {
 	faults := []error{store.ErrUnavailable, store.ErrFull, store.ErrBusy, pawl.ErrOutcomeUnknown}
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			if n := int(j.Run) - 1; n < len(faults) {
 				return fmt.Errorf("write the order: %w", faults[n])
@@ -126,7 +126,7 @@ func TestJ32_StoreFaultInAHandlerBurnsNoAttempt(t *testing.T) {
 }
 
 func TestJ11_PanicIsAFailureWithItsStack(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			if j.Args.UserID == 1 {
 				explode()
@@ -149,7 +149,7 @@ func explode() { panic("kaboom") }
 
 func TestJ6_PriorityThenDueThenOrderOfArrival(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			seen.add("%d", j.Args.UserID)
 			return nil
@@ -171,7 +171,7 @@ func TestJ6_PriorityThenDueThenOrderOfArrival(t *testing.T) {
 
 func TestJ31_ArgumentsEvolve(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[renamed]) error {
 			seen.add("%s=%q", j.Kind, j.Args.Name)
 			return nil
@@ -230,7 +230,7 @@ func TestJ28_MiddlewareHooksLogsProgressAndHeaders(t *testing.T) {
 			}
 		}
 	}
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			seen.add("work(%s,%s)", j.Headers()["traceparent"], pawl.IdempotencyKey(ctx)[:0])
 			j.Log().With("user", j.Args.UserID).WithGroup("g").Info("uploading", "part", 3, slog.Group("h", "x", 1))
@@ -263,7 +263,7 @@ func TestJ28_MiddlewareHooksLogsProgressAndHeaders(t *testing.T) {
 		if err != nil || len(lines) != 3 || lines[0].Text != "uploading user=42 g.part=3 g.h.x=1" || lines[2].Run != 3 {
 			t.Errorf("logs %+v, %v", lines, err)
 		}
-	}, one, func(c *pawl.Config) {
+	}, one, pawltest.Config(func(c *pawl.Config) {
 		c.Middleware = []pawl.Middleware{layer("outer")}
 		c.Hooks = pawl.Hooks{
 			Enqueue: func(ctx context.Context, drafts []job.Draft) error {
@@ -276,7 +276,7 @@ func TestJ28_MiddlewareHooksLogsProgressAndHeaders(t *testing.T) {
 				seen.add("error:%v:%v", err, final)
 			},
 		}
-	})
+	}))
 }
 
 func TestJ28_EnqueueHookCanRefuseAndIsCheckedAgain(t *testing.T) {
@@ -291,15 +291,15 @@ func TestJ28_EnqueueHookCanRefuseAndIsCheckedAgain(t *testing.T) {
 		if _, err := e.Engine.Enqueue(t.Context(), Welcome{1}); !errors.Is(err, pawl.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
-	}, func(c *pawl.Config) {
+	}, pawltest.Config(func(c *pawl.Config) {
 		c.Hooks.Enqueue = func(ctx context.Context, drafts []job.Draft) error { return hook(drafts) }
-	})
+	}))
 }
 
 func TestJ1_RawPayloadsAndResults(t *testing.T) {
 	payload := []byte("\x00\xff not json")
 	var got []byte
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.HandleRaw(to, "bytes", func(ctx context.Context, j *pawl.Job[pawl.Raw]) error {
 			got = j.Args
 			return nil
@@ -330,7 +330,7 @@ func TestJ1_RawPayloadsAndResults(t *testing.T) {
 
 func TestJ13_TimeoutAndDeadline(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			<-ctx.Done()
 			seen.add("%v;", context.Cause(ctx))
@@ -355,7 +355,7 @@ func TestJ13_TimeoutAndDeadline(t *testing.T) {
 
 func TestJ10_CancelIsImmediateHereAndThreeValued(t *testing.T) {
 	begun := make(chan job.ID, 1)
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			if j.Args.UserID == 2 {
 				begun <- j.ID
@@ -403,7 +403,7 @@ func TestJ10_CancelIsImmediateHereAndThreeValued(t *testing.T) {
 }
 
 func TestJ4_DuplicateNamesTheJobThatWasThere(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			if j.Attempt == 1 {
 				return errors.New("again")
@@ -432,8 +432,8 @@ func TestJ4_DuplicateNamesTheJobThatWasThere(t *testing.T) {
 }
 
 func TestJ10_PauseLetsRunningJobsFinish(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
-		e := to.(*pawl.Engine)
+	pawltest.Run(t, func(to *pawl.Engine) {
+		e := to
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			if j.Args.UserID == 1 {
 				if err := e.Queue("default").Pause(ctx); err != nil {
@@ -463,7 +463,7 @@ func TestJ10_PauseLetsRunningJobsFinish(t *testing.T) {
 
 func TestHandleBatch_EachJobHasItsOwnEnd(t *testing.T) {
 	var seen record
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 			var names []string
 			errs := make([]error, len(jobs))

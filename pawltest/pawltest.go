@@ -1,29 +1,48 @@
-// Package pawltest runs a user's handlers in a test: a real engine on SQLite in
-// memory, in virtual time. An hour's wait costs nothing, and nothing is faked.
+// Package pawltest runs a user's handlers in a test, on a real engine and a real
+// store. Nothing is faked.
 //
-//	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+//	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {  // SQLite in memory, virtual time
 //		e.Enqueue(Welcome{42})
 //		e.RunUntilIdle()
 //		e.RequireEnqueued(Ship{Order: 7})
 //	})
+//	pawltest.Real(t, opener, register, func(...) { ... })               // any store, real time
+//	j, err := pawltest.Work(t, sendWelcome, Welcome{42})                 // one handler, once
 //
-// Handlers must not wait for anything outside the test (a network, another
-// process): virtual time stands still meanwhile; see testing/synctest.
+// # Which of them
+//
+// [Run] is for handlers that compute, sleep, enqueue and use their own engine.
+// Time is virtual (testing/synctest): an hour's wait costs nothing, and
+// [Engine.Advance] makes what falls due run at its time. Virtual time moves only
+// while every goroutine of the test waits for something of the test. A handler
+// that leaves a connection open to anything outside (an HTTP connection kept
+// alive, a pool of a database) stops it for ever; Run then fails and says which
+// goroutine waits for what, see [Standstill].
+//
+// [Real] is for handlers that talk to the world: real time, on the store of your
+// choice. A wait takes as long as it takes.
+//
+// [Work] calls one handler once, through everything that stands around it in
+// production: encoding, middleware, timeout, panics, and what the store makes of
+// the outcome.
+//
+// At the end of each the store's Check must find nothing broken.
 package pawltest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
 
@@ -31,252 +50,149 @@ import (
 // returning errors; the embedded engine's methods are there too.
 type Engine struct {
 	*pawl.Engine
-	t   *testing.T
-	ctx context.Context
+	t          *testing.T
+	ctx        context.Context
+	virtual    bool
+	standstill time.Duration
+	watch      *watch
+	log        *testLog
+	changed    chan struct{} // something began, ended or was committed
 }
 
-// Option changes how Run sets the engine up.
-type Option func(*pawl.Config)
-
-// Config changes the engine's configuration. The default serves queue "default"
-// with 10 workers and logs to the test.
-func Config(change func(*pawl.Config)) Option { return change }
-
-// Run makes an engine, registers handlers and runs the test in virtual time. At
-// the end the store must be consistent: its Check is part of every test.
-func Run(t *testing.T, register func(to pawl.Registrar), test func(t *testing.T, e *Engine), opts ...Option) {
+// Run makes an engine on SQLite in memory, lets register add handlers to it, and
+// runs the test in virtual time. Nothing works between calls: RunUntilIdle,
+// Advance and Work do.
+func Run(t *testing.T, register func(e *pawl.Engine), test func(t *testing.T, e *Engine), opts ...Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		cfg := pawl.Config{
-			Queues: pawl.Queues{job.DefaultQueue: {Workers: 10}},
-			Logger: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		}
-		for _, o := range opts {
-			o(&cfg)
-		}
-		inner, err := pawl.New(sqlite.Memory(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := &Engine{Engine: inner, t: t, ctx: t.Context()}
-		if register != nil {
-			register(inner)
-		}
-		defer func() {
-			if err := inner.Close(); err != nil {
-				t.Errorf("close: %v", err)
+	s := settingsOf(opts, virtualStandstill)
+	s.check(t)
+	w := newWatch()
+	ended := make(chan ending, 1)
+	// The bubble has a goroutine of its own, so that this one can leave it: nothing wakes a bubble up that waits for
+	// something outside.
+	go func() {
+		var end ending
+		defer func() { ended <- end }() // also when the test failed, which ends this goroutine
+		defer func() { end.panicked = recover() }()
+		synctest.Test(t, func(t *testing.T) {
+			w.enter()
+			s.run(t, sqlite.Memory(), true, w, register, test)
+		})
+		end.clean = true
+	}()
+	look := time.NewTicker(max(s.standstill/10, time.Millisecond))
+	defer look.Stop()
+	for {
+		select {
+		case end := <-ended:
+			switch {
+			case end.panicked != nil:
+				t.Fatalf("pawltest: %v: %s\n\n%s", end.panicked, leftBehind, w.goroutines().text())
+			case !end.clean:
+				t.FailNow()
 			}
-		}()
-		test(t, e)
-		e.requireConsistent()
-	})
+			return
+		case <-look.C:
+			if report := w.stuck(s.standstill); report != "" {
+				w.abandon()
+				t.Fatal(report)
+			}
+		}
+	}
 }
 
-type testLog struct{ t *testing.T }
+// ending is how the goroutine of a bubble came to its end.
+type ending struct {
+	clean    bool
+	panicked any // by testing/synctest, of what it found
+}
 
-func (l testLog) Write(p []byte) (int, error) {
-	l.t.Log(strings.TrimSpace(string(p)))
+const leftBehind = "the test or a handler left goroutines behind that wait for ever; end them before the test returns, or use pawltest.Real"
+
+// Real makes an engine on a store of your choice, lets register add handlers to
+// it, and runs the test in real time: handlers may talk to the world.
+//
+//	pawltest.Real(t, sqlite.File(filepath.Join(t.TempDir(), "work.db")), register, test)
+//	pawltest.Real(t, postgres.Pool(pool, postgres.Options{Schema: "pawl"}), register, test)
+//
+// The engine has a namespace of its own in that store, so that tests that run at
+// the same time, or left something behind, do not meet; Config can name another.
+// Nothing works between calls: RunUntilIdle, Advance and Work do.
+func Real(t *testing.T, opener store.Opener, register func(e *pawl.Engine), test func(t *testing.T, e *Engine), opts ...Option) {
+	t.Helper()
+	s := settingsOf(opts, realStandstill)
+	s.check(t)
+	s.run(t, opener, false, newWatch(), register, test)
+}
+
+// run makes the engine, runs the test and looks at what it left.
+func (s *settings) run(t *testing.T, opener store.Opener, virtual bool, w *watch, register func(*pawl.Engine), test func(*testing.T, *Engine)) {
+	t.Helper()
+	e := &Engine{
+		t: t, ctx: t.Context(), virtual: virtual, standstill: s.standstill,
+		watch: w, log: &testLog{t: t}, changed: make(chan struct{}, 1),
+	}
+	inner, err := pawl.New(opener, s.pawlConfig(e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Engine = inner
+	defer e.log.close()
+	defer func() {
+		if err := inner.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	if register != nil {
+		register(inner)
+	}
+	test(t, e)
+	e.requireConsistent()
+}
+
+// pawlConfig is the engine's configuration, with the watch around everything.
+func (s *settings) pawlConfig(e *Engine) pawl.Config {
+	cfg := pawl.Config{
+		Queues: pawl.Queues{job.DefaultQueue: {Workers: 10}},
+		Logger: slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if !e.virtual {
+		cfg.Namespace = "test-" + uuid.NewString()
+		cfg.Grace = time.Second // a run is stopped when it is idle, or when the test has failed
+	}
+	for _, change := range s.changes {
+		change(&cfg)
+	}
+	cfg.Middleware = append([]pawl.Middleware{e.watched}, cfg.Middleware...)
+	cfg.Hooks.Enqueue = e.recorded(cfg.Hooks.Enqueue)
+	finish := cfg.Hooks.Finish
+	cfg.Hooks.Finish = func(f pawl.Finished) {
+		if finish != nil {
+			finish(f)
+		}
+		e.watch.moved()
+		e.signal()
+	}
+	return cfg
+}
+
+// testLog writes an engine's log to its test, as long as that runs.
+type testLog struct {
+	mu sync.Mutex
+	t  *testing.T
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.t != nil {
+		l.t.Log(strings.TrimSpace(string(p)))
+	}
 	return len(p), nil
 }
 
-// Enqueue hands in a job.
-func (e *Engine) Enqueue(args pawl.Args, opts ...pawl.EnqueueOption) pawl.Receipt {
-	e.t.Helper()
-	r, err := e.Engine.Enqueue(e.ctx, args, opts...)
-	if err != nil {
-		e.t.Fatalf("enqueue %T: %v", args, err)
-	}
-	return r
-}
-
-// RunUntilIdle works until nothing is running and nothing that is ready gets
-// claimed: what is left is due later, paused, or of a kind nobody handles.
-func (e *Engine) RunUntilIdle() {
-	e.t.Helper()
-	e.upkeep()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- e.Engine.Run(ctx) }()
-	e.settle()
-	cancel()
-	if err := <-ended; err != nil && !errors.Is(err, pawl.ErrNoHandlers) { // a test may only enqueue
-		e.t.Fatalf("run: %v", err)
-	}
-}
-
-// Advance works while virtual time passes: what falls due meanwhile runs at its
-// time.
-func (e *Engine) Advance(d time.Duration) {
-	e.t.Helper()
-	end := time.Now().Add(d)
-	for {
-		e.RunUntilIdle()
-		next := e.nextDue()
-		if next.IsZero() || next.After(end) {
-			break
-		}
-		time.Sleep(time.Until(next)) // virtual
-	}
-	if left := time.Until(end); left > 0 {
-		time.Sleep(left) // virtual
-		e.RunUntilIdle()
-	}
-}
-
-// Bounds of settle, in virtual time.
-const (
-	unclaimed = 30 * time.Second // ready for so long while nothing runs: nobody takes it
-	forever   = 365 * 24 * time.Hour
-)
-
-func (e *Engine) settle() {
-	e.t.Helper()
-	step, quiet, claimed := time.Millisecond, time.Duration(0), uint64(0)
-	for waited := time.Duration(0); waited < forever; waited += step {
-		synctest.Wait()
-		running, ready := e.busy()
-		if running+ready == 0 {
-			return
-		}
-		if now := e.Stats().Claimed; running > 0 || now != claimed {
-			claimed, quiet = now, 0
-		} else if quiet += step; quiet > unclaimed {
-			return
-		}
-		time.Sleep(step) // virtual: a handler is sleeping, or nobody takes the job
-		step = min(2*step, time.Minute)
-	}
-	e.t.Fatalf("still busy after a year: %s", e.describe(pawl.Filter{}))
-}
-
-// upkeep does at once what the engine's loops do every few seconds, so that a
-// deadline or a retention that has passed is over when the test looks.
-func (e *Engine) upkeep() {
-	e.t.Helper()
-	for _, round := range []func(context.Context, int) (int, error){e.Store().Expire, e.Store().Purge} {
-		if _, err := round(e.ctx, 100_000); err != nil {
-			e.t.Fatal(err)
-		}
-	}
-}
-
-func (e *Engine) busy() (running, ready int) {
-	e.t.Helper()
-	running = e.count(pawl.Filter{States: []job.State{job.Running}})
-	ready = e.count(pawl.Filter{States: []job.State{job.Waiting}, DueBefore: e.now().Add(time.Microsecond)})
-	return running, ready
-}
-
-// nextDue is when the next job falls due or meets its deadline; zero for never.
-func (e *Engine) nextDue() (next time.Time) {
-	e.t.Helper()
-	now := e.now()
-	for j := range e.all(pawl.Filter{States: []job.State{job.Waiting, job.Suspended}}) {
-		for _, at := range []time.Time{j.Due, j.Deadline} {
-			if at.After(now) && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
-	}
-	return next
-}
-
-func (e *Engine) now() time.Time {
-	e.t.Helper()
-	now, err := e.Store().Now(e.ctx)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return now
-}
-
-func (e *Engine) count(f pawl.Filter) int {
-	e.t.Helper()
-	n, err := e.Count(e.ctx, f, 0)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return n
-}
-
-// RequireEnqueued fails the test unless a job with these arguments was handed
-// in, whatever became of it. It returns that job, the newest of several.
-func (e *Engine) RequireEnqueued(args pawl.Args) job.Job {
-	e.t.Helper()
-	want, err := pawl.JSON.Marshal(args)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	f := pawl.Filter{Kind: args.Kind()}
-	for j := range e.all(f) {
-		if string(j.Args) == string(want) {
-			return j
-		}
-	}
-	e.t.Fatalf("no job %s %s among %s", args.Kind(), want, e.describe(f))
-	return job.Job{}
-}
-
-// RequireState fails the test unless the job is in the state.
-func (e *Engine) RequireState(id job.ID, want job.State) job.Job {
-	e.t.Helper()
-	j, err := e.Get(e.ctx, id)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	if j.State != want {
-		why, _ := e.Why(e.ctx, id)
-		e.t.Fatalf("job %s is %s (%s), want %s", id, j.State, why, want)
-	}
-	return j
-}
-
-func (e *Engine) all(f pawl.Filter) func(func(job.Job) bool) {
-	e.t.Helper()
-	return func(yield func(job.Job) bool) {
-		for page := (pawl.Page{Limit: 1000}); ; {
-			list, err := e.List(e.ctx, f, page)
-			if err != nil {
-				e.t.Fatal(err)
-			}
-			for _, j := range list.Jobs {
-				if !yield(j) {
-					return
-				}
-			}
-			if !list.More {
-				return
-			}
-			page.After = list.Jobs[len(list.Jobs)-1].ID
-		}
-	}
-}
-
-func (e *Engine) describe(f pawl.Filter) string {
-	e.t.Helper()
-	var lines []string
-	for j := range e.all(f) {
-		lines = append(lines, fmt.Sprintf("%s %s %s", j.Kind, j.Args, j.State))
-		if len(lines) == 20 {
-			lines = append(lines, "…")
-			break
-		}
-	}
-	if len(lines) == 0 {
-		return "no jobs"
-	}
-	slices.Reverse(lines)
-	return strings.Join(lines, "; ")
-}
-
-func (e *Engine) requireConsistent() {
-	e.t.Helper()
-	report, err := e.Check(e.ctx)
-	if err != nil {
-		e.t.Errorf("check: %v", err)
-	}
-	for _, f := range report.Faults {
-		e.t.Errorf("check: %s: %s %s", f.Rule, f.ID, f.Detail)
-	}
+func (l *testLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.t = nil
 }

@@ -26,14 +26,13 @@ type ship struct {
 
 func (ship) Kind() string { return "ship" }
 
-// register is what a user's module would export: its handlers, without an engine.
-func register(to pawl.Registrar) {
-	e := to.(*pawl.Engine)
-	pawl.Handle(to, func(ctx context.Context, j *pawl.Job[welcome]) error {
+// register is what a user's module would export: its handlers, which enqueue through the engine they are added to.
+func register(e *pawl.Engine) {
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[welcome]) error {
 		_, err := e.Enqueue(ctx, ship{Order: j.Args.User * 7}, pawl.In(time.Hour))
 		return err
 	})
-	pawl.Handle(to, func(ctx context.Context, j *pawl.Job[ship]) error {
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[ship]) error {
 		time.Sleep(10 * time.Minute) // virtual
 		return ctx.Err()
 	})
