@@ -74,13 +74,21 @@ func (e *Engine) work(enough func() bool) {
 type working struct {
 	e      *Engine
 	cancel context.CancelFunc
+	before job.WorkerID // of the run before, whose counters are still shown when this one begins
 	ended  chan struct{}
 	err    error // once ended
 }
 
+// serves reports whether the engine is registered as a worker: before that
+// nobody seems to take its jobs.
+func (r *working) serves() bool {
+	s := r.e.Stats()
+	return s.Healthy && s.Worker != r.before
+}
+
 func (e *Engine) start() *working {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
-	r := &working{e: e, cancel: cancel, ended: make(chan struct{})}
+	r := &working{e: e, cancel: cancel, before: e.Stats().Worker, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
 		r.err = e.Engine.Run(ctx)
@@ -122,7 +130,7 @@ func (e *Engine) settle(r *working, enough func() bool) {
 		synctest.Wait()
 		e.watch.wait()
 		e.watch.moved()
-		if r.over() || enough() || e.Stats().Healthy && e.idle() {
+		if r.over() || enough() || r.serves() && e.idle() {
 			return
 		}
 		if now := e.Stats(); now.Running > 0 || now.Claimed != claimed {
@@ -146,7 +154,7 @@ func (e *Engine) settleReal(r *working, enough func() bool) {
 	defer again.Stop()
 	e.watch.moved()
 	for {
-		if r.over() || enough() || e.Stats().Healthy && e.idle() {
+		if r.over() || enough() || r.serves() && e.idle() {
 			return
 		}
 		if still := e.watch.still(); still > e.standstill {

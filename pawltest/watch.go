@@ -194,6 +194,15 @@ type goroutine struct {
 
 type goroutines []goroutine
 
+func (all goroutines) which(is func(goroutine) bool) (some goroutines) {
+	for _, g := range all {
+		if is(g) {
+			some = append(some, g)
+		}
+	}
+	return some
+}
+
 // goroutines are those of the bubble, or all when there is none.
 func (w *watch) goroutines() (all goroutines) {
 	w.mu.Lock()
@@ -227,20 +236,28 @@ func parseGoroutine(entry string) (g goroutine, ok bool) {
 	return goroutine{state: m[1], bubble: m[2], stack: entry}, true
 }
 
-func (g goroutine) busy() bool { return g.state == "running" || g.state == "runnable" }
+func (g goroutine) busy() bool {
+	return strings.HasPrefix(g.state, "run") || strings.HasPrefix(g.state, "preempted") // running, runnable
+}
+
+// handling reports whether a handler runs on it.
+func (g goroutine) handling() bool {
+	return g.bubble == "" && strings.Contains(g.stack, "pawltest.(*Engine).watched")
+}
 
 // outside reports whether it waits for something that is not of its bubble.
 func (g goroutine) outside() bool {
 	return g.bubble != "" && !strings.HasSuffix(g.state, "(durable)") && !strings.HasPrefix(g.state, "synctest.")
 }
 
-// text shows the goroutines, those that wait for something outside first, and
-// alone when there are any.
+// text shows the goroutines that matter when there are any, otherwise all.
 func (all goroutines) text() string {
 	const most = 20
 	title := "goroutines:"
-	if culprits := slices.DeleteFunc(slices.Clone(all), func(g goroutine) bool { return !g.outside() }); len(culprits) > 0 {
-		all, title = culprits, "goroutines that wait for something outside:"
+	if outside := all.which(goroutine.outside); len(outside) > 0 {
+		all, title = outside, "goroutines that wait for something outside:"
+	} else if handlers := all.which(goroutine.handling); len(handlers) > 0 {
+		all, title = handlers, "goroutines of handlers:"
 	}
 	lines := []string{title}
 	for i, g := range all {

@@ -56,20 +56,12 @@ func (e *Engine) Work(args pawl.Args, opts ...pawl.EnqueueOption) (job.Job, erro
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	var after job.Job
 	e.work(func() bool {
 		e.t.Helper()
-		after, err = e.Get(e.ctx, r.ID)
-		switch {
-		case errors.Is(err, pawl.ErrNotFound): // done, and its queue keeps nothing
-			after, err = before, nil
-			after.State = job.Done
-			return true
-		case err != nil:
-			e.t.Fatal(err)
-		}
-		return after.Run > before.Run && after.State != job.Running
+		now := e.after(before)
+		return now.Run > before.Run && now.State != job.Running
 	})
+	after := e.after(before)
 	if after.Run == before.Run && after.State == before.State {
 		why, _ := e.Why(e.ctx, r.ID)
 		e.t.Fatalf("work on %T: job %s did not run: %s", args, r.ID, why)
@@ -81,4 +73,19 @@ func (e *Engine) Work(args pawl.Args, opts ...pawl.EnqueueOption) (job.Job, erro
 		return after, errors.New(after.Reason)
 	}
 	return after, nil
+}
+
+// after is the job as it is now. One that is gone is done: its queue keeps
+// nothing of it.
+func (e *Engine) after(before job.Job) job.Job {
+	e.t.Helper()
+	now, err := e.Get(e.ctx, before.ID)
+	if errors.Is(err, pawl.ErrNotFound) {
+		before.State, before.Run = job.Done, before.Run+1
+		return before
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return now
 }
