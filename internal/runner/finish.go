@@ -264,6 +264,9 @@ func (r *Runner) toldOver() {
 	r.mu.Lock()
 	over := r.over
 	r.over = nil
+	if len(over) > 0 && r.stopping {
+		r.signal(r.calm) // a stop waits for them as well, and no end of another run may follow
+	}
 	r.mu.Unlock()
 	for _, t := range over {
 		r.tell(t.finishedInTx())
