@@ -13,7 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/pawltest"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
@@ -54,6 +57,22 @@ var roles = map[string]func(t *testing.T){
 			e.Enqueue(fetch{s.URL})
 			e.RunUntilIdle()
 		}, pawltest.Standstill(300*time.Millisecond))
+	},
+	"pool": func(t *testing.T) {
+		db := need.Postgres(t)
+		pawltest.Run(t, func(e *pawl.Engine) {
+			pawl.Handle(e, func(ctx context.Context, _ *pawl.Job[note]) error {
+				p, err := pgxpool.New(ctx, db.URL)
+				if err != nil {
+					return err
+				}
+				_, err = p.Exec(ctx, "select 1")
+				return err
+			})
+		}, func(t *testing.T, e *pawltest.Engine) {
+			e.Enqueue(note{"x"})
+			e.RunUntilIdle()
+		}, pawltest.Standstill(time.Second))
 	},
 	"channel outside": func(t *testing.T) {
 		outside := make(chan struct{})
@@ -200,5 +219,16 @@ func TestU10_WhatMustFailFailsAndSaysWhy(t *testing.T) {
 				t.Log(out)
 			}
 		})
+	}
+}
+
+// A pool has goroutines that only end when it is closed.
+func TestU10_APoolInVirtualTimeFailsAndSaysWhy(t *testing.T) {
+	need.Postgres(t)
+	out := play(t, "pool")
+	for _, text := range []string{"left goroutines behind", "use pawltest.Real", "backgroundHealthCheck", "the child went on"} {
+		if !strings.Contains(out, text) {
+			t.Errorf("it does not say %q:\n%s", text, out)
+		}
 	}
 }
