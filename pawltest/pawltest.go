@@ -137,6 +137,7 @@ func (s *settings) run(t *testing.T, opener store.Opener, virtual bool, w *watch
 		t.Fatal(err)
 	}
 	e.Engine = inner
+	w.moved()
 	defer e.log.close()
 	defer func() {
 		if err := inner.Close(); err != nil {

@@ -235,5 +235,5 @@ func TestU10_ComputingIsNoStandstill(t *testing.T) {
 		r := e.Enqueue(welcome{1})
 		e.RunUntilIdle()
 		e.RequireState(r.ID, job.Done)
-	}, pawltest.Standstill(20*time.Millisecond))
+	}, pawltest.Standstill(50*time.Millisecond))
 }

@@ -29,8 +29,9 @@ type watch struct {
 	abandoned bool
 	never     chan struct{} // of no bubble and never closed
 
-	seen  uint64 // moves, when stuck last looked
-	since time.Time
+	seen    uint64 // moves, when last looked at
+	since   time.Time
+	blocked int // looks in a row at which no goroutine could run
 }
 
 // handling is one handler at work.
@@ -164,18 +165,23 @@ func (w *watch) still() time.Duration {
 }
 
 // stuck says what virtual time waits for when it has stood still for so long;
-// "" when it has not. A goroutine that computes is no standstill.
+// "" when it has not. A goroutine that computes is no standstill, and one look
+// is no proof: a machine that is busy with something else stops all goroutines.
+// Only the goroutine that watches calls it.
 func (w *watch) stuck(limit time.Duration) string {
+	const looks = 5
 	still := w.still()
 	if still < limit/5 {
+		w.blocked = 0
 		return ""
 	}
 	all := w.goroutines()
 	if slices.ContainsFunc(all, goroutine.busy) {
+		w.blocked = 0
 		w.moved()
 		return ""
 	}
-	if still < limit {
+	if w.blocked++; still < limit || w.blocked < looks {
 		return ""
 	}
 	return fmt.Sprintf(`pawltest: virtual time has stood still for %v of real time: a goroutine of this test waits for something outside of it, as a network, another process, or a channel or lock made before pawltest.Run.
