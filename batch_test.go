@@ -87,7 +87,7 @@ func TestJ7_ABatchHandlerThatReturnsNilIsDoneWithAll(t *testing.T) {
 		{"none of two", []error{}, pawl.StateDead},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pawltest.Run(t, func(to pawl.Registrar) {
+			pawltest.Run(t, func(to *pawl.Engine) {
 				pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 					if len(jobs) != 2 {
 						t.Errorf("a batch of %d", len(jobs))
@@ -109,7 +109,7 @@ func TestJ7_ABatchHandlerThatReturnsNilIsDoneWithAll(t *testing.T) {
 func TestP8_BatchesOfTwoEnginesDoNotMix(t *testing.T) {
 	var seen record
 	var hs pawl.Handlers
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		hs = pawl.Handlers{}
 		pawl.HandleBatch(&hs, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 			seen.add("%d", len(jobs))
@@ -120,7 +120,7 @@ func TestP8_BatchesOfTwoEnginesDoNotMix(t *testing.T) {
 			}
 			return nil
 		}, pawl.Batch[Email]{Size: 4, Wait: time.Second})
-		to.(*pawl.Engine).Register(&hs)
+		to.Register(&hs)
 	}, func(t *testing.T, e *pawltest.Engine) {
 		other := newEngine()
 		other.Register(&hs)

@@ -22,8 +22,8 @@ func deep(ctx context.Context) (*pawl.Engine, *pawl.Info) {
 func TestJ28_EngineAndInfoAreReachableFromTheContext(t *testing.T) {
 	var seen record
 	var in *pawl.Engine
-	pawltest.Run(t, func(to pawl.Registrar) {
-		in, _ = to.(*pawl.Engine)
+	pawltest.Run(t, func(to *pawl.Engine) {
+		in = to
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			e, i := deep(ctx)
 			if e != in || i.ID != j.ID {
@@ -59,8 +59,8 @@ func TestJ28_EngineAndInfoAreReachableFromTheContext(t *testing.T) {
 
 func TestJ28_ABatchHandlerReachesItsEngine(t *testing.T) {
 	var in, got *pawl.Engine
-	pawltest.Run(t, func(to pawl.Registrar) {
-		in, _ = to.(*pawl.Engine)
+	pawltest.Run(t, func(to *pawl.Engine) {
+		in = to
 		pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
 			var i *pawl.Info
 			if got, i = deep(ctx); i.ID != (pawl.ID{}) {

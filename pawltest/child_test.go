@@ -170,7 +170,7 @@ func play(t *testing.T, role string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	child := exec.CommandContext(ctx, self, "-test.run=^TestChild", "-test.v")
 	child.Env = append(os.Environ(), roleVariable+"="+role)
