@@ -1,4 +1,4 @@
-package pawl_test
+package runner_test
 
 import (
 	"context"
