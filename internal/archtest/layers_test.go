@@ -43,7 +43,7 @@ var layers = []layer{
 		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", sqlite, pgx, uuid),
 	},
 	{
-		at: "pawltest/...", is: "for users' tests: an engine in memory, in virtual time",
+		at: "pawltest/...", is: "for users' tests: an engine in memory and virtual time, or on a store they hand over",
 		may:   list(".", domain, loops, "store/sqlite", "batch", "supervise", "pawltest/...", uuid),
 		never: list("store/postgres/...", pgx),
 	},
