@@ -125,13 +125,13 @@ func TestB9_ErrorsCarryTheName(t *testing.T) {
 
 func TestBadInput_Names(t *testing.T) {
 	process := func(_ context.Context, _ string, in []int) ([]int, error) { return in, nil }
-	for _, name := range []string{strings.Repeat("x", 101), "two\nlines", "\xff", "bell\a"} {
+	for _, name := range []string{strings.Repeat("x", 129), "two\nlines", "\xff", "bell\a"} {
 		err := New(process, Options{Name: name}).Err()
 		if !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "batch: invalid: Options.Name is ") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"", "orders", strings.Repeat("x", 100), "Aufträge, eilig"} {
+	for _, name := range []string{"", "orders", strings.Repeat("x", 128), "Aufträge, eilig"} {
 		if err := New(process, Options{Name: name}).Err(); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}

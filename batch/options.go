@@ -14,7 +14,7 @@ import (
 // Options are the rules of a batcher. Zero means the default in brackets.
 type Options struct {
 	// Name tells this batcher from others in logs and metrics: it stands in front of the errors the batcher makes, in
-	// every Report, and an Observer with the power of [Namer] is told once. Up to 100 bytes of printable text. [none]
+	// every Report, and an Observer with the power of [Namer] is told once. Up to 128 bytes of printable text. [none]
 	Name string
 
 	Policy Policy // when waiting items are ready to become a batch [Immediate()]
@@ -49,7 +49,7 @@ func AnyError(error) bool { return true }
 const (
 	mostCount = 1 << 20 // bound of the limits per key, so that their products fit an int64
 	mostTotal = 1 << 30 // bound of the limits over all keys, so that their sums fit an int
-	mostName  = 100     // bytes of a name
+	mostName  = 128     // bytes of a name
 )
 
 // withDefaults fills what was left at zero. It changes no value that was set, so that check sees them as given.

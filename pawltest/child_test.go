@@ -135,6 +135,13 @@ var roles = map[string]func(t *testing.T){
 	"not due": func(t *testing.T) {
 		_, _ = pawltest.Work(t, func(context.Context, *pawl.Job[welcome]) error { return nil }, welcome{1}, pawltest.Enqueuing(pawl.In(time.Hour)))
 	},
+	"unserved": func(t *testing.T) {
+		pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+			e.Enqueue(ship{1}, pawl.Queue("elsewhere"))
+			e.RunUntilIdle() // logs why that job is left
+			_, _ = e.Work(note{"x"})
+		})
+	},
 	"faulty handlers": func(t *testing.T) {
 		_, _ = pawltest.Work[welcome](t, nil, welcome{1})
 	},
@@ -200,6 +207,7 @@ func TestU10_WhatMustFailFailsAndSaysWhy(t *testing.T) {
 		"not inside":            {says: []string{`the transaction sees no job ship {"order":7} among ship {"order":6}`}},
 		"inside too many":       {says: []string{`the transaction sees a job ship {"order":7}: `}},
 		"not due":               {says: []string{"did not run: not due until"}},
+		"unserved":              {says: []string{"is left: no live worker serves queue elsewhere", "did not run: no live worker of queue default knows kind note"}},
 		"faulty handlers":       {says: []string{"handler of welcome", "must be a function"}},
 		"bad limit":             {says: []string{"pawltest.Standstill", "-1s", "must be above 0"}},
 		"panic":                 {says: []string{"the test's own"}, ends: true},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing/synctest"
 	"time"
 
@@ -16,8 +17,7 @@ import (
 // worker serves. The log says what is left though it is ready, and why.
 func (e *Engine) RunUntilIdle() {
 	e.t.Helper()
-	e.work(func() bool { return false })
-	e.tellLeft()
+	e.work(func() bool { return false }, e.tellLeft)
 }
 
 // Advance works while time passes: what falls due meanwhile runs at its time. In
@@ -55,10 +55,12 @@ func (e *Engine) advanceReal(d time.Duration) {
 		return
 	}
 	e.settleReal(r, func() bool { return false })
+	e.tellLeft()
 }
 
-// work runs the engine until it is idle or enough says so.
-func (e *Engine) work(enough func() bool) {
+// work runs the engine until enough says so, or until it is idle: then it calls
+// idle before the engine stops.
+func (e *Engine) work(enough func() bool, idle func()) {
 	e.t.Helper()
 	e.upkeep()
 	r := e.start()
@@ -67,6 +69,9 @@ func (e *Engine) work(enough func() bool) {
 		e.settle(r, enough)
 	} else {
 		e.settleReal(r, enough)
+	}
+	if !r.over() && !enough() {
+		idle()
 	}
 }
 
@@ -133,7 +138,7 @@ func (e *Engine) settle(r *working, enough func() bool) {
 		if r.over() || enough() || r.serves() && e.idle() {
 			return
 		}
-		if now := e.Stats(); now.Running > 0 || now.Claimed != claimed {
+		if now := e.Stats(); now.Running+now.Ready+now.Ending > 0 || now.Claimed != claimed {
 			claimed, quiet = now.Claimed, 0
 		} else if quiet += step; quiet > unclaimed {
 			return
@@ -188,40 +193,44 @@ func (e *Engine) idle() bool {
 	e.t.Helper()
 	began := e.Stats().Began
 	running := pawl.Filter{States: []job.State{job.Running}}
-	return e.count(running, 1) == 0 && len(e.wanted()) == 0 && e.count(running, 1) == 0 && e.Stats().Began == began
+	return e.count(running, 1) == 0 && !e.wanted() && e.count(running, 1) == 0 && e.Stats().Began == began
 }
 
-// wanted are ready jobs that a live worker takes, one of each sort.
-func (e *Engine) wanted() (list []job.Situation) {
+// wanted reports whether a job is ready that a live worker takes.
+func (e *Engine) wanted() bool {
 	e.t.Helper()
-	for _, s := range e.ready() {
+	for s := range e.ready() {
 		if s.Job.State != job.Waiting || taken(s) { // not waiting: it has moved on since it was listed
-			list = append(list, s)
+			return true
 		}
 	}
-	return list
+	return false
 }
 
 // ready are the jobs that are due, one of each sort that claims tell apart.
-func (e *Engine) ready() (list []job.Situation) {
+func (e *Engine) ready() iter.Seq[job.Situation] {
 	e.t.Helper()
-	known := map[string]bool{}
-	for j := range e.all(pawl.Filter{States: []job.State{job.Waiting}, DueBefore: e.now()}) {
-		sort := fmt.Sprintf("%q %q %d %q", j.Queue, j.Kind, j.Version, j.Capabilities)
-		if known[sort] {
-			continue
+	return func(yield func(job.Situation) bool) {
+		e.t.Helper()
+		known := map[string]bool{}
+		for j := range e.all(pawl.Filter{States: []job.State{job.Waiting}, DueBefore: e.now()}) {
+			sort := fmt.Sprintf("%q %q %d %q", j.Queue, j.Kind, j.Version, j.Capabilities)
+			if known[sort] {
+				continue
+			}
+			known[sort] = true
+			s, err := e.Store().Situation(e.ctx, j.ID)
+			if errors.Is(err, job.ErrNotFound) {
+				continue // ended, and kept by nobody
+			}
+			if err != nil {
+				e.t.Fatal(err)
+			}
+			if !yield(s) {
+				return
+			}
 		}
-		known[sort] = true
-		s, err := e.Store().Situation(e.ctx, j.ID)
-		if errors.Is(err, job.ErrNotFound) {
-			continue // ended, and kept by nobody
-		}
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		list = append(list, s)
 	}
-	return list
 }
 
 func taken(s job.Situation) bool {
@@ -236,13 +245,13 @@ func taken(s job.Situation) bool {
 	return false
 }
 
-// tellLeft logs what is ready and stays so: a queue that was forgotten in the
-// configuration would otherwise look like a handler that does nothing.
+// tellLeft logs what is ready and stays so, and why: a queue that was forgotten
+// in the configuration would otherwise look like a handler that does nothing.
 func (e *Engine) tellLeft() {
 	e.t.Helper()
-	for _, s := range e.ready() {
-		if s.Job.State == job.Waiting && !s.QueuePaused {
-			e.t.Logf("pawltest: idle, and %s %s is left: nobody serves queue %s and kind %s (Config sets the queues)", s.Job.Kind, s.Job.ID, s.Job.Queue, s.Job.Kind)
+	for s := range e.ready() {
+		if s.Job.State == job.Waiting {
+			e.t.Logf("pawltest: idle, and %s %s is left: %s", s.Job.Kind, s.Job.ID, job.Explain(s))
 		}
 	}
 }

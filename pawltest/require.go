@@ -3,6 +3,7 @@ package pawltest
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func (e *Engine) count(f pawl.Filter, most int) int {
 	return n
 }
 
-func (e *Engine) all(f pawl.Filter) func(func(job.Job) bool) {
+func (e *Engine) all(f pawl.Filter) iter.Seq[job.Job] {
 	e.t.Helper()
 	e.watch.moved()
 	return func(yield func(job.Job) bool) {

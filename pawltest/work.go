@@ -56,14 +56,14 @@ func (e *Engine) Work(args pawl.Args, opts ...pawl.EnqueueOption) (job.Job, erro
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	why := ""
 	e.work(func() bool {
 		e.t.Helper()
 		now := e.after(before)
 		return now.Run > before.Run && now.State != job.Running
-	})
+	}, func() { why, _ = e.Why(e.ctx, r.ID) })
 	after := e.after(before)
 	if after.Run == before.Run && after.State == before.State {
-		why, _ := e.Why(e.ctx, r.ID)
 		e.t.Fatalf("work on %T: job %s did not run: %s", args, r.ID, why)
 	}
 	if err, ran := e.watch.outcome(r.ID); ran {
