@@ -54,6 +54,29 @@ func TestB9_AnObserverOfManyBatchersIsToldTheirNames(t *testing.T) {
 	})
 }
 
+// tracers is an observer whose batchers are traced under their names.
+type tracers struct {
+	diary
+	spans spans
+}
+
+func (tr *tracers) Named(string) Observer { return &tr.spans }
+
+func TestB9_TheObserverOfANameMayTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var observer tracers
+		b := New(func(_ context.Context, _ string, in []int) ([]int, error) { return tenfold(in), nil },
+			Options{Name: "orders", Observer: &observer})
+		if _, err := b.Do(context.WithValue(t.Context(), spanKey{}, "one"), "k", 1); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, b)
+		if ended := observer.spans.ended; len(ended) != 1 || ended[0].Name != "orders" {
+			t.Errorf("ended %+v, want one span of orders", ended)
+		}
+	})
+}
+
 // nobody has no observer for a name.
 type nobody struct{ diary }
 
