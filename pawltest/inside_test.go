@@ -75,6 +75,16 @@ func TestU10_InsideSeesTheCallersOwnTransaction(t *testing.T) {
 			test(t, e, func() *pawl.Tx { return sqlite.Within(e.Engine, tx) }, func() { _ = tx.Rollback() })
 		})
 	})
+	t.Run("postgres by database/sql", func(t *testing.T) {
+		p, schema := pool(t)
+		pawltest.Real(t, postgres.Pool(p, postgres.Options{Schema: schema}), nil, func(t *testing.T, e *pawltest.Engine) {
+			tx, err := e.DB().BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, e, func() *pawl.Tx { return postgres.WithinSQL(e.Engine, tx) }, func() { _ = tx.Rollback() })
+		})
+	})
 	t.Run("postgres", func(t *testing.T) {
 		p, schema := pool(t)
 		pawltest.Real(t, postgres.Pool(p, postgres.Options{Schema: schema}), nil, func(t *testing.T, e *pawltest.Engine) {
