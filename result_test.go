@@ -11,7 +11,7 @@ import (
 )
 
 func TestJ28_ResultOfAJobWithoutOneIsAClearError(t *testing.T) {
-	pawltest.Run(t, ignore[Welcome], func(t *testing.T, e *pawltest.Engine) {
+	pawltest.Run(t, func(to *pawl.Engine) { ignore[Welcome](to) }, func(t *testing.T, e *pawltest.Engine) {
 		r := e.Enqueue(Welcome{1})
 		_, err := pawl.Result[Video](t.Context(), e.Engine, r.ID)
 		if !errors.Is(err, pawl.ErrNotDone) {
@@ -33,7 +33,7 @@ func (nothing) Marshal(any) ([]byte, error) { return nil, nil }
 func (nothing) Unmarshal([]byte, any) error { return nil }
 
 func TestJ28_AnEmptyResultIsAResult(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.HandleResult(to, func(context.Context, *pawl.Job[Encode]) (Video, error) { return Video{}, nil })
 	}, func(t *testing.T, e *pawltest.Engine) {
 		r := e.Enqueue(Encode{})

@@ -70,7 +70,7 @@ func (e *Engine) work(enough func() bool, idle func()) {
 	} else {
 		e.settleReal(r, enough)
 	}
-	if !r.over() && !enough() {
+	if (!r.over() || r.fault() == nil) && !enough() {
 		idle()
 	}
 }
@@ -106,10 +106,18 @@ func (r *working) stop() {
 	r.cancel()
 	<-r.ended
 	r.e.watch.moved()
-	if r.err != nil {
-		r.e.t.Errorf("run: %v", r.err)
-		r.e.t.FailNow()
+	if err := r.fault(); err != nil {
+		r.e.t.Fatalf("run: %v", err)
 	}
+}
+
+// fault is what was wrong with a run that has ended. A test may have no handlers
+// and only enqueue.
+func (r *working) fault() error {
+	if errors.Is(r.err, pawl.ErrNoHandlers) {
+		return nil
+	}
+	return r.err
 }
 
 func (r *working) over() bool {
