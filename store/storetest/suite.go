@@ -54,6 +54,7 @@ func suite() []verb {
 		{"claim_repeat", claimRepeat()},
 		{"job_finish", jobFinish()},
 		{"job_fence", jobFence()},
+		{"finish_again", finishAgain()},
 		{"job_note", jobNote()},
 		{"job_cancel", jobCancel()},
 		{"job_retry", jobRetry()},
