@@ -122,6 +122,8 @@ const (
 	maxStorePause    = time.Minute
 )
 
+var storeBackoff = Exponential(storePause, maxStorePause)
+
 // Decide says how a run with this outcome ends. It is the only place that
 // turns what handlers return into moves.
 func Decide(r Run, o Outcome, p Policy) End {
@@ -166,7 +168,7 @@ func Decide(r Run, o Outcome, p Policy) End {
 		fail()
 		e.Failure.Store, e.Burn = true, false
 		e.To = Waiting
-		e.Delay = ceiling(storePause, maxStorePause, r.StoreFailures+1)
+		e.Delay = storeBackoff(r.StoreFailures + 1)
 		e.Snooze = true
 	case OutOfTime:
 		fail()

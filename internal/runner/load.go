@@ -12,8 +12,10 @@ const (
 	// maxFinish ends. Twice as many were no faster, and took twice the memory:
 	// they are what a draining worker holds most of.
 	maxFinish = 500
-	// maxLoad bytes: a link of 2 MB/s carries them in time.
+	// maxLoad is bytes of ends: a link of 2 MB/s carries them in time.
 	maxLoad = 16 << 20
+	// maxNoteLoad is fewer, because lines whose answer is lost are not sent again.
+	maxNoteLoad = 4 << 20
 	// minLoad is how far the bytes are halved. A call with fewer that fails does
 	// not fail because of its bytes.
 	minLoad = 1 << 20
@@ -27,13 +29,15 @@ const (
 // followed by one with half as many: the same bytes on the same link would take
 // as long again, for ever. It grows again while calls take less than a quarter
 // of the time they have, because twice as much then takes less than half of it.
-type load int
+type load struct{ bytes, most int }
 
-func (l *load) shrink(sent int) { *l = load(max(sent/2, minLoad)) }
+func newLoad(most int) load { return load{bytes: most, most: most} }
+
+func (l *load) shrink(sent int) { l.bytes = max(sent/2, minLoad) }
 
 func (l *load) grow(took, limit time.Duration) {
 	if took < limit/4 {
-		*l = min(2**l, maxLoad)
+		l.bytes = min(2*l.bytes, l.most)
 	}
 }
 
@@ -42,7 +46,7 @@ func (l *load) grow(took, limit time.Duration) {
 func (l load) fits(n, most int, weight func(int) int) (count, bytes int) {
 	for count < n && count < most {
 		w := weight(count)
-		if count > 0 && bytes+w > int(l) {
+		if count > 0 && bytes+w > l.bytes {
 			break
 		}
 		bytes += w

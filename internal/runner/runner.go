@@ -93,8 +93,8 @@ func New(c Config) (*Runner, error) {
 		calm:         make(chan struct{}, 1),
 		fatal:        make(chan error, 1),
 		base:         context.Background(),
-		finishes:     finishes{size: maxFinish, load: maxLoad},
-		noteLoad:     maxLoad,
+		finishes:     finishes{size: maxFinish, load: newLoad(maxLoad)},
+		noteLoad:     newLoad(maxNoteLoad),
 	}
 	for _, k := range c.Kinds {
 		r.kinds[k.Name] = &k
