@@ -68,6 +68,7 @@ func suite() []verb {
 		{"expire", expire()},
 		{"redate", redate()},
 		{"purge", purge()},
+		{"unserved", unserved()},
 		{"check", check()},
 		{"read", read()},
 		{"list", list()},
