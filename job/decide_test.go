@@ -65,6 +65,9 @@ func TestJ32_StoreFailuresBurnNoAttemptForAWhile(t *testing.T) {
 		if e.Failure == nil || e.Failure.Message != "locked" || e.Failure.Store == e.Burn || e.Snooze == e.Burn {
 			t.Fatalf("run %d: %+v", j.Run, e)
 		}
+		if j.Run > 1000 {
+			t.Fatal("it is tried for ever")
+		}
 		j.Failures = job.AppendFailure(j.Failures, *e.Failure)
 		if e.To == job.Dead {
 			break
