@@ -33,7 +33,7 @@ func TestJ18_UnservedQueuesAndKindsAreReported(t *testing.T) {
 		if log.Len() != 0 {
 			t.Errorf("logged %s", log.String())
 		}
-		time.Sleep(61 * time.Second)
+		time.Sleep(61 * time.Second) // virtual
 		report(2)
 		for _, part := range []string{
 			`level=WARN msg="jobs wait that nobody takes" queue=orphans kind=k jobs=3 oldest=`, `why="no live worker serves queue orphans"`,

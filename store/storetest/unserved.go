@@ -69,7 +69,7 @@ func unserved() []testCase {
 				got[f.Why] = f.Jobs
 			}
 			equal(d, "found", got, map[string]int{
-				"no live worker of queue q knows kind stranger":                                    2,
+				"no live worker of queue q knows kind stranger":                                   2,
 				fmt.Sprintf("no live worker of queue q knows version 99 of kind %s", kind):        1,
 				fmt.Sprintf("no live worker of queue q that knows kind %s has %v", kind, "[gpu]"): 1,
 			})
