@@ -77,6 +77,7 @@ func finishAgain() []testCase {
 			for _, rescued := range []store.Rescued{{Waiting: 1}, {Dead: 1}} {
 				w := d.hire()
 				held := w.take()
+				w.beat(ref(held)) // its handler has begun
 				d.lose(w)
 				equal(d, "rescued", d.rescue(), rescued)
 				for _, to := range every {
