@@ -12,7 +12,11 @@ import (
 // is tried again or parked a warning. A run that was put off or given back is
 // nobody's fault and only worth a line to who looks for it.
 func (r *Runner) logEnd(f *Finished) {
-	if f.Verdict != job.Applied || f.Outcome.Kind == job.Succeeded {
+	outcome := f.Outcome
+	if f.InTx { // then that is the transaction's
+		outcome = f.Task.outcome
+	}
+	if f.Verdict != job.Applied || outcome.Kind == job.Succeeded {
 		return
 	}
 	level, text := slog.LevelDebug, ""
@@ -25,11 +29,11 @@ func (r *Runner) logEnd(f *Finished) {
 		level, text = slog.LevelWarn, "a job is parked: its arguments cannot be read"
 	case f.End.To == job.Cancelled:
 		level, text = slog.LevelInfo, "a job was cancelled while it ran"
-	case f.Outcome.Kind == job.Failed:
+	case outcome.Kind == job.Failed:
 		level, text = slog.LevelWarn, "a run failed, its job is tried again"
-	case f.Outcome.Kind == job.StoreFailed:
+	case outcome.Kind == job.StoreFailed:
 		level, text = slog.LevelWarn, "a run met a store that failed, its job is tried again"
-	case f.Outcome.Kind == job.PutOff:
+	case outcome.Kind == job.PutOff:
 		text = "a run was put off by its handler"
 	default:
 		text = "a run did not get to finish, its job goes back"
@@ -49,11 +53,11 @@ func (r *Runner) logEnd(f *Finished) {
 	if f.End.To == job.Dead && !f.InTx {
 		attrs = append(attrs, slog.String("reason", f.End.Reason))
 	}
-	if f.Outcome.Message != "" {
-		attrs = append(attrs, slog.String("error", f.Outcome.Message))
+	if outcome.Message != "" {
+		attrs = append(attrs, slog.String("error", outcome.Message))
 	}
-	if f.Outcome.Stack != "" {
-		attrs = append(attrs, slog.String("stack", f.Outcome.Stack))
+	if outcome.Stack != "" {
+		attrs = append(attrs, slog.String("stack", outcome.Stack))
 	}
 	r.log.LogAttrs(ctx, level, text, attrs...)
 }

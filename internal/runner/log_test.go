@@ -209,8 +209,9 @@ func TestP3_AnUnclearCommitIsToldAsWhatItWas(t *testing.T) {
 			if err != nil {
 				return fail
 			}
-			t.FinishingInTx()
-			if v, err := tx.Finish(ctx, t.Worker(), []job.End{t.End(succeed)}); err != nil || v[0] != job.Applied {
+			end := t.End(succeed)
+			t.FinishingInTx(end)
+			if v, err := tx.Finish(ctx, t.Worker(), []job.End{end}); err != nil || v[0] != job.Applied {
 				return fail
 			}
 			if err := tx.Commit(ctx); err != nil {
