@@ -69,14 +69,15 @@ const (
 
 // What a run came to.
 const (
-	OutcomeSucceeded = job.Succeeded // the handler returned nil
-	OutcomeFailed    = job.Failed    // it returned an error, panicked or took too long
-	OutcomeDead      = job.GaveUp    // it returned Dead
-	OutcomeSnoozed   = job.PutOff    // it returned Snooze
-	OutcomeReleased  = job.GivenBack // it did not get to finish: a stop, a lost lease
-	OutcomeParked    = job.Undecoded // its arguments cannot be read by this build
-	OutcomeCancelled = job.Called    // it returned because it was asked to cancel
-	OutcomeDeadline  = job.OutOfTime // the job's deadline passed while it ran
+	OutcomeSucceeded = job.Succeeded   // the handler returned nil
+	OutcomeFailed    = job.Failed      // it returned an error, panicked or took too long
+	OutcomeDead      = job.GaveUp      // it returned Dead
+	OutcomeSnoozed   = job.PutOff      // it returned Snooze
+	OutcomeReleased  = job.GivenBack   // it did not get to finish: a stop, a lost lease
+	OutcomeParked    = job.Undecoded   // its arguments cannot be read by this build
+	OutcomeCancelled = job.Called      // it returned because it was asked to cancel
+	OutcomeDeadline  = job.OutOfTime   // the job's deadline passed while it ran
+	OutcomeStore     = job.StoreFailed // the store was down, full or locked
 )
 
 // What opening does when the schema is older than the build.

@@ -49,18 +49,13 @@ func outcome(err error) job.Outcome {
 		return job.Outcome{Kind: job.Undecoded, Message: err.Error()}
 	}
 	if storeFault(err) {
-		return job.Outcome{Kind: job.PutOff, Delay: storePause}
+		return job.Outcome{Kind: job.StoreFailed, Message: err.Error()}
 	}
 	return job.Outcome{Kind: job.Failed, Message: err.Error()}
 }
 
-// storePause is the wait before a job runs again whose handler met a store that
-// was down, full or locked.
-const storePause = 2 * time.Second
-
 // storeFault reports whether a handler failed because the store did. That is not
-// the job's fault and burns no attempt: an outage of a minute would otherwise
-// use up the attempts of every job that writes in a transaction.
+// the job's fault, and for a while burns no attempt (job.MaxStoreFailures).
 func storeFault(err error) bool {
 	for _, fault := range []error{store.ErrUnavailable, store.ErrFull, store.ErrBusy, job.ErrOutcomeUnknown} {
 		if errors.Is(err, fault) {

@@ -125,6 +125,23 @@ func TestJ32_StoreFaultInAHandlerBurnsNoAttempt(t *testing.T) {
 	})
 }
 
+// An error that looks like the store's and never passes: the handler's own store,
+// or one that stays full. It is not tried for ever.
+func TestJ32_StoreFaultThatDoesNotPassBurnsAttempts(t *testing.T) {
+	pawltest.Run(t, func(to pawl.Registrar) {
+		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+			return fmt.Errorf("write the order: %w", store.ErrBusy)
+		}, pawl.Backoff(job.NoBackoff))
+	}, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(Welcome{1}, pawl.Attempts(3))
+		e.Advance(time.Hour)
+		j := e.RequireState(r.ID, job.Dead)
+		if j.Used != 3 || j.Run != 3*(job.MaxStoreFailures+1) || !strings.Contains(j.Failures[0].Message, "write the order") {
+			t.Errorf("%d attempts burned in %d runs, failures %v", j.Used, j.Run, j.Failures)
+		}
+	})
+}
+
 func TestJ11_PanicIsAFailureWithItsStack(t *testing.T) {
 	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {

@@ -10,14 +10,15 @@ type OutcomeKind uint8
 
 // The outcomes of a run.
 const (
-	Succeeded OutcomeKind = iota // the handler returned nil
-	Failed                       // it returned an error, panicked or took too long: retry while attempts last
-	GaveUp                       // it returned Dead: final
-	PutOff                       // it returned Snooze: again later, no attempt burned
-	GivenBack                    // it did not get to finish (stop, lost lease, never started): again at once, no attempt burned
-	Undecoded                    // its arguments cannot be read by this build: parked, no attempt burned
-	Called                       // it returned because it was asked to cancel
-	OutOfTime                    // the job's deadline passed while it ran: final
+	Succeeded   OutcomeKind = iota // the handler returned nil
+	Failed                         // it returned an error, panicked or took too long: retry while attempts last
+	GaveUp                         // it returned Dead: final
+	PutOff                         // it returned Snooze: again later, no attempt burned
+	GivenBack                      // it did not get to finish (stop, lost lease, never started): again at once, no attempt burned
+	Undecoded                      // its arguments cannot be read by this build: parked, no attempt burned
+	Called                         // it returned because it was asked to cancel
+	OutOfTime                      // the job's deadline passed while it ran: final
+	StoreFailed                    // it failed because the store was down, full or locked: again soon, no attempt burned, for a while
 )
 
 // Outcome is what one run came to.
@@ -95,6 +96,9 @@ type End struct {
 	Keep     Keep
 	Progress *Progress // the newest, when it changed
 	Logs     []LogLine
+	// Again: the end was sent before and the answer was lost. If it, or another
+	// end of the run by the same worker, was committed, the verdict is Already.
+	Again bool
 }
 
 // Run is what Decide needs to know of the run that ended.
@@ -103,7 +107,22 @@ type Run struct {
 	Run         int64
 	Used        int
 	MaxAttempts int
+	// StoreFailures is how many runs of this attempt failed because the store did.
+	StoreFailures int
 }
+
+// A run that fails because the store does burns no attempt: an outage of a
+// minute would otherwise use up the attempts of every job that writes in a
+// transaction. Each time the job waits twice as long. After MaxStoreFailures,
+// which is about six minutes, it fails like any other: the error may be the
+// handler's own, of another store, or never pass.
+const (
+	MaxStoreFailures = 10
+	storePause       = 2 * time.Second
+	maxStorePause    = time.Minute
+)
+
+var storeBackoff = Exponential(storePause, maxStorePause)
 
 // Decide says how a run with this outcome ends. It is the only place that
 // turns what handlers return into moves.
@@ -113,6 +132,9 @@ func Decide(r Run, o Outcome, p Policy) End {
 		f := NewFailure(r.Used+1, r.Run, o.Message, o.Stack)
 		e.Failure = &f
 		e.Burn = true
+	}
+	if o.Kind == StoreFailed && r.StoreFailures >= MaxStoreFailures {
+		o.Kind = Failed
 	}
 	switch o.Kind {
 	case Succeeded:
@@ -142,6 +164,12 @@ func Decide(r Run, o Outcome, p Policy) End {
 	case Called:
 		e.To = Cancelled
 		e.Reason = "cancelled while running"
+	case StoreFailed:
+		fail()
+		e.Failure.Store, e.Burn = true, false
+		e.To = Waiting
+		e.Delay = storeBackoff(r.StoreFailures + 1)
+		e.Snooze = true
 	case OutOfTime:
 		fail()
 		e.To = Dead
@@ -206,6 +234,7 @@ const (
 	Applied Verdict = iota + 1 // the move is committed
 	Stale                      // another run owns the job, or it has ended: nothing changed
 	Held                       // somebody's open transaction holds the job: nothing changed, send it again
+	Already                    // to an End with Again: the worker's own end of this run was committed before
 )
 
 func (v Verdict) String() string {
@@ -216,6 +245,8 @@ func (v Verdict) String() string {
 		return "stale"
 	case Held:
 		return "held"
+	case Already:
+		return "already applied"
 	}
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }

@@ -53,6 +53,50 @@ func TestJ9_SnoozeBurnsNoAttempt(t *testing.T) {
 	}
 }
 
+// Waiting for a store costs no attempt, ten times with growing waits; then the
+// error counts like any other.
+func TestJ32_StoreFailuresBurnNoAttemptForAWhile(t *testing.T) {
+	j := job.Job{ID: job.NewID(), MaxAttempts: 2}
+	waited := time.Duration(0)
+	free := 0
+	for j.Run = 1; ; j.Run++ {
+		r := job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures()}
+		e := job.Decide(r, job.Outcome{Kind: job.StoreFailed, Message: "locked"}, policy)
+		if e.Failure == nil || e.Failure.Message != "locked" || e.Failure.Store == e.Burn || e.Snooze == e.Burn {
+			t.Fatalf("run %d: %+v", j.Run, e)
+		}
+		if j.Run > 1000 {
+			t.Fatal("it is tried for ever")
+		}
+		j.Failures = job.AppendFailure(j.Failures, *e.Failure)
+		if e.To == job.Dead {
+			break
+		}
+		if e.Burn {
+			if e.Delay != time.Minute {
+				t.Errorf("waits %v, not for the backoff", e.Delay)
+			}
+			j.Used++
+			continue
+		}
+		if least, most := time.Second, time.Minute; e.Delay <= least || e.Delay > most {
+			t.Errorf("run %d waits %v", j.Run, e.Delay)
+		}
+		waited += e.Delay
+		free++
+	}
+	if free != 2*job.MaxStoreFailures || j.Run != int64(free)+2 || j.Used != 1 {
+		t.Errorf("%d runs for free of %d, %d attempts burned before the last", free, j.Run, j.Used)
+	}
+	if waited < 2*3*time.Minute || waited > 2*7*time.Minute {
+		t.Errorf("waited %v for the store in two attempts", waited)
+	}
+	back, err := job.DecodeFailures(job.EncodeFailures(j.Failures))
+	if err != nil || !back[0].Store {
+		t.Errorf("the count does not survive the store: %+v, %v", back, err)
+	}
+}
+
 func TestJ31_UnreadableArgumentsAreParkedAndBurnNothing(t *testing.T) {
 	e := decide(job.Undecoded, 4, 5)
 	if e.To != job.Suspended || e.Burn || e.Failure != nil || e.Reason != "parked: no luck" {

@@ -47,11 +47,24 @@ func Explain(s Situation) string {
 	if s.QueuePaused {
 		return fmt.Sprintf("queue %s is paused", j.Queue)
 	}
-	if len(s.Workers) == 0 {
+	if why := NoWorker(j, s.Workers); why != "" {
+		return why
+	}
+	more := ""
+	if s.AheadCapped {
+		more = "+"
+	}
+	return fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+}
+
+// NoWorker says why none of the live workers of its queue takes a job; empty when
+// one does.
+func NoWorker(j *Job, workers []Offer) string {
+	if len(workers) == 0 {
 		return fmt.Sprintf("no live worker serves queue %s", j.Queue)
 	}
 	knows, known, takes := false, false, false
-	for _, o := range s.Workers {
+	for _, o := range workers {
 		if _, ok := o.Kinds[j.Kind]; ok {
 			known = true
 		}
@@ -70,11 +83,7 @@ func Explain(s Situation) string {
 	case !takes:
 		return fmt.Sprintf("no live worker of queue %s that knows kind %s has %v", j.Queue, j.Kind, j.Capabilities)
 	}
-	more := ""
-	if s.AheadCapped {
-		more = "+"
-	}
-	return fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+	return ""
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 MST") }

@@ -27,6 +27,7 @@ type Failure struct {
 	// quoted parts, so that one fault can be counted over many jobs.
 	Fingerprint string `json:"fingerprint"`
 	Stack       string `json:"stack,omitempty"`
+	Store       bool   `json:"store,omitempty"` // because the store did: it burned no attempt
 }
 
 // NewFailure describes an error within bounds. The store adds the time.

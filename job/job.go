@@ -46,6 +46,17 @@ type Job struct {
 // Attempt is the number of the attempt that is running or comes next, from 1.
 func (j *Job) Attempt() int { return j.Used + 1 }
 
+// StoreFailures counts the runs of this attempt that failed because the store did.
+func (j *Job) StoreFailures() int {
+	n := 0
+	for i := range j.Failures {
+		if f := &j.Failures[i]; f.Store && f.Attempt == j.Attempt() {
+			n++
+		}
+	}
+	return n
+}
+
 // Progress is how far a handler says it is.
 type Progress struct {
 	Done, Total int64

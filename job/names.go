@@ -5,6 +5,7 @@ import "fmt"
 var outcomeNames = [...]string{
 	Succeeded: "succeeded", Failed: "failed", GaveUp: "dead", PutOff: "snoozed",
 	GivenBack: "released", Undecoded: "parked", Called: "cancelled", OutOfTime: "deadline",
+	StoreFailed: "store failed",
 }
 
 func (k OutcomeKind) String() string {

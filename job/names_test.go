@@ -10,7 +10,8 @@ func TestOutcomesHaveNames(t *testing.T) {
 	for kind, want := range map[job.OutcomeKind]string{
 		job.Succeeded: "succeeded", job.Failed: "failed", job.GaveUp: "dead", job.PutOff: "snoozed",
 		job.GivenBack: "released", job.Undecoded: "parked", job.Called: "cancelled", job.OutOfTime: "deadline",
-		200: "outcome(200)",
+		job.StoreFailed: "store failed",
+		200:             "outcome(200)",
 	} {
 		if got := kind.String(); got != want {
 			t.Errorf("outcome %d is %q, want %q", uint8(kind), got, want)

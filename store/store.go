@@ -63,7 +63,8 @@ type Jobs interface {
 	Claim(ctx context.Context, c Claim) (Claimed, error)
 	// Finish ends runs, each fenced by its worker and run number. One whose job
 	// somebody's open transaction holds may be answered Held: the others are not
-	// kept waiting for it.
+	// kept waiting for it. One that is sent again after its answer was lost says so
+	// (End.Again), and is answered Already if its worker had ended the run.
 	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
 	// Note keeps progress and log lines of runs that go on, fenced like Finish.
 	Note(ctx context.Context, w job.WorkerID, notes []Note) ([]job.Verdict, error)

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -31,6 +33,11 @@ type Upkeep interface {
 	// Redate makes up to limit waiting jobs ready that would be, had the store's
 	// clock not been set back: their due times lie ahead of it again.
 	Redate(ctx context.Context, s Setback, limit int) (int, error)
+	// Unserved finds jobs that have been ready for longer than older and that no
+	// live worker takes: nobody serves their queue, or nobody there knows their
+	// kind (P5). It looks at the first few of each queue that is not paused, and
+	// answers only the first of the live workers, so that a fleet looks once.
+	Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]Unserved, error)
 	// Check looks for broken rules (P6) in short snapshots and changes nothing.
 	Check(ctx context.Context, c Check) (CheckReport, error)
 }
@@ -76,4 +83,60 @@ type Fault struct {
 	Rule   string // short stable name, the same in every store, such as "job in two places"
 	ID     job.ID
 	Detail string
+}
+
+// Unserved is some jobs of a queue that nobody takes, for one reason.
+type Unserved struct {
+	Queue  string
+	Kind   string // of one of them
+	Jobs   int
+	More   bool // there may be more: a look is bounded
+	Oldest time.Time
+	Why    string
+}
+
+// Bounds of one look for unserved jobs.
+const (
+	UnservedQueues = 500 // that nobody serves
+	UnservedHead   = 200 // jobs of each queue and priority
+	UnservedLook   = 20_000
+)
+
+// Ready is the ready jobs at the front of a queue that are alike.
+type Ready struct {
+	Queue        string
+	Kind         string
+	Version      int
+	Capabilities []string
+	Jobs         int
+	Most         int // of one priority
+	Oldest       time.Time
+}
+
+// FindUnserved tells which ready jobs nobody takes, by the offers of the live
+// workers of each queue. The longest wait comes first.
+func FindUnserved(ready []Ready, served map[string][]job.Offer) []Unserved {
+	var list []Unserved
+	place := map[string]int{}
+	for _, r := range ready {
+		j := job.Job{Queue: r.Queue, Kind: r.Kind, Version: r.Version, Capabilities: r.Capabilities}
+		why := job.NoWorker(&j, served[r.Queue])
+		if why == "" {
+			continue
+		}
+		i, ok := place[why]
+		if !ok {
+			i = len(list)
+			place[why] = i
+			list = append(list, Unserved{Queue: r.Queue, Kind: r.Kind, Oldest: r.Oldest, Why: why})
+		}
+		u := &list[i]
+		u.Jobs += r.Jobs
+		u.More = u.More || r.Most >= UnservedHead
+		if r.Oldest.Before(u.Oldest) {
+			u.Oldest = r.Oldest
+		}
+	}
+	slices.SortFunc(list, func(a, b Unserved) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.Why, b.Why)) })
+	return list
 }

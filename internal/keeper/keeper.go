@@ -1,6 +1,6 @@
 // Package keeper keeps a namespace in order: it declares workers lost that no
-// longer beat, takes their jobs back, ends jobs past their deadline and removes
-// what is past its retention.
+// longer beat, takes their jobs back, ends jobs past their deadline, removes
+// what is past its retention, and reports jobs that nobody takes.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
 // keepers that race do the work once, and the loser finds nothing.
@@ -33,6 +33,7 @@ type Config struct {
 	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
 	Expire time.Duration // between rounds of deadlines [5 s]
 	Purge  time.Duration // between rounds of removals [60 s]
+	Report time.Duration // between reports of jobs that nobody takes [60 s]
 	Limit  int           // rows of one round, at most [500]
 }
 
@@ -54,6 +55,7 @@ func New(c Config) (*Keeper, error) {
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
+	c.Report = cmp.Or(c.Report, time.Minute)
 	c.Limit = cmp.Or(c.Limit, 500)
 	var faults []error
 	if c.Store == nil {
@@ -68,7 +70,7 @@ func New(c Config) (*Keeper, error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"lost after", c.LostAfter}, {"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"purge interval", c.Purge}} {
+	}{{"lost after", c.LostAfter}, {"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"purge interval", c.Purge}, {"report interval", c.Report}} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
@@ -95,6 +97,10 @@ func (k *Keeper) Service() supervise.Service {
 			n, err := k.PurgeOnce(ctx)
 			return next(err, n >= k.config.Limit, breath)
 		}, limit, supervise.StartJitter(k.config.Purge)),
+		supervise.Every("unserved", k.config.Report, func(ctx context.Context) error {
+			_, err := k.ReportOnce(ctx)
+			return err
+		}, limit, supervise.StartJitter(k.config.Report)),
 	)
 }
 

@@ -15,7 +15,8 @@ const (
 	// maxEnding is how many ends may wait for the store before claims stop: one
 	// batch that is under way and one that is ready to follow. More would only
 	// take memory.
-	maxEnding = 2 * maxFinish
+	maxEnding      = 2 * maxFinish
+	maxEndingBytes = 2 * maxLoad
 	// markAfter is how long a run must have lasted before a claim tells the store
 	// that it began: most are over by then. A run that takes the process with it
 	// earlier is rescued unmarked, once: from then on its beginning is committed
@@ -219,7 +220,7 @@ func unclear(err error) bool {
 func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if worker != r.worker || !r.mayStart() || r.unstoredEnds() >= maxEnding {
+	if worker != r.worker || !r.mayStart() || r.tooManyEnds() {
 		return store.Claim{}, false
 	}
 	var queues []store.QueueClaim
@@ -279,7 +280,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	if c.cancels && r.healthy && !r.stopping {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
-	if !r.mayStart() || r.unstoredEnds() >= maxEnding {
+	if !r.mayStart() || r.tooManyEnds() {
 		return max(wait, soonest) // a token comes when that changes
 	}
 	for _, q := range r.queues {

@@ -10,10 +10,6 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// maxFinish is how many ends one call carries. Twice as many were no faster, and
-// took twice the memory: they are what a draining worker holds most of.
-const maxFinish = 500
-
 // maxRefusals is how often an end may be refused alone, while others are
 // applied, before it is taken for the cause.
 const maxRefusals = 3
@@ -25,6 +21,8 @@ const heldPause = 500 * time.Millisecond
 
 // hand gives an ended run to the finish loop. The caller holds mu.
 func (r *Runner) hand(t *Task) {
+	t.weight = weightOfEnd(&t.end)
+	r.endBytes += t.weight
 	r.ending = append(r.ending, t)
 	r.signal(r.finishWanted)
 }
@@ -53,33 +51,49 @@ func (r *Runner) finishLoop(ctx context.Context) error {
 	}
 }
 
+// tooManyEnds reports whether claims have to wait until ends are stored: they
+// are what takes memory when the store is slow (P10). The caller holds mu.
+func (r *Runner) tooManyEnds() bool {
+	return r.unstoredEnds() >= maxEnding || r.endBytes >= maxEndingBytes
+}
+
 // finishes is the state of the finish loop, which owns it.
 type finishes struct {
-	size  int // of the next batch, at most
-	alone int // ends in a row that were refused alone
+	size  int  // of the next batch, at most
+	load  load // and its bytes
+	alone int  // ends in a row that were refused alone
 }
 
 // finishOnce stores one batch and says whether to go on. After an error that
 // the rows may have caused it goes on at once with half as many, down to one,
 // so that a bad end is found and the others pass it by (P8); any other error,
 // or two refused alone in a row, is the store's and ends the loop for a pause.
+// After a call that took too long the next one carries half the bytes, and at
+// their lower bound half the ends: down to one end that has the time for itself.
 func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	f := &r.finishes
 	r.toldOver()
-	batch := r.nextBatch(max(f.size, 1))
+	batch, bytes := r.nextBatch(max(f.size, 1), f.load)
 	if len(batch) == 0 {
 		return false, nil
 	}
 	ends := make([]job.End, len(batch))
 	for i, t := range batch {
 		ends[i] = t.end
+		ends[i].Again = t.unclear
 	}
-	limited, cancel := r.limited(ctx)
+	limit := r.config.callLimit()
+	if len(batch) == 1 {
+		limit <<= min(batch[0].refusals, maxRefusals-1)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	sent := time.Now()
 	verdicts, err := r.store.Finish(limited, batch[0].worker, ends)
 	cancel()
 	switch {
 	case err == nil && len(verdicts) == len(batch):
 		f.size, f.alone = min(2*f.size, maxFinish), 0
+		f.load.grow(time.Since(sent), limit)
 		r.settle(batch, verdicts)
 		return true, nil
 	case errors.Is(err, job.ErrWorkerLost):
@@ -93,8 +107,18 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	}
 	err = fmt.Errorf("finish %d runs: %w", len(batch), err)
 	switch {
-	case unclear(err) || unavailable(err):
-		r.keepForLater(batch, unclear(err))
+	case unclear(err):
+		f.load.shrink(bytes)
+		if bytes <= minLoad {
+			f.size = max(len(batch)/2, 1)
+		}
+		if len(batch) == 1 && bytes >= largeEnd && r.refused(batch[0], err) {
+			return true, nil
+		}
+		r.keepForLater(batch, true)
+		return false, err
+	case unavailable(err):
+		r.keepForLater(batch, false)
 		return false, err
 	case len(batch) > 1:
 		f.size = len(batch) / 2
@@ -122,21 +146,23 @@ func unavailable(err error) bool {
 	return false
 }
 
-// nextBatch moves ends of one worker to those in flight.
-func (r *Runner) nextBatch(size int) []*Task {
+// nextBatch moves ends of one worker to those in flight. It returns them and
+// what they weigh.
+func (r *Runner) nextBatch(size int, l load) ([]*Task, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
 	for n < len(r.ending) && n < size && r.ending[n].worker == r.ending[0].worker {
 		n++
 	}
+	n, bytes := l.fits(n, size, func(i int) int { return r.ending[i].weight })
 	r.inflight = append(r.inflight[:0], r.ending[:n]...)
 	if n == len(r.ending) {
 		r.ending = r.ending[:0]
 	} else {
 		r.ending = append(r.ending[:0], r.ending[n:]...)
 	}
-	return r.inflight
+	return r.inflight, bytes
 }
 
 // keepForLater puts a batch that failed back in front; one that failed alone
@@ -147,7 +173,7 @@ func (r *Runner) keepForLater(batch []*Task, unclear bool) {
 	for _, t := range batch {
 		t.unclear = t.unclear || unclear
 	}
-	if len(batch) == 1 && batch[0].refusals > 0 {
+	if len(batch) == 1 && (unclear || batch[0].refusals > 0) {
 		r.ending = append(r.ending, batch[0])
 	} else {
 		r.ending = append(append(make([]*Task, 0, len(batch)+len(r.ending)), batch...), r.ending...)
@@ -174,10 +200,14 @@ func (r *Runner) refused(t *Task, err error) bool {
 		t.stripped, t.refusals = true, 0
 		t.outcome = job.Outcome{Kind: job.Failed, Message: "its outcome could not be stored: " + err.Error()}
 		t.end = r.decide(t, t.outcome)
+		r.endBytes -= t.weight
+		t.weight = weightOfEnd(&t.end)
+		r.endBytes += t.weight
 		return false
 	}
 	r.log.Error("the end of a run cannot be stored, its job goes back", "job", t.Job.ID, "run", t.Job.Run, "error", err)
 	r.stats.Unkept++
+	r.endBytes -= t.weight
 	r.inflight = r.inflight[:0]
 	return true
 }
@@ -185,44 +215,53 @@ func (r *Runner) refused(t *Task, err error) bool {
 // settle takes note of the store's verdicts.
 func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 	now := time.Now()
+	var told []Finished
 	r.mu.Lock()
 	r.applied++
 	for i, t := range batch {
-		switch {
-		case verdicts[i] == job.Held:
+		if verdicts[i] == job.Held {
 			r.keepHeld(t)
-		case verdicts[i] == job.Applied:
-			r.finished[t.outcome.Kind]++
-			if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
-				r.signal(r.claimWanted) // it sleeps until a later look
-			}
-		case r.overInTx(t, verdicts[i]):
+			continue
+		}
+		r.endBytes -= t.weight
+		f := Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took}
+		switch {
+		case f.Verdict == job.Already && t.inDoubt:
 			r.stats.InTx++
+			f = t.finishedInTx() // most likely: its answer was lost first
+		case f.Verdict == job.Already:
+			r.stats.Unclear++
+			r.endApplied(t, now)
+			f.Verdict = job.Applied
+		case f.Verdict == job.Applied:
+			r.endApplied(t, now)
+		case r.overInTx(t, f.Verdict):
+			r.stats.InTx++
+			f = t.finishedInTx()
 		case t.unclear || t.inDoubt:
 			r.stats.Unclear++ // most likely its own first try
 		default:
 			r.stats.Refused++
 			r.log.Warn("a run that no longer owns its job was refused", "job", t.Job.ID, "run", t.Job.Run, "outcome", t.end.To)
 		}
-	}
-	r.afterEnds(now)
-	told := r.config.Hooks.Finish
-	var finished []Finished
-	if told != nil {
-		for i, t := range batch {
-			switch {
-			case r.overInTx(t, verdicts[i]):
-				finished = append(finished, t.finishedInTx())
-			case verdicts[i] != job.Held:
-				finished = append(finished, Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took})
-			}
+		if r.config.Hooks.Finish != nil || t.outcome.Kind != job.Succeeded {
+			told = append(told, f)
 		}
 	}
+	r.afterEnds(now)
 	clear(r.inflight)
 	r.inflight = r.inflight[:0]
 	r.mu.Unlock()
-	for _, f := range finished {
-		r.tell(f)
+	for i := range told {
+		r.tell(told[i])
+	}
+}
+
+// endApplied counts an end that is stored. The caller holds mu.
+func (r *Runner) endApplied(t *Task, now time.Time) {
+	r.finished[t.outcome.Kind]++
+	if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
+		r.signal(r.claimWanted) // it sleeps until a later look
 	}
 }
 
@@ -273,8 +312,9 @@ func (r *Runner) toldOver() {
 	}
 }
 
-// tell calls the hook and survives it.
+// tell writes the log and calls the hook, and survives it.
 func (r *Runner) tell(f Finished) {
+	r.logEnd(&f)
 	if r.config.Hooks.Finish == nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // is a success however late, and what a handler says deliberately (Dead, Snooze)
 // stands. Only a plain error may be the echo of the cancellation.
 func judge(o job.Outcome, cause error, timeout time.Duration) job.Outcome {
-	if o.Kind != job.Failed || cause == nil {
+	if o.Kind != job.Failed && o.Kind != job.StoreFailed || cause == nil {
 		return o
 	}
 	switch {

@@ -48,6 +48,7 @@ type Runner struct {
 	// Claims.
 	claims   claims
 	finishes finishes
+	noteLoad load          // of the note loop, which owns it
 	horizon  time.Duration // how far ahead to claim
 	stopping bool          // no handler starts any more
 	stopped  bool          // Run is over
@@ -65,11 +66,12 @@ type Runner struct {
 	waiting       []*Task // ended, their jobs held by open transactions
 	over          []*Task // finished in their own transaction: only the hook is left
 
+	endBytes     int // bytes of ending, inflight and waiting
 	waitingTimer *time.Timer
 
 	applied  uint64 // calls of Finish and Beat that succeeded
 	stats    Stats
-	finished [job.OutOfTime + 1]uint64
+	finished [job.StoreFailed + 1]uint64
 	ran      bool
 	tree     *supervise.Supervisor
 }
@@ -91,7 +93,8 @@ func New(c Config) (*Runner, error) {
 		calm:         make(chan struct{}, 1),
 		fatal:        make(chan error, 1),
 		base:         context.Background(),
-		finishes:     finishes{size: maxFinish},
+		finishes:     finishes{size: maxFinish, load: newLoad(maxLoad)},
+		noteLoad:     newLoad(maxNoteLoad),
 	}
 	for _, k := range c.Kinds {
 		r.kinds[k.Name] = &k
@@ -148,7 +151,7 @@ func (r *Runner) loops() []supervise.Service {
 		supervise.Every("beat", r.config.Beat, r.beatOnce, limit),
 		supervise.Loop("finish", r.finishLoop, again),
 		supervise.Loop("claim", r.claimLoop, again),
-		supervise.Every("note", r.config.NoteEvery, r.noteOnce, limit),
+		supervise.Every("note", r.config.NoteEvery, r.noteOnce),
 		supervise.Every("watch", time.Second, r.watchOnce),
 	}
 }

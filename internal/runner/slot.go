@@ -220,7 +220,7 @@ func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {
 	defer func() {
 		if value := recover(); value != nil {
 			r.log.Error("backoff function panicked, the default is used", "kind", t.Job.Kind, "panic", value)
-			run := job.Run{ID: t.Job.ID, Run: t.Job.Run, Used: t.Job.Used, MaxAttempts: t.Job.MaxAttempts}
+			run := t.run()
 			end = job.Decide(run, o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
 		}
 	}()

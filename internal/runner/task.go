@@ -37,6 +37,7 @@ type Task struct {
 	// Of the end, once there is one.
 	outcome  job.Outcome
 	end      job.End
+	weight   int // of the end, in bytes
 	took     time.Duration
 	unclear  bool   // an answer to its end was lost
 	refusals int    // times the store refused its end alone
@@ -94,7 +95,7 @@ func (t *Task) End(o job.Outcome) job.End {
 // Final reports whether the job is over when its handler, whose context this is,
 // comes to this outcome now: for those who report errors.
 func (t *Task) Final(ctx context.Context, o job.Outcome) bool {
-	run := job.Run{ID: t.Job.ID, Run: t.Job.Run, Used: t.Job.Used, MaxAttempts: t.Job.MaxAttempts}
+	run := t.run()
 	never := func(int) time.Duration { return 0 } // asked for: the user's function is called once, for the end
 	return job.Decide(run, judge(o, context.Cause(ctx), 0), job.Policy{Backoff: never}).To.Final()
 }
@@ -153,6 +154,12 @@ func (t *Task) decide(o job.Outcome) job.End {
 	if backoff == nil {
 		backoff = t.queue.backoff
 	}
-	run := job.Run{ID: t.Job.ID, Run: t.Job.Run, Used: t.Job.Used, MaxAttempts: t.Job.MaxAttempts}
+	run := t.run()
 	return job.Decide(run, o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
+}
+
+// run is what the rule needs to know.
+func (t *Task) run() job.Run {
+	j := &t.Job
+	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures()}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pawlwork/pawl/job"
 )
@@ -37,7 +38,8 @@ type shareable interface {
 type callState struct {
 	done  chan struct{} // closed when the call is answered
 	taken bool          // guarded by the gather's lock
-	left  bool          // its caller is gone
+	left  bool          // its caller is gone, and it was not taken
+	gone  atomic.Bool   // its caller is gone
 	err   error
 }
 
@@ -63,6 +65,7 @@ func (g *gather[C]) do(ctx context.Context, c C) error {
 		return st.err
 	case <-ctx.Done():
 	}
+	st.gone.Store(true)
 	g.mu.Lock()
 	st.left = !st.taken
 	g.mu.Unlock()

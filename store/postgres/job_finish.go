@@ -102,13 +102,14 @@ func (f *finishing) await(ctx context.Context) error {
 // try commits the ends together. A row that an open transaction holds, which is
 // one of the handler's own, ends the try at once; the next one passes it over.
 func (f *finishing) try(ctx context.Context) error {
-	err := f.s.retry(ctx, "finish", always, func(ctx context.Context, _ bool) error {
+	limit := f.s.patience + loading(f.weight)
+	err := f.s.retryWithin(ctx, limit, "finish", always, func(ctx context.Context, _ bool) error {
 		err := f.commit(ctx, sharedLimits)
 		fault := faultOf(err)
 		if fault.unknown {
 			f.again, f.skip = true, false // who holds a row now may be that try
 		}
-		if fault.blocked {
+		if fault.blocked || err != nil && f.deserted() {
 			fault.passing = false
 			return &faulted{fault}
 		}
@@ -125,6 +126,8 @@ type finishing struct {
 	s        *Store
 	workers  []job.WorkerID
 	ends     []job.End
+	calls    []*finishCall
+	weight   int
 	verdicts []job.Verdict
 	told     hintSet
 	// again: a try may have been committed, its answer lost. Then an end that
@@ -139,10 +142,11 @@ type finishing struct {
 }
 
 func newFinishing(s *Store, calls []*finishCall) *finishing {
-	f := &finishing{s: s, ends: calls[0].ends}
+	f := &finishing{s: s, ends: calls[0].ends, calls: calls}
 	n := 0
 	for _, c := range calls {
 		n += len(c.ends)
+		f.weight += c.weight
 	}
 	if len(calls) > 1 {
 		f.ends = make([]job.End, 0, n)
@@ -157,6 +161,17 @@ func newFinishing(s *Store, calls []*finishCall) *finishing {
 		}
 	}
 	return f
+}
+
+// deserted reports whether every caller has given up. They will send their ends
+// again, smaller perhaps, and those of others wait behind this commit.
+func (f *finishing) deserted() bool {
+	for _, c := range f.calls {
+		if !c.gone.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *finishing) distribute(calls []*finishCall) {
@@ -192,10 +207,7 @@ func (f *finishing) commit(ctx context.Context, l *limits) error {
 			return err
 		}
 	}
-	if f.again {
-		return f.recover(ctx)
-	}
-	return nil
+	return f.recover(ctx)
 }
 
 // simple reports whether every end is the usual one: done, kept alike, and with
@@ -365,29 +377,29 @@ var (
 	ownedRuns = strings.Replace(strings.TrimSuffix(heldRuns, " FOR UPDATE OF job"), subjectColumns+", {now}", "job.id, job.run, job.worker", 1)
 )
 
-// endedAs finds how runs ended that are over: final ones by their worker and run
-// in the archive or among the tombstones. A job that waits or is suspended with
-// the same run was released and not claimed since. One that has a later run was
-// released by nobody else while its worker lives.
+// endedAs finds the runs that their own worker has ended. While it lives nobody
+// else lets go of its runs, so it did, if the run is found in the archive or
+// among the tombstones, or, where the job goes on, has been released: it waits or
+// is suspended with this run, or has a later one. (Primary keys.)
 const endedAs = `SELECT e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[])
 	WITH ORDINALITY AS e (id, run, worker, final, n) OFFSET 0) AS e
-WHERE EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker)
+WHERE EXISTS (SELECT FROM pawl.worker AS w WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL) AND (
+	EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker)
 	OR EXISTS (SELECT FROM pawl.tombstone AS t WHERE t.namespace = e.namespace AND t.id = e.id AND t.run = e.run AND t.worker = e.worker)
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND j.run = e.run AND j.state IN (2, 4))
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.worker AS w WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL) AND (
-		EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND j.run > e.run)
-		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run))`
+	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND (j.run > e.run OR j.run = e.run AND j.state IN (2, 4)))
+	OR NOT e.final AND EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run))`
 
-// recover turns a stale verdict into an applied one where the run was ended by
-// the try whose answer was lost.
+// recover finds the stale ends whose run was ended by an earlier try of their own
+// worker, the answer of which was lost: one of this call, which is this call's
+// work, or one of an earlier call.
 func (f *finishing) recover(ctx context.Context) error {
 	var stale []int
 	var ids [][16]byte
 	var runs, workers []int64
 	var final []bool
 	for i, v := range f.verdicts {
-		if v == job.Stale && (f.foreign == nil || !f.foreign[i]) {
-			e := &f.ends[i]
+		e := &f.ends[i]
+		if v == job.Stale && (e.Again || f.again && (f.foreign == nil || !f.foreign[i])) {
 			stale = append(stale, i)
 			ids, runs, workers, final = append(ids, e.ID), append(runs, e.Run), append(workers, int64(f.workers[i])), append(final, e.To.Final())
 		}
@@ -398,7 +410,10 @@ func (f *finishing) recover(ctx context.Context) error {
 	return f.s.send(ctx, f.s.reserved, upkeepLimits, &step{text: endedAs, args: []any{f.s.namespace, ids, runs, workers, final}, each: func(scan scan) error {
 		var n int
 		err := scan(&n)
-		f.verdicts[stale[n-1]] = job.Applied
+		i := stale[n-1]
+		if f.verdicts[i] = job.Applied; f.ends[i].Again {
+			f.verdicts[i] = job.Already
+		}
 		return err
 	}})
 }

@@ -14,7 +14,13 @@ const bytesOfRow = 4 << 10
 func weightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/bytesOfRow }
 
 func weightOfEnd(e *job.End) int {
-	bytes := len(e.Result)
+	bytes := len(e.Result) + len(e.Reason)
+	if e.Failure != nil {
+		bytes += len(e.Failure.Message) + len(e.Failure.Stack)
+	}
+	if e.Progress != nil {
+		bytes += len(e.Progress.Note)
+	}
 	for i := range e.Logs {
 		bytes += len(e.Logs[i].Text)
 	}

@@ -11,7 +11,7 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) (ver
 	if len(ends) == 0 {
 		return nil, nil
 	}
-	err = s.write(ctx, len(ends), func(t *transition) (err error) {
+	err = s.write(ctx, rowsOfEnds(ends), func(t *transition) (err error) {
 		verdicts, err = t.finish(w, ends)
 		return err
 	})
@@ -55,10 +55,31 @@ func (t *transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) 
 		}
 	}
 	s, ok, err := t.owned(w, e.ID, e.Run)
-	if err != nil || !ok {
-		return job.Stale, err
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok && e.Again:
+		return t.endedBefore(w, e)
+	case !ok:
+		return job.Stale, nil
 	}
 	return job.Applied, t.move(&s, job.Settle(*e, s.cancel), false)
+}
+
+// endedBefore tells whether a run that is over was ended by its own worker. While
+// a worker lives nobody else lets go of its runs, so it was, if the job has ended
+// with this run, or went on from it. (Primary keys.)
+func (t *transition) endedBefore(w job.WorkerID, e *job.End) (job.Verdict, error) {
+	q := t.query(`SELECT EXISTS (SELECT 1 FROM pawl_worker WHERE namespace = ?1 AND id = ?2 AND lost IS NULL AND gone = 0) AND (
+			EXISTS (SELECT 1 FROM pawl_job_archive WHERE namespace = ?1 AND id = ?3 AND (run = ?4 OR NOT ?5 AND run > ?4))
+			OR EXISTS (SELECT 1 FROM pawl_tombstone WHERE namespace = ?1 AND id = ?3)
+			OR NOT ?5 AND EXISTS (SELECT 1 FROM pawl_job WHERE namespace = ?1 AND id = ?3 AND (run > ?4 OR run = ?4 AND state IN (2, 4))))`).
+		int(t.namespace).int(int64(w)).blob(e.ID[:]).int(e.Run).bool(e.To.Final())
+	own, err := q.one()
+	if err != nil || own == 0 {
+		return job.Stale, err
+	}
+	return job.Already, nil
 }
 
 // short reports whether an end is the common one: done, and nothing else to

@@ -12,7 +12,7 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) (v
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	err = s.write(ctx, len(notes), func(t *transition) (err error) {
+	err = s.write(ctx, rowsOfNotes(notes), func(t *transition) (err error) {
 		verdicts, err = t.note(w, notes)
 		return err
 	})

@@ -211,7 +211,10 @@ func (m *model) begin(w int, runs []store.RunRef) {
 // finish ends one run.
 func (m *model) finish(w int, e modelEnd) job.Verdict {
 	j := m.holds(w, e.id, e.run)
-	if j == nil {
+	switch {
+	case j == nil && e.again && m.workers[w].live():
+		return job.Already
+	case j == nil:
 		return job.Stale
 	}
 	if e.failure != "" {

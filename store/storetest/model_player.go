@@ -90,12 +90,13 @@ type modelEnd struct {
 	deferred        bool
 	failure, reason string
 	result          string
+	again           bool // it was applied, and its answer was lost
 }
 
 func (e modelEnd) end(queue string) job.End {
 	end := job.End{
 		ID: e.id, Run: e.run, To: e.to, Delay: time.Duration(e.delay) * tick, Snooze: e.snooze, Defer: e.deferred, Reason: e.reason,
-		Result: []byte(e.result), Keep: modelKeep(queue),
+		Result: []byte(e.result), Keep: modelKeep(queue), Again: e.again,
 	}
 	if e.failure != "" {
 		f := job.NewFailure(1, e.run, e.failure, "")

@@ -187,8 +187,14 @@ func (p *program) finish(t *rapid.T) {
 		}
 		ends, queues = append(ends, e), append(queues, r.queue)
 	}
+	var before []job.Verdict
 	for range choose(t, "times", 1, 1, 1, 2) { // the answer was lost: finishing again changes nothing
-		play(t, p, fmt.Sprintf("finish of worker %d: %+v", w, ends), func(m *model) ([]job.Verdict, error) {
+		if before != nil && rapid.Bool().Draw(t, "says that it was sent before") {
+			for i := range ends {
+				ends[i].again = before[i] == job.Applied
+			}
+		}
+		before = play(t, p, fmt.Sprintf("finish of worker %d: %+v", w, ends), func(m *model) ([]job.Verdict, error) {
 			var verdicts []job.Verdict
 			for _, e := range ends {
 				verdicts = append(verdicts, m.finish(w, e))

@@ -15,6 +15,8 @@
 //
 // Cut, Drop and Late look the same to the client. Whatever it concludes must be right for all three.
 //
+// It can also be slow: Throttle says how many bytes a second it carries.
+//
 // # How it knows
 //
 // A client's messages are collected up to the one that asks for an answer (Sync, or a simple Query). Such a unit commits

@@ -53,7 +53,7 @@ func (l *link) cut() {
 // serve passes messages on until one side ends.
 func (l *link) serve() {
 	defer l.cut()
-	front := bufio.NewReader(l.client)
+	front := bufio.NewReader(reader{l.client, l})
 	start, err := l.start(front)
 	if err != nil {
 		return
@@ -291,7 +291,7 @@ func (l *link) backend(back *bufio.Reader) {
 			failed = false
 		}
 		if !mute {
-			if _, err := l.client.Write(answer); err != nil {
+			if l.reply(answer) != nil {
 				return
 			}
 		}

@@ -35,6 +35,7 @@ type Proxy struct {
 	listener net.Listener
 	server   url.URL
 	going    sync.WaitGroup
+	up, down rate
 
 	mu     sync.Mutex
 	judge  func(Commit) Fate

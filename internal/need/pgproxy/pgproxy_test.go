@@ -210,3 +210,31 @@ func TestProxy_JudgesCommitsOnly(t *testing.T) {
 		t.Errorf("%d judged, %d rows; want none", judged, k.rows())
 	}
 }
+
+// What a slow link has not carried in time the server does not have; a fast one carries it.
+func TestJ32_SlowLink(t *testing.T) {
+	proxy, k := open(t)
+	large := strings.Repeat("x", 64<<20) // far more than the sockets hold
+	insert := func(n int) error {
+		c := connect(t, proxy.URL())
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if n == 1 {
+			proxy.Throttle(1<<20, 0)
+			ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+		}
+		_, err := c.Exec(ctx, "INSERT INTO kept SELECT $1 WHERE length($2::text) > 0", n, large)
+		return err
+	}
+	if err := insert(1); err == nil || k.rows() != 0 {
+		t.Errorf("64 MiB at 1 MiB/s within 2 s: %v, %d rows", err, k.rows())
+	}
+	proxy.Throttle(0, 0)
+	if err := insert(2); err != nil || k.rows() != 1 {
+		t.Errorf("%v, %d rows", err, k.rows())
+	}
+	if sent := proxy.Sent(); sent < 64<<20 {
+		t.Errorf("%d bytes sent", sent)
+	}
+}

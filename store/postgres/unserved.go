@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// servedQueues lists the queues of the live workers with what is offered there,
+// if the one who asks is the first of them (worker_pkey). A fleet has few
+// different offers.
+const servedQueues = `WITH live AS (
+		SELECT id, queues, offer
+		FROM pawl.worker
+		WHERE namespace = $1
+			AND lost IS NULL
+			AND beat > {now} - lost_after * interval '1 microsecond')
+	SELECT DISTINCT q.name, live.offer
+	FROM live CROSS JOIN unnest(live.queues) AS q (name)
+	WHERE $2 = (SELECT min(id) FROM live)`
+
+// unservedQueues finds queues with waiting jobs between those that are served, by
+// a seek in job_ready for each. It goes around the served ones, because at their
+// front are the dead entries of what was claimed.
+const unservedQueues = `WITH RECURSIVE found AS (
+		SELECT g.until, (
+			SELECT job.queue
+			FROM pawl.job
+			WHERE job.namespace = $1 AND job.state = 2 AND job.queue > g.after AND job.queue < g.until
+			ORDER BY job.queue LIMIT 1) AS queue
+		FROM unnest($2::text[], $3::text[]) AS g (after, until)
+	UNION ALL
+		SELECT f.until, (
+			SELECT job.queue
+			FROM pawl.job
+			WHERE job.namespace = $1 AND job.state = 2 AND job.queue > f.queue AND job.queue < f.until
+			ORDER BY job.queue LIMIT 1)
+		FROM found AS f
+		WHERE f.queue IS NOT NULL)
+	SELECT queue
+	FROM found
+	WHERE queue IS NOT NULL
+	LIMIT $4`
+
+// readyHeads groups the first ready jobs of each queue and priority, by job_ready.
+const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint, max(jobs), min(oldest)
+	FROM (
+		SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
+		FROM (
+			SELECT j.*
+			FROM unnest($2::text[]) AS q (name)
+			CROSS JOIN generate_series(1, 9) AS p (priority)
+			CROSS JOIN LATERAL (
+				SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
+				FROM pawl.job
+				WHERE job.namespace = $1
+					AND job.state = 2
+					AND job.queue = q.name
+					AND job.priority = p.priority
+					AND job.due <= {now} - $3 * interval '1 microsecond'
+				ORDER BY job.due, job.id
+				LIMIT $4) AS j
+			WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
+			LIMIT $5) AS j
+		GROUP BY j.queue, j.kind, j.version, j.capabilities, j.priority) AS alike
+	GROUP BY queue, kind, version, capabilities`
+
+// lastName comes after every name, by its bytes.
+const lastName = "\U0010FFFF"
+
+// Unserved finds jobs that no live worker takes.
+func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	served := map[string][]job.Offer{}
+	err := s.look(ctx, func() *step {
+		clear(served)
+		return &step{text: servedQueues, args: []any{s.namespace, by}, each: func(scan scan) error {
+			var name string
+			var text []byte
+			if err := scan(&name, &text); err != nil {
+				return err
+			}
+			var offer job.Offer
+			err := json.Unmarshal(text, &offer)
+			served[name] = append(served[name], offer)
+			return err
+		}}
+	})
+	if err != nil || len(served) == 0 {
+		return nil, err
+	}
+	var names []string
+	for name := range served {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	after, until := append([]string{""}, names...), append(slices.Clone(names), lastName)
+	var others []string
+	err = s.look(ctx, func() *step {
+		others = nil
+		return &step{text: unservedQueues, args: []any{s.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
+			var name string
+			err := scan(&name)
+			others = append(others, name)
+			return err
+		}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var ready []store.Ready
+	err = s.look(ctx, func() *step {
+		ready = nil
+		args := []any{s.namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		return &step{text: readyHeads, args: args, each: func(scan scan) error {
+			var r store.Ready
+			var oldest pgtype.Timestamptz
+			err := scan(&r.Queue, &r.Kind, &r.Version, &r.Capabilities, &r.Jobs, &r.Most, &oldest)
+			r.Oldest = oldest.Time.UTC()
+			ready = append(ready, r)
+			return err
+		}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return store.FindUnserved(ready, served), nil
+}
+
+// look is a read whose plan the store's settings decide.
+func (s *Store) look(ctx context.Context, make func() *step) error {
+	return s.retry(ctx, "look for unserved jobs", reading, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.work, upkeepLimits, make())
+	})
+}
