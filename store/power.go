@@ -36,4 +36,5 @@ type Hint struct {
 	Priority int
 	Due      time.Time
 	Cancel   bool // some run was asked to cancel
+	Members  bool // a worker with totals came, left or was lost; the zero Hint does not say so
 }

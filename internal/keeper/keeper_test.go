@@ -281,8 +281,8 @@ func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
 // broken is a store whose upkeep fails.
 type broken struct{ store.Upkeep }
 
-func (broken) Lose(context.Context, job.WorkerID, time.Time) (int, error) {
-	return 0, store.ErrUnavailable
+func (broken) Lose(context.Context, store.Losing) (store.Lost, error) {
+	return store.Lost{}, store.ErrUnavailable
 }
 
 func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {

@@ -44,6 +44,7 @@ type Runner struct {
 	heard      reading       // of the store's clock, the last one
 	setback    *setback      // it was set back, and jobs are to be redated
 	looked     bool          // for a setback from before this process began
+	split      split         // of the totals
 
 	// Claims.
 	claims   claims
@@ -102,8 +103,12 @@ func New(c Config) (*Runner, error) {
 		if backoff == nil {
 			backoff = defaultBackoff
 		}
-		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q})
+		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q, slots: q.Workers})
+		if q.Total > 0 {
+			r.split.totals = append(r.split.totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
+		}
 	}
+	r.forgetSplit()
 	return r, nil
 }
 
@@ -150,6 +155,16 @@ func (r *Runner) loops() []supervise.Service {
 		supervise.Loop("claim", r.claimLoop, again),
 		supervise.Every("note", r.config.NoteEvery, r.noteOnce, limit),
 		supervise.Every("watch", time.Second, r.watchOnce),
+	}
+}
+
+// Wake lets a tick of the services beside Run come at once, if there is one.
+func (r *Runner) Wake(tick string) {
+	r.mu.Lock()
+	tree := r.tree
+	r.mu.Unlock()
+	if tree != nil {
+		_ = tree.Wake(tick) // one that has ended needs no wake
 	}
 }
 
