@@ -51,6 +51,10 @@ type Keeper struct {
 // that claims and finishes come between.
 const breath = 10 * time.Millisecond
 
+// leftFor is the pause before dead workers are looked at again whose last call
+// was still under way in the store.
+const leftFor = 100 * time.Millisecond
+
 // New checks the configuration and reports all its faults at once.
 func New(c Config) (*Keeper, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
@@ -96,6 +100,9 @@ func (k *Keeper) Service() supervise.Service {
 	return supervise.Group("keeper",
 		supervise.Every(RescueTick, k.config.Rescue, func(ctx context.Context) error {
 			report, err := k.RescueOnce(ctx)
+			if report.Left && !report.Full {
+				return next(err, true, leftFor)
+			}
 			return next(err, report.Full, 0)
 		}, limit, supervise.StartJitter(k.config.Rescue)),
 		supervise.Every("expire", k.config.Expire, func(ctx context.Context) error {

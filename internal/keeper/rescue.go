@@ -16,6 +16,7 @@ type Rescued struct {
 	Lost int  // workers declared lost
 	Dead int  // those of them that were proven dead
 	Full bool // there may be more to rescue
+	Left bool // the store left out some that are proven dead: their last call is still under way
 }
 
 // RescueOnce declares workers lost and takes back the jobs of those that are.
@@ -36,7 +37,8 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 		if err != nil && !errors.Is(err, job.ErrWorkerLost) { // then it is for others to judge
 			faults = append(faults, fmt.Errorf("declare workers lost: %w", err))
 		}
-		dead, err := k.declareDead(ctx, lost.Neighbours)
+		var dead int
+		dead, report.Left, err = k.declareDead(ctx, lost.Neighbours)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("declare dead workers lost: %w", err))
 		}
@@ -58,8 +60,9 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	return report, errors.Join(faults...)
 }
 
-// declareDead declares those neighbours lost that are proven dead.
-func (k *Keeper) declareDead(ctx context.Context, neighbours []store.Neighbour) (int, error) {
+// declareDead declares those neighbours lost that are proven dead, and says
+// whether some are left.
+func (k *Keeper) declareDead(ctx context.Context, neighbours []store.Neighbour) (n int, left bool, err error) {
 	var dead []job.WorkerID
 	for _, n := range neighbours {
 		if n.Dead || k.config.Dead(boot.Identity{Machine: n.Machine, Process: n.Process, Start: n.Start}) {
@@ -67,7 +70,8 @@ func (k *Keeper) declareDead(ctx context.Context, neighbours []store.Neighbour) 
 		}
 	}
 	if len(dead) == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
-	return k.store.MarkDead(ctx, dead)
+	n, err = k.store.MarkDead(ctx, dead)
+	return n, n < len(dead), err
 }
