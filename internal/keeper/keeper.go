@@ -92,13 +92,15 @@ func New(c Config) (*Keeper, error) {
 
 // RescueTick is the name of the tick that loses and rescues. Whoever has just
 // registered wakes it, so that a restart does not wait for its turn.
-const RescueTick = "rescue"
+const RescueTick = group + "/" + rescueTick
+
+const group, rescueTick = "keeper", "rescue"
 
 // Service is the keeper as a group of ticks.
 func (k *Keeper) Service() supervise.Service {
 	limit := supervise.Timeout(30 * time.Second)
-	return supervise.Group("keeper",
-		supervise.Every(RescueTick, k.config.Rescue, func(ctx context.Context) error {
+	return supervise.Group(group,
+		supervise.Every(rescueTick, k.config.Rescue, func(ctx context.Context) error {
 			report, err := k.RescueOnce(ctx)
 			if report.Left && !report.Full {
 				return next(err, true, leftFor)

@@ -158,13 +158,16 @@ func (r *Runner) loops() []supervise.Service {
 	}
 }
 
-// Wake lets a tick of the services beside Run come at once, if there is one.
+// Wake lets a tick of the services beside Run come at once.
 func (r *Runner) Wake(tick string) {
 	r.mu.Lock()
-	tree := r.tree
+	tree, stopping := r.tree, r.stopping
 	r.mu.Unlock()
-	if tree != nil {
-		_ = tree.Wake(tick) // one that has ended needs no wake
+	if tree == nil || stopping {
+		return
+	}
+	if err := tree.Wake(tick); err != nil {
+		r.log.Error("cannot wake a service", "service", tick, "error", err)
 	}
 }
 
