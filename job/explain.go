@@ -13,8 +13,25 @@ type Situation struct {
 	QueuePaused bool
 	Workers     []Offer // of the live workers that serve the job's queue
 	Label       string  // of the worker that runs it, while running
-	Ahead       int     // ready jobs of the queue that come first, capped
+	// Unheard is that worker when its beats have stopped: its lease still runs.
+	Unheard *Unheard
+	// Holding are the workers that share the total of the job's queue and whose
+	// beats have stopped: until they are lost, their portions are nobody else's,
+	// and nobody new gets one.
+	Holding     []Unheard
+	Ahead       int // ready jobs of the queue that come first, capped
 	AheadCapped bool
+}
+
+// Unheard is a worker that has stopped to beat, and is not declared lost yet.
+type Unheard struct {
+	Label string
+	Since time.Time // of its last beat
+	Until time.Time // when it may be declared lost
+}
+
+func (u *Unheard) String() string {
+	return fmt.Sprintf("%s, not heard of since %s (its lease ends %s)", u.Label, stamp(u.Since), stamp(u.Until))
 }
 
 // Explain names the one thing that keeps the job from running, in the order in
@@ -23,6 +40,9 @@ func Explain(s Situation) string {
 	j := &s.Job
 	switch j.State {
 	case Running:
+		if s.Unheard != nil {
+			return fmt.Sprintf("running since %s on %s", stamp(j.Started), s.Unheard)
+		}
 		if j.CancelAsked {
 			return fmt.Sprintf("running on %s since %s, asked to cancel", s.Label, stamp(j.Started))
 		}
@@ -74,7 +94,15 @@ func Explain(s Situation) string {
 	if s.AheadCapped {
 		more = "+"
 	}
-	return fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+	ready := fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+	switch n := len(s.Holding); n {
+	case 0:
+		return ready
+	case 1:
+		return fmt.Sprintf("%s; a portion of its total belongs to %s", ready, &s.Holding[0])
+	default:
+		return fmt.Sprintf("%s; portions of its total belong to %d workers that are not heard of, such as %s", ready, n, &s.Holding[0])
+	}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 MST") }

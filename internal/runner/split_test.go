@@ -65,7 +65,7 @@ func TestJ18_TotalIsSplitOverTheLiveWorkers(t *testing.T) {
 // that comes: it goes on with all of the total, and the newcomer has none of it until the silent one has given up its own.
 func TestJ18_NewcomerRunsNothingBeforeTheOthersHaveHeard(t *testing.T) {
 	inLab(t, func(l *lab) {
-		brief := func(context.Context, *runner.Task) job.Outcome { time.Sleep(100 * time.Millisecond); return succeed }
+		brief := func(context.Context, *runner.Task) job.Outcome { <-time.After(100 * time.Millisecond); return succeed }
 		first := l.run(4, brief, totalOf(4))
 		l.add(2_000, nil, first)
 		after(time.Second)
@@ -139,7 +139,7 @@ func TestJ18_ATotalOfOneMovesOn(t *testing.T) {
 			running++
 			most = max(most, running)
 			mu.Unlock()
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 			mu.Lock()
 			running--
 			mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -281,20 +280,4 @@ func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 		workers = append(workers, w)
 	}
 	return workers, q.done()
-}
-
-// serving lists the offers of workers that live now and serve a queue. A
-// process that died without anyone left to declare it lost does not count.
-func (c *conn) serving(namespace int64, queue string, now int64) ([]job.Offer, error) {
-	workers, err := c.registry(namespace)
-	if err != nil {
-		return nil, err
-	}
-	var offers []job.Offer
-	for _, w := range workers {
-		if !w.Lost && now-micros(w.Beat) < w.Worker.LostAfter.Microseconds() && slices.Contains(w.Worker.Queues, queue) {
-			offers = append(offers, w.Worker.Offer)
-		}
-	}
-	return offers, nil
 }
