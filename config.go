@@ -55,8 +55,8 @@ type Config struct {
 	// least three beats, and two beats and 5 s. One that died on a machine where
 	// another lives is lost at once.
 	LostAfter time.Duration
-	// Grace is how long handlers may go on when Run stops [20 s]. Run may take ten
-	// seconds more to cancel them and to store what they came to.
+	// Grace is how long handlers may go on when Run stops [20 s]. Run may take five
+	// seconds more for those that it then cancels.
 	Grace time.Duration
 	// StuckAfter a handler still ignores its cancelled context it is reported [10 s].
 	StuckAfter time.Duration
