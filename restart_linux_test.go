@@ -17,16 +17,17 @@ import (
 // starts now. It neither waits for the lease nor for the turn of its keeper.
 func TestJ12_RestartRunsTheJobsOfTheDeadAtOnce(t *testing.T) {
 	here := boot.Self()
+	// More than once: a keeper's turn may come early by chance.
+	dead := []int{1 << 22, 1 << 22, 1 << 22, 1 << 22}
 	for _, c := range []struct {
-		name    string
-		process int
-		start   string
-		within  time.Duration
+		name      string
+		processes []int
+		within    time.Duration
 	}{
-		{"no such process", 1 << 22, here.Start, 150 * time.Millisecond},
-		{"this very process", here.Process, here.Start, 40 * time.Second},
+		{"no such process", dead, 150 * time.Millisecond},
+		{"this very process", []int{here.Process}, 40 * time.Second},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		for _, process := range c.processes {
 			synctest.Test(t, func(t *testing.T) {
 				e, err := pawl.New(sqlite.Memory(), pawl.Config{Queues: pawl.Queues{"default": {Workers: 2, Total: 2}}})
 				if err != nil {
@@ -40,7 +41,7 @@ func TestJ12_RestartRunsTheJobsOfTheDeadAtOnce(t *testing.T) {
 				}
 				offer := job.Offer{Kinds: map[string]int{"welcome": 9}}
 				w, err := e.Store().Register(t.Context(), store.Worker{
-					Label: "died", Machine: here.Machine, Process: c.process, Start: c.start, LostAfter: 30 * time.Second,
+					Label: "died", Machine: here.Machine, Process: process, Start: here.Start, LostAfter: 30 * time.Second,
 					Queues: []string{"default"}, Totals: []store.Total{{Queue: "default", Total: 2, Workers: 2}}, Offer: offer,
 				})
 				if err != nil {
@@ -55,14 +56,14 @@ func TestJ12_RestartRunsTheJobsOfTheDeadAtOnce(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- e.Run(ctx) }()
 				took := (<-began).Sub(begin)
-				if took > c.within || c.process == here.Process && took < 25*time.Second {
-					t.Errorf("the job of the dead began after %v", took)
+				if took > c.within || process == here.Process && took < 25*time.Second {
+					t.Errorf("%s: its job began after %v", c.name, took)
 				}
 				stop()
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}
 			})
-		})
+		}
 	}
 }
