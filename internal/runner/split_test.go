@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // totalOf bounds the queue of a lab's process in the cluster.
@@ -198,5 +199,32 @@ func TestJ18_ATotalCostsNoMoreBeats(t *testing.T) {
 	with, without := idle(totalOf(4)), idle(func(*runner.Config) {})
 	if with["Beat"] != 24 || without["Beat"] != 24 || with["Register"]+without["Register"] != 0 {
 		t.Errorf("calls in a minute of two idle workers: %v with a total, %v without; want 24 beats each", with, without)
+	}
+}
+
+// TestJ18_AHintOfMembersCausesABeat tells a worker that another has come: it asks who at once, if it has a total to share.
+func TestJ18_AHintOfMembersCausesABeat(t *testing.T) {
+	beats := func(configure func(*runner.Config)) (n int) {
+		inLab(t, func(l *lab) {
+			p := l.run(4, waits, configure)
+			after(12 * time.Second)
+			var count atomic.Int64
+			p.faults.set(func(f *faults) {
+				f.before = func(method string) error {
+					if method == "Beat" {
+						count.Add(1)
+					}
+					return nil
+				}
+			})
+			p.hub.Ready(store.Hint{Members: true})
+			after(time.Millisecond)
+			n = int(count.Load())
+			p.stop()
+		})
+		return n
+	}
+	if with, without := beats(totalOf(4)), beats(func(*runner.Config) {}); with != 1 || without != 0 {
+		t.Errorf("%d beats with a total and %d without, want 1 and 0", with, without)
 	}
 }

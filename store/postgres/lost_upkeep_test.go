@@ -122,6 +122,15 @@ func TestJ32_LostAnswers_Upkeep(t *testing.T) {
 					l.surely(err)
 				}
 		}},
+		lostCase{name: "mark dead", play: func(l *lossy) (func(context.Context) error, func(error)) {
+			w := l.hired()
+			return func(ctx context.Context) error { _, err := l.s.MarkDead(ctx, []job.WorkerID{w}); return err }, func(err error) {
+				l.surely(err)
+				if _, err := l.direct.Beat(l.t.Context(), store.Beat{Worker: w}); err == nil {
+					l.t.Error("a worker that is dead is not lost")
+				}
+			}
+		}},
 		lostCase{name: "rescue", wakes: true, silent: true, play: func(l *lossy) (func(context.Context) error, func(error)) {
 			w, jobs := l.running(3)
 			for _, j := range jobs {
