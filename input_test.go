@@ -377,6 +377,7 @@ func TestJ12_OneRuleForBeatAndLostAfter(t *testing.T) {
 			t.Errorf("beat %v, lost after %v: %v", c.beat, c.lostAfter, err)
 			continue
 		}
+		pawl.Handle(e, func(context.Context, *pawl.Job[Welcome]) error { return nil })
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		if err := e.Run(ctx); err != nil {
