@@ -288,10 +288,11 @@ func TestJ32_StoreClockStepsDoNoHarm(t *testing.T) {
 func TestJ32_AnswerOfTheFirstBeatAfterAStepIsSlow(t *testing.T) {
 	inLab(t, func(l *lab) {
 		work := func(ctx context.Context, _ *runner.Task) job.Outcome { <-ctx.Done(); return fail }
-		late := l.run(1, work)
+		one := func(c *runner.Config) { c.Queues[0].Total = 1 } // so that the second claims nothing, and only beats
+		late := l.run(1, work, one)
 		id := l.add(1, nil, late)[0]
 		after(time.Second)
-		hasty := l.run(1, work)
+		hasty := l.run(1, work, one)
 		after(time.Minute)
 		slow := func(method string) error {
 			if method == "Beat" {
