@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -26,7 +27,7 @@ const KeepNone time.Duration = -1
 type Config struct {
 	// Queues are what this process works on when it runs. An engine that only
 	// enqueues needs none. When empty, PAWL_QUEUES is read: "mail=40,default"
-	// names queues with their cluster-wide totals [10].
+	// names queues with their workers in this process [10].
 	Queues Queues
 	// Routes choose the queue of a kind when neither call nor type does.
 	Routes []Route
@@ -49,9 +50,14 @@ type Config struct {
 	Backoff  BackoffFunc   // [exponential from 1 s to 30 min]
 	MaxLost  int           // runs lost with their process before a job dies [5]
 
-	Beat      time.Duration // between heartbeats [5 s]
-	LostAfter time.Duration // without a heartbeat a worker is lost [30 s]
-	Grace     time.Duration // for handlers when Run stops [25 s]
+	Beat time.Duration // between heartbeats [5 s]
+	// LostAfter is how long a worker may be silent before it is lost [30 s]: at
+	// least three beats, and two beats and 5 s. One that died on a machine where
+	// another lives is lost at once.
+	LostAfter time.Duration
+	// Grace is how long handlers may go on when Run stops [20 s]. Run may take five
+	// seconds more for those that it then cancels.
+	Grace time.Duration
 	// StuckAfter a handler still ignores its cancelled context it is reported [10 s].
 	StuckAfter time.Duration
 
@@ -65,10 +71,16 @@ type Queues map[string]QueueConfig
 
 // QueueConfig is how one queue is worked on.
 type QueueConfig struct {
-	// Workers is how many jobs of the queue run at once in the whole cluster.
+	// Workers is how many jobs of the queue run at once in this process.
 	Workers int
-	// MaxLocal bounds how many of them run in this process [no bound].
-	MaxLocal int
+	// Total is how many of them run at once in the whole cluster [no bound]. It is
+	// split over the processes that serve the queue, as evenly as their Workers
+	// allow. A process that comes gets its portion when all others have heard of
+	// it, which takes milliseconds, or until the lease of a silent one is over.
+	// Jobs that began under a larger portion are not interrupted: until they end
+	// more than Total may run. Give every process the same Total: the lowest
+	// holds, and a process without one does not take part.
+	Total int
 	// How long finished jobs are kept: KeepDone [7 days], KeepDead [30 days],
 	// KeepCancelled [7 days]. KeepNone keeps nothing.
 	KeepDone, KeepDead, KeepCancelled time.Duration
@@ -95,12 +107,12 @@ type Bounds struct {
 
 // Limits of a Config.
 const (
-	minBeat       = 100 * time.Millisecond
-	defaultTotal  = 10
-	maxTotal      = 100_000
-	maxPayload    = 64 << 20
-	maxAging      = 365 * 24 * time.Hour
-	selfLossGuard = 5 * time.Second
+	minBeat        = 100 * time.Millisecond
+	defaultWorkers = 10
+	maxWorkers     = 100_000
+	maxTotal       = 100_000_000
+	maxPayload     = 64 << 20
+	maxAging       = 365 * 24 * time.Hour
 )
 
 // withDefaults fills zero fields and reads the environment.
@@ -123,7 +135,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxLost = cmp.Or(c.MaxLost, job.MaxLost)
 	c.Beat = cmp.Or(c.Beat, 5*time.Second)
 	c.LostAfter = cmp.Or(c.LostAfter, 30*time.Second)
-	c.Grace = cmp.Or(c.Grace, 25*time.Second)
+	c.Grace = cmp.Or(c.Grace, 20*time.Second)
 	c.StuckAfter = cmp.Or(c.StuckAfter, 10*time.Second)
 	host, _ := os.Hostname()
 	c.Worker.Prefix = cmp.Or(c.Worker.Prefix, os.Getenv("PAWL_WORKER_PREFIX"), host, "pawl")
@@ -147,24 +159,24 @@ func (w Worker) label() string {
 	return fmt.Sprintf("%s-worker-%s-%s", w.Prefix, w.Version, w.ID)
 }
 
-// parseQueues reads PAWL_QUEUES: names with optional totals, "mail=40,default".
+// parseQueues reads PAWL_QUEUES: names with optional workers, "mail=40,default".
 // Blanks and empty parts are passed over. A name may come again, as when a chart
 // appends to a list; the last number given for it counts.
 func parseQueues(text string) (Queues, error) {
 	queues := Queues{}
 	for part := range strings.SplitSeq(text, ",") {
-		name, total, given := strings.Cut(part, "=")
+		name, workers, given := strings.Cut(part, "=")
 		if name = strings.TrimSpace(name); name == "" && !given {
 			continue
 		}
 		if err := job.CheckName("PAWL_QUEUES", name); err != nil {
 			return nil, err
 		}
-		n := cmp.Or(queues[name].Workers, defaultTotal)
+		n := cmp.Or(queues[name].Workers, defaultWorkers)
 		if given {
 			var err error
-			if n, err = strconv.Atoi(strings.TrimSpace(total)); err != nil || n < 1 || n > maxTotal {
-				return nil, job.Invalid("PAWL_QUEUES", strings.TrimSpace(part), fmt.Sprintf("must be a name, or a name with 1..%d workers: name=workers", maxTotal))
+			if n, err = strconv.Atoi(strings.TrimSpace(workers)); err != nil || n < 1 || n > maxWorkers {
+				return nil, job.Invalid("PAWL_QUEUES", strings.TrimSpace(part), fmt.Sprintf("must be a name, or a name with 1..%d workers: name=workers", maxWorkers))
 			}
 		}
 		queues[name] = QueueConfig{Workers: n}
@@ -196,8 +208,8 @@ func (c *Config) check() error {
 	if c.Beat < minBeat {
 		bad("Config.Beat", c.Beat, fmt.Sprintf("must be %v or more", minBeat))
 	}
-	if c.LostAfter < 2*c.Beat+selfLossGuard {
-		bad("Config.LostAfter", c.LostAfter, fmt.Sprintf("must be at least two beats and %v: %v", selfLossGuard, 2*c.Beat+selfLossGuard))
+	if least := runner.LeastLostAfter(c.Beat); c.LostAfter < least {
+		bad("Config.LostAfter", c.LostAfter, fmt.Sprintf("must be %v or more with a Config.Beat of %v: three beats, and two beats and 5s", least, c.Beat))
 	}
 	if c.Grace < 0 {
 		bad("Config.Grace", c.Grace, "must be 0 (default) or more")
@@ -209,11 +221,11 @@ func (c *Config) check() error {
 		q := c.Queues[name]
 		errs = append(errs, job.CheckName("Config.Queues", name))
 		at := fmt.Sprintf("Config.Queues[%q].", name)
-		if q.Workers < 1 || q.Workers > maxTotal {
-			bad(at+"Workers", q.Workers, fmt.Sprintf("must be 1..%d", maxTotal))
+		if q.Workers < 1 || q.Workers > maxWorkers {
+			bad(at+"Workers", q.Workers, fmt.Sprintf("must be 1..%d", maxWorkers))
 		}
-		if q.MaxLocal < 0 {
-			bad(at+"MaxLocal", q.MaxLocal, "must be 0 (no bound) or more")
+		if q.Total < 0 || q.Total > maxTotal {
+			bad(at+"Total", q.Total, fmt.Sprintf("must be 0 (no bound) or 1..%d", maxTotal))
 		}
 		if q.Attempts < 0 || q.Attempts > job.MaxAttempts {
 			bad(at+"Attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))

@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/internal/wake"
@@ -90,7 +92,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer done()
 	keep, err := keeper.New(keeper.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Steady: r.Steady, LostAfter: e.cfg.LostAfter,
+		Steady: r.Steady,
 	})
 	if err != nil {
 		return err
@@ -117,11 +119,14 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	if len(e.cfg.Queues) == 0 {
 		return nil, nil, nil, job.Invalid("Config.Queues", "none", "a process that handles jobs needs at least one, here or in PAWL_QUEUES")
 	}
+	var r *runner.Runner
+	host, _ := os.Hostname()
 	cfg := runner.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Label: e.cfg.Worker.label(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
-		Timeout: e.cfg.Timeout,
-		Beat:    e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
+		Label: e.cfg.Worker.label(), Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
+		Timeout:    e.cfg.Timeout,
+		Registered: func() { r.Wake(keeper.RescueTick) }, // who died here before may have left jobs
+		Beat:       e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
 	}
 	if hook := e.cfg.Hooks.Finish; hook != nil {
 		cfg.Hooks.Finish = func(f runner.Finished) {
@@ -139,12 +144,11 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 			backoff = e.cfg.Backoff
 		}
 		cfg.Queues = append(cfg.Queues, runner.Queue{
-			Name: name, Workers: q.Workers, MaxLocal: q.MaxLocal, Keep: q.keep(),
+			Name: name, Workers: q.Workers, Total: q.Total, Keep: q.keep(),
 			Backoff: backoff, Aging: q.Aging,
 		})
 	}
-	r, err := runner.New(cfg)
-	if err != nil {
+	if r, err = runner.New(cfg); err != nil {
 		return nil, nil, nil, err
 	}
 	e.mu.Lock()

@@ -49,7 +49,7 @@ func (w *written) count(parts ...string) (n int) {
 func TestJ28_TheLogTellsOfEveryFailure(t *testing.T) {
 	log := &written{}
 	cause := errors.New("no route to host")
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			switch j.Args.UserID {
 			case 1:
@@ -106,5 +106,5 @@ func TestJ28_TheLogTellsOfEveryFailure(t *testing.T) {
 		if t.Failed() {
 			t.Log(log.buf.String())
 		}
-	}, func(c *pawl.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	}, pawltest.Config(func(c *pawl.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) }))
 }

@@ -352,3 +352,39 @@ func TestOpenByAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestJ12_OneRuleForBeatAndLostAfter takes what passed New and failed Run: New and Run judge by the same rule.
+func TestJ12_OneRuleForBeatAndLostAfter(t *testing.T) {
+	for _, c := range []struct {
+		beat, lostAfter time.Duration
+		fine            bool
+	}{
+		{10 * time.Second, 26 * time.Second, false}, // two beats and 6 s, less than three beats
+		{10 * time.Second, 30 * time.Second, true},
+		{time.Second, 6 * time.Second, false},
+		{time.Second, 7 * time.Second, true},
+	} {
+		e, err := pawl.New(sqlite.Memory(), pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 1}}, Beat: c.beat, LostAfter: c.lostAfter,
+		})
+		if !c.fine {
+			if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "Config.LostAfter "+c.lostAfter.String()) {
+				t.Errorf("beat %v, lost after %v: %v; want an error that names Config.LostAfter", c.beat, c.lostAfter, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("beat %v, lost after %v: %v", c.beat, c.lostAfter, err)
+			continue
+		}
+		pawl.Handle(e, func(context.Context, *pawl.Job[Welcome]) error { return nil })
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := e.Run(ctx); err != nil {
+			t.Errorf("beat %v, lost after %v: New took it, and Run says %v", c.beat, c.lostAfter, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -128,7 +128,7 @@ func TestJ32_StoreFaultInAHandlerBurnsNoAttempt(t *testing.T) {
 // An error that looks like the store's and never passes: the handler's own store,
 // or one that stays full. It is not tried for ever.
 func TestJ32_StoreFaultThatDoesNotPassBurnsAttempts(t *testing.T) {
-	pawltest.Run(t, func(to pawl.Registrar) {
+	pawltest.Run(t, func(to *pawl.Engine) {
 		pawl.Handle(to, func(ctx context.Context, j *pawl.Job[Welcome]) error {
 			return fmt.Errorf("write the order: %w", store.ErrBusy)
 		}, pawl.Backoff(job.NoBackoff))

@@ -111,31 +111,3 @@ func TestJ4_UniqueHashDoesNotGlueParts(t *testing.T) {
 		t.Error("a key has two hashes")
 	}
 }
-
-func TestJ18_SharesAddUpToTheTotal(t *testing.T) {
-	for total := range 40 {
-		for count := 1; count < 9; count++ {
-			for _, queue := range []string{"mail", "default", "gpu"} {
-				sum, low, high := 0, total, 0
-				for i := range count {
-					s := job.Share(total, count, i, queue)
-					sum, low, high = sum+s, min(low, s), max(high, s)
-				}
-				if sum != total || high-low > 1 {
-					t.Fatalf("%d over %d: sum %d, from %d to %d", total, count, sum, low, high)
-				}
-			}
-		}
-	}
-	first := map[int]bool{}
-	for i := range 50 {
-		for w := range 3 {
-			if job.Share(1, 3, w, fmt.Sprint("queue", i)) == 1 {
-				first[w] = true
-			}
-		}
-	}
-	if len(first) != 3 {
-		t.Errorf("the remainder of 50 queues went to %d of 3 workers", len(first))
-	}
-}

@@ -13,8 +13,25 @@ type Situation struct {
 	QueuePaused bool
 	Workers     []Offer // of the live workers that serve the job's queue
 	Label       string  // of the worker that runs it, while running
-	Ahead       int     // ready jobs of the queue that come first, capped
+	// Unheard is that worker when its beats have stopped: its lease still runs.
+	Unheard *Unheard
+	// Holding are the workers that share the total of the job's queue and whose
+	// beats have stopped: until they are lost, their portions are nobody else's,
+	// and nobody new gets one.
+	Holding     []Unheard
+	Ahead       int // ready jobs of the queue that come first, capped
 	AheadCapped bool
+}
+
+// Unheard is a worker that has stopped to beat, and is not declared lost yet.
+type Unheard struct {
+	Label string
+	Since time.Time // of its last beat
+	Until time.Time // when it may be declared lost
+}
+
+func (u *Unheard) String() string {
+	return fmt.Sprintf("%s, not heard of since %s (its lease ends %s)", u.Label, stamp(u.Since), stamp(u.Until))
 }
 
 // Explain names the one thing that keeps the job from running, in the order in
@@ -23,6 +40,9 @@ func Explain(s Situation) string {
 	j := &s.Job
 	switch j.State {
 	case Running:
+		if s.Unheard != nil {
+			return fmt.Sprintf("running since %s on %s", stamp(j.Started), s.Unheard)
+		}
 		if j.CancelAsked {
 			return fmt.Sprintf("running on %s since %s, asked to cancel", s.Label, stamp(j.Started))
 		}
@@ -42,6 +62,9 @@ func Explain(s Situation) string {
 		if n := len(j.Failures); n > 0 && j.Used > 0 {
 			return fmt.Sprintf("not due until %s: attempt %d failed (%s)", stamp(j.Due), j.Used, clip(j.Failures[n-1].Message, 200))
 		}
+		if j.Suspect() && j.Deferred > 0 {
+			return fmt.Sprintf("not due until %s: %s", stamp(j.Due), suspected(j))
+		}
 		return "not due until " + stamp(j.Due)
 	}
 	if s.QueuePaused {
@@ -50,11 +73,36 @@ func Explain(s Situation) string {
 	if why := NoWorker(j, s.Workers); why != "" {
 		return why
 	}
-	more := ""
+	return ready(&s)
+}
+
+// ready says what a job waits for that some worker could take.
+func ready(s *Situation) string {
+	j, more := &s.Job, ""
 	if s.AheadCapped {
 		more = "+"
 	}
-	return fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+	text := fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+	if j.Suspect() {
+		text += "; " + suspected(j)
+	}
+	switch n := len(s.Holding); n {
+	case 0:
+		return text
+	case 1:
+		return fmt.Sprintf("%s; a portion of its total belongs to %s", text, &s.Holding[0])
+	default:
+		return fmt.Sprintf("%s; portions of its total belong to %d workers that are not heard of, such as %s", text, n, &s.Holding[0])
+	}
+}
+
+// suspected says how a suspect is run.
+func suspected(j *Job) string {
+	if j.Alone() {
+		return fmt.Sprintf("it was lost with its process %d times, so it runs alone in its process, one such job at a time (deferred %d of %d times)",
+			j.Lost, j.Deferred, MaxDeferred)
+	}
+	return fmt.Sprintf("it was lost with its process %d times and deferred %d times, so it runs beside others, one such job in a process", j.Lost, j.Deferred)
 }
 
 // NoWorker says why none of the live workers of its queue takes a job; empty when

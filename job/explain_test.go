@@ -33,7 +33,22 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		{"incapable", func(s *job.Situation) { s.Job.Capabilities = []string{"gpu", "tpu"} }, "has [gpu tpu]"},
 		{"behind", func(s *job.Situation) { s.Ahead, s.AheadCapped = 1000, true }, "behind 1000+ jobs"},
 		{"parked", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Suspended, "parked: bad json" }, "suspended: parked: bad json"},
+		{"J12_suspect", func(s *job.Situation) { s.Job.Lost, s.Job.Deferred = 2, 1 }, "so it runs alone in its process, one such job at a time (deferred 1 of 3 times)"},
+		{"J12_suspect later", func(s *job.Situation) {
+			s.Job.Due, s.Job.Lost, s.Job.Deferred = now.Add(time.Minute), 2, 1
+		}, "12:01:00.000 UTC: it was lost with its process 2 times"},
+		{"J12_suspect beside others", func(s *job.Situation) { s.Job.Lost, s.Job.Deferred = 4, 3 }, "deferred 3 times, so it runs beside others"},
 		{"running", func(s *job.Situation) { s.Job.State, s.Label = job.Running, "a-worker-1" }, "running on a-worker-1"},
+		{"J12_running on one that is silent", func(s *job.Situation) {
+			s.Job.State = job.Running
+			s.Unheard = &job.Unheard{Label: "a-worker-1", Since: now.Add(-20 * time.Second), Until: now.Add(10 * time.Second)}
+		}, "on a-worker-1, not heard of since 2026-11-15 11:59:40.000 UTC (its lease ends 2026-11-15 12:00:10.000 UTC)"},
+		{"J18_a silent one holds a portion", func(s *job.Situation) {
+			s.Holding = []job.Unheard{{Label: "a-worker-1", Since: now.Add(-20 * time.Second), Until: now.Add(10 * time.Second)}}
+		}, "a portion of its total belongs to a-worker-1, not heard of since 2026-11-15 11:59:40"},
+		{"J18_silent ones hold portions", func(s *job.Situation) {
+			s.Holding = []job.Unheard{{Label: "a-worker-1"}, {Label: "a-worker-2"}}
+		}, "belong to 2 workers that are not heard of, such as a-worker-1"},
 		{"dead", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Dead, "all 5 attempts failed" }, "all 5 attempts failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -38,6 +38,7 @@ type Hint struct {
 	Priority int
 	Due      time.Time
 	Cancel   bool // some run was asked to cancel
+	Members  bool // a worker with totals came, left or was lost; the zero Hint does not say so
 }
 
 // TxReader is a transaction that can say what it sees, for tests that look into

@@ -13,12 +13,16 @@ import (
 // repeat, and safe in every process at once.
 type Upkeep interface {
 	// Lose declares workers lost whose last beat is older than their own
-	// LostAfter. Only a process whose own beats have succeeded throughout that
-	// time may call it: a store outage must not lose the fleet. Nor must a step
-	// of the clock: beat is the store's time at the caller's last beat as far as
-	// it knows, and unless that is what is stored, and no older than half its
-	// LostAfter, nobody is lost. A beat that lies ahead of the clock counts from now.
-	Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error)
+	// LostAfter, if the caller's own beats have succeeded throughout that time: a
+	// store outage must not lose the fleet. Nor must a step of the clock: unless
+	// Losing.Beat is what is stored for the caller, and no older than half its
+	// LostAfter, nobody is lost. A beat that lies ahead of the clock counts from
+	// now. It also answers which workers the caller can tell to be dead.
+	Lose(ctx context.Context, l Losing) (Lost, error)
+	// MarkDead declares workers lost that are proven dead, whenever they beat. It
+	// is for proof only: a number is never given twice, so proof stays proof. One
+	// that is busy with its row at this moment may be left out: ask again.
+	MarkDead(ctx context.Context, dead []job.WorkerID) (int, error)
 	// Rescue ends up to limit runs whose worker is absent or lost, by job.Rescue.
 	Rescue(ctx context.Context, limit int) (Rescued, error)
 	// Expire ends up to limit jobs that are not running and past their deadline.
@@ -44,6 +48,33 @@ type Upkeep interface {
 
 // PurgeLines is how many log lines a purge removes for each row it may remove.
 const PurgeLines = 20
+
+// Losing says who declares others lost.
+type Losing struct {
+	By     job.WorkerID
+	Beat   time.Time     // the store's time at its last beat, as far as it knows
+	Steady time.Duration // how long its beats have succeeded without a gap
+	// Machine is where it runs, as in Worker; empty when that cannot be told.
+	Machine string
+}
+
+// Lost is the answer to Lose.
+type Lost struct {
+	Workers int // declared lost
+	// Neighbours are live workers besides the caller that it may be able to tell
+	// to be dead: those of its machine, and those the store has proof of.
+	Neighbours []Neighbour
+}
+
+// Neighbour is a worker as others of its machine see it.
+type Neighbour struct {
+	ID      job.WorkerID
+	Label   string
+	Machine string
+	Process int
+	Start   string
+	Dead    bool // the store has proof
+}
 
 // Setback is a step of the store's clock to an earlier time, as a worker has
 // noticed it.

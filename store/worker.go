@@ -31,31 +31,58 @@ type Workers interface {
 
 // Worker describes a process.
 type Worker struct {
-	Label     string // {prefix}-worker-{version}-{id}
-	Host      string
-	Process   int
-	Queues    []string
+	Label   string // {prefix}-worker-{version}-{id}
+	Host    string
+	Process int
+	// Machine and Start let a process of the same machine see that this one is
+	// dead (internal/boot); empty when that cannot be told.
+	Machine, Start string
+	Queues         []string
+	// Totals are those of the queues whose running jobs the cluster bounds.
+	Totals    []Total
 	Offer     job.Offer
 	LostAfter time.Duration // without a beat
+}
+
+// Total is one worker's view of a queue whose running jobs the cluster bounds.
+type Total struct {
+	Queue   string `json:"queue"`
+	Total   int    `json:"total"`   // in the cluster
+	Workers int    `json:"workers"` // at most so many of them in this process
 }
 
 // Beat is one heartbeat.
 type Beat struct {
 	Worker job.WorkerID
 	Begun  []RunRef // runs whose handlers have begun since they were claimed
+	// Splits says that the worker has totals and wants to know who shares them.
+	Splits bool
+	// Version is that of the registry by which it splits them now, from the
+	// answer to an earlier beat; 0 before the first.
+	Version int64
 }
 
 // Beaten is the answer to a heartbeat.
 type Beaten struct {
 	Now     time.Time
 	Cancels []RunRef
-	// Places tells, for each queue the worker serves, its place among the live
-	// workers that serve it, in id order.
-	Places map[string]Place
+	// Version is that of the registry, which changes whenever a worker with
+	// totals comes, leaves or is lost, and never comes again. Zero without Splits.
+	Version int64
+	// Settled says that every other live worker with totals has stored this
+	// version, and that none that left or was lost still holds a run. Only then
+	// may the caller's portions grow: who has not stored it may still use more.
+	Settled bool
+	// Crews tells who shares the total of each queue of the worker that has one.
+	Crews map[string]Crew
 }
 
-// Place is one worker's place among those that serve a queue.
-type Place struct{ Index, Count int }
+// Crew is who shares the total of a queue: its live workers with a total, in id order.
+type Crew struct {
+	Total   int   // the lowest that one of them has
+	Workers []int // how many jobs each of them runs at most
+	Index   int   // which of them asked
+}
 
 // Held is the answer to Hold.
 type Held struct {

@@ -49,23 +49,28 @@ var layers = []layer{
 	},
 	{
 		at: ".", is: "the facade; it is handed a store and links no driver",
-		may:   list(domain, loops, "batch", "supervise", uuid),
+		may:   list(domain, loops, "internal/boot", "batch", "supervise", uuid),
 		never: list(stores, drivers),
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
-		may:   list(domain, "batch", "supervise", "internal/wake/...", "internal/runner/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/runner/...", uuid),
 		never: list(".", stores, drivers),
 	},
 	{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
-		may:   list(domain, "batch", "supervise", "internal/wake/...", "internal/keeper/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/keeper/...", uuid),
 		never: list(".", stores, drivers),
 	},
 	{
 		at: "internal/wake/...", is: "hints that work may exist",
 		may:   list(domain, "supervise", "internal/wake/..."),
 		never: list(".", stores, drivers),
+	},
+
+	{
+		at: "internal/boot", is: "whether a process of this machine is dead; knows nothing of jobs",
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
 	},
 
 	// The seam speaks the vocabulary (a claim returns jobs), so store stands on job, stream and flow, never the

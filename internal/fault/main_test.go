@@ -53,12 +53,10 @@ const (
 // slots is how many jobs a process runs at once.
 const slots = 4
 
-// config is that of most processes. The total is so large that each gets its slots: a total that is scarce is split
-// over the dead as well, until they are declared lost. MaxLost and Attempts are never reached: the faults are ours, no
-// job is to blame.
+// config is that of most processes. MaxLost and Attempts are never reached: the faults are ours, no job is to blame.
 func config() pawl.Config {
 	return pawl.Config{
-		Queues:    pawl.Queues{"default": {Workers: 100_000, MaxLocal: slots}},
+		Queues:    pawl.Queues{"default": {Workers: slots}},
 		Beat:      beat,
 		LostAfter: lostAfter,
 		Grace:     5 * time.Second,

@@ -28,13 +28,14 @@ type role struct {
 }
 
 var roles = map[string]role{
-	"worker":  {config, work},
-	"holder":  {config, hold},
-	"sender":  {config, send},
-	"long":    {leases, workLong},
-	"patient": {config, wait},
-	"sitter":  {config, sit},
-	"million": {hundredSlots, million},
+	"worker":    {config, work},
+	"holder":    {config, hold},
+	"restarted": {hourLong, hold},
+	"sender":    {config, send},
+	"long":      {leases, workLong},
+	"patient":   {config, wait},
+	"sitter":    {config, sit},
+	"million":   {hundredSlots, million},
 }
 
 // goOn is closed when the test says "go on".

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -27,8 +28,11 @@ type Config struct {
 
 	// Steady is who declares others lost, 0 while not registered, the store's
 	// time at its last beat, and how long its beats have succeeded without a gap.
-	Steady    func() (worker job.WorkerID, beat time.Time, steady time.Duration)
-	LostAfter time.Duration // [30 s]
+	Steady func() (worker job.WorkerID, beat time.Time, steady time.Duration)
+	// Self is this process, and Dead tells which others of its machine are proven
+	// dead [boot.Self, boot.Dead].
+	Self boot.Identity
+	Dead func(boot.Identity) bool
 
 	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
 	Expire time.Duration // between rounds of deadlines [5 s]
@@ -48,10 +52,17 @@ type Keeper struct {
 // that claims and finishes come between.
 const breath = 10 * time.Millisecond
 
+// leftFor is the pause before dead workers are looked at again whose last call
+// was still under way in the store.
+const leftFor = 100 * time.Millisecond
+
 // New checks the configuration and reports all its faults at once.
 func New(c Config) (*Keeper, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
-	c.LostAfter = cmp.Or(c.LostAfter, 30*time.Second)
+	c.Self = cmp.Or(c.Self, boot.Self())
+	if c.Dead == nil {
+		c.Dead = boot.Dead
+	}
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
@@ -70,7 +81,7 @@ func New(c Config) (*Keeper, error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"lost after", c.LostAfter}, {"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"purge interval", c.Purge}, {"report interval", c.Report}} {
+	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"purge interval", c.Purge}, {"report interval", c.Report}} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
@@ -81,12 +92,21 @@ func New(c Config) (*Keeper, error) {
 	return &Keeper{config: c, store: c.Store, log: c.Logger}, nil
 }
 
+// RescueTick is the name of the tick that loses and rescues. Whoever has just
+// registered wakes it, so that a restart does not wait for its turn.
+const RescueTick = group + "/" + rescueTick
+
+const group, rescueTick = "keeper", "rescue"
+
 // Service is the keeper as a group of ticks.
 func (k *Keeper) Service() supervise.Service {
 	limit := supervise.Timeout(30 * time.Second)
-	return supervise.Group("keeper",
-		supervise.Every("rescue", k.config.Rescue, func(ctx context.Context) error {
+	return supervise.Group(group,
+		supervise.Every(rescueTick, k.config.Rescue, func(ctx context.Context) error {
 			report, err := k.RescueOnce(ctx)
+			if report.Left && !report.Full {
+				return next(err, true, leftFor)
+			}
 			return next(err, report.Full, 0)
 		}, limit, supervise.StartJitter(k.config.Rescue)),
 		supervise.Every("expire", k.config.Expire, func(ctx context.Context) error {

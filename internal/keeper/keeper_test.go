@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
@@ -179,6 +180,85 @@ func TestJ32_WhoWasNotSteadyDeclaresNobodyLost(t *testing.T) {
 	})
 }
 
+// TestJ12_SteadyForTheTargetsTime has a worker that may be silent for longer than the keeper's own.
+func TestJ12_SteadyForTheTargetsTime(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		patient, err := h.store.Register(ctx, store.Worker{Label: "patient", Queues: []string{"q"}, Offer: offer, LostAfter: 5 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := h.add(1, nil)[0]
+		h.claim(patient, 1)
+		time.Sleep(6 * time.Minute) // the store was down for all of them
+		h.beat()
+		h.steady = time.Minute // longer than the keeper's own time, shorter than the other's
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if s := h.state(id); s != job.Running {
+			t.Errorf("job is %s: who was steady for a minute declared one lost that may be silent for five", s)
+		}
+		h.steady = 5 * time.Minute
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 1 || r.Waiting != 1 {
+			t.Errorf("steady for as long: %+v, %v", r, err)
+		}
+	})
+}
+
+// TestJ12_TheDeadOfThisMachineAreLostAtOnce has a keeper that has only just started.
+func TestJ12_TheDeadOfThisMachineAreLostAtOnce(t *testing.T) {
+	here := boot.Identity{Machine: "kernel pids host", Process: 1, Start: "1 time"}
+	dead := boot.Identity{Machine: here.Machine, Process: 2, Start: "2 time"}
+	var asked []boot.Identity
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		on := func(id boot.Identity) job.WorkerID {
+			w, err := h.store.Register(ctx, store.Worker{
+				Label: "w", Machine: id.Machine, Process: id.Process, Start: id.Start, Queues: []string{"q"}, Offer: offer, LostAfter: 30 * time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w
+		}
+		killed := on(dead)
+		alive := on(boot.Identity{Machine: here.Machine, Process: 3, Start: "3 time"})
+		elsewhere := on(boot.Identity{Machine: "another", Process: 2, Start: "2 time"})
+		sub := h.hub.Subscribe("q")
+		ids := h.add(3, nil)
+		for _, w := range []job.WorkerID{killed, alive, elsewhere} {
+			h.claim(w, 1)
+		}
+		h.steady = 0
+		r, err := h.RescueOnce(ctx)
+		if err != nil || r.Lost != 1 || r.Dead != 1 || r.Waiting != 1 {
+			t.Errorf("%+v, %v; want the dead one lost and its job rescued in one round", r, err)
+		}
+		for i, want := range []job.State{job.Waiting, job.Running, job.Running} {
+			if s := h.state(ids[i]); s != want {
+				t.Errorf("job %d is %s, want %s", i, s, want)
+			}
+		}
+		select {
+		case <-sub.C():
+		default:
+			t.Error("nobody was told that a job waits again")
+		}
+		for _, id := range asked {
+			if id.Machine != here.Machine {
+				t.Errorf("asked about %+v, which is of another machine", id)
+			}
+		}
+		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+			t.Errorf("again: %+v, %v", r, err)
+		}
+	}, func(c *keeper.Config) {
+		c.Self = here
+		c.Dead = func(id boot.Identity) bool { asked = append(asked, id); return id == dead }
+	})
+}
+
 func TestJ12_KeeperThatIsLostItselfStillRescues(t *testing.T) {
 	inHouse(t, func(h *house) {
 		ctx := h.t.Context()
@@ -281,8 +361,8 @@ func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
 // broken is a store whose upkeep fails.
 type broken struct{ store.Upkeep }
 
-func (broken) Lose(context.Context, job.WorkerID, time.Time) (int, error) {
-	return 0, store.ErrUnavailable
+func (broken) Lose(context.Context, store.Losing) (store.Lost, error) {
+	return store.Lost{}, store.ErrUnavailable
 }
 
 func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {

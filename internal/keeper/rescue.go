@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -13,22 +14,35 @@ import (
 type Rescued struct {
 	store.Rescued
 	Lost int  // workers declared lost
+	Dead int  // those of them that were proven dead
 	Full bool // there may be more to rescue
+	Left bool // the store left out some that are proven dead: their last call is still under way
 }
 
 // RescueOnce declares workers lost and takes back the jobs of those that are.
-// It declares nobody lost unless its own beats have succeeded for a whole
-// lost-after period: after an outage of the store every worker looks lost to the
-// one that comes back first. It rescues all the same: who is lost is lost.
+//
+//  1. For silence: nobody, unless its own beats have succeeded throughout the
+//     lost-after period of the silent one. After an outage of the store every
+//     worker looks lost to the one that comes back first.
+//  2. For proof of death: a worker of this machine whose process is no more, at
+//     once, also by a process that has only just started. A service that
+//     is killed and restarted does not wait for its own lease.
+//
+// It rescues all the same when it declares nobody: who is lost is lost.
 func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	var report Rescued
 	var faults []error
-	if worker, beat, steady := k.config.Steady(); worker != 0 && steady >= k.config.LostAfter {
-		n, err := k.store.Lose(ctx, worker, beat)
+	if worker, beat, steady := k.config.Steady(); worker != 0 {
+		lost, err := k.store.Lose(ctx, store.Losing{By: worker, Beat: beat, Steady: steady, Machine: k.config.Self.Machine})
 		if err != nil && !errors.Is(err, job.ErrWorkerLost) { // then it is for others to judge
 			faults = append(faults, fmt.Errorf("declare workers lost: %w", err))
 		}
-		report.Lost = n
+		var dead int
+		dead, report.Left, err = k.declareDead(ctx, lost.Neighbours)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("declare dead workers lost: %w", err))
+		}
+		report.Lost, report.Dead = lost.Workers+dead, dead
 	}
 	rescued, err := k.store.Rescue(ctx, k.config.Limit)
 	if err != nil {
@@ -37,11 +51,27 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	report.Rescued = rescued
 	report.Full = rescued.Total() >= k.config.Limit
 	if report.Lost > 0 || rescued.Total() > 0 {
-		k.log.WarnContext(ctx, "workers were lost", "workers", report.Lost,
+		k.log.WarnContext(ctx, "workers were lost", "workers", report.Lost, "proven dead", report.Dead,
 			"jobs waiting again", rescued.Waiting, "dead", rescued.Dead, "cancelled", rescued.Cancelled)
 	}
 	if rescued.Waiting > 0 && k.config.Hub != nil {
 		k.config.Hub.Ready(store.Hint{})
 	}
 	return report, errors.Join(faults...)
+}
+
+// declareDead declares those neighbours lost that are proven dead, and says
+// whether some are left.
+func (k *Keeper) declareDead(ctx context.Context, neighbours []store.Neighbour) (n int, left bool, err error) {
+	var dead []job.WorkerID
+	for _, n := range neighbours {
+		if n.Dead || k.config.Dead(boot.Identity{Machine: n.Machine, Process: n.Process, Start: n.Start}) {
+			dead = append(dead, n.ID)
+		}
+	}
+	if len(dead) == 0 {
+		return 0, false, nil
+	}
+	n, err = k.store.MarkDead(ctx, dead)
+	return n, n < len(dead), err
 }

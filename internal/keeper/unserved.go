@@ -24,7 +24,7 @@ const (
 // succeeded for a while: by then those that live have beaten too.
 func (k *Keeper) ReportOnce(ctx context.Context) ([]store.Unserved, error) {
 	worker, _, steady := k.config.Steady()
-	if worker == 0 || steady < max(k.config.LostAfter, unservedAfter) {
+	if worker == 0 || steady < unservedAfter {
 		return nil, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, reportLimit)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
 )
 
 // beatOnce registers the worker if it is not, and renews its lease. The lease
@@ -16,14 +17,16 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 	r.mu.Lock()
 	worker, done := r.worker, r.stopping && r.worker == 0
 	begun := r.begunSince(time.Now())
+	version := r.split.version
 	r.mu.Unlock()
 	if done {
 		return nil
 	}
-	if worker == 0 {
+	registered := worker == 0
+	if registered {
 		id, err := r.store.Register(ctx, store.Worker{
-			Label: r.config.Label, Host: r.config.Host, Process: r.config.Process,
-			Queues: r.queueNames(), Offer: r.offer, LostAfter: r.config.LostAfter,
+			Label: r.config.Label, Host: r.config.Host, Process: r.config.Boot.Process, Machine: r.config.Boot.Machine, Start: r.config.Boot.Start,
+			Queues: r.queueNames(), Totals: r.split.totals, Offer: r.offer, LostAfter: r.config.LostAfter,
 		})
 		if err != nil {
 			r.beatFailed(err)
@@ -36,7 +39,7 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 		worker, begun = id, nil
 	}
 	sent := time.Now()
-	answer, err := r.store.Beat(ctx, store.Beat{Worker: worker, Begun: begun})
+	answer, err := r.store.Beat(ctx, store.Beat{Worker: worker, Begun: begun, Splits: len(r.split.totals) > 0, Version: version})
 	switch {
 	case errors.Is(err, job.ErrWorkerLost):
 		r.mu.Lock()
@@ -48,15 +51,25 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 		return fmt.Errorf("beat: %w", err)
 	}
 	r.beat(worker, sent, begun, answer)
+	if registered && r.config.Registered != nil {
+		r.config.Registered()
+	}
 	r.mu.Lock()
 	looked := r.looked
+	soon := r.split.soon(version, answer, r.config.Beat)
 	r.mu.Unlock()
 	if !looked {
 		if err := r.foundSetback(ctx, answer.Now); err != nil {
 			return err
 		}
 	}
-	return r.redate(ctx)
+	if err := r.redate(ctx); err != nil {
+		return err
+	}
+	if soon >= 0 {
+		return supervise.NextIn(soon)
+	}
+	return nil
 }
 
 // wakeBeat lets the next beat come at once. The caller holds mu.
@@ -85,15 +98,11 @@ func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef,
 	r.offset = time.Until(answer.Now) // the store's clock minus ours
 	r.marked(begun)
 	r.cancelRuns(answer.Cancels, job.ErrCancelled)
-	for _, q := range r.queues {
-		if place, ok := answer.Places[q.name]; ok {
-			q.split(place)
-		}
-	}
 	left := r.config.LostAfter - r.config.leaseMargin() - time.Since(sent)
 	if left <= 0 {
 		return // the answer took as long as a lease lasts
 	}
+	r.splitTotals(answer)
 	if r.leaseTimer == nil {
 		r.leaseTimer = time.AfterFunc(left, r.leaseExpired)
 	} else {
@@ -147,6 +156,7 @@ func (r *Runner) workerLost(worker job.WorkerID) {
 	}
 	r.log.Warn("this worker was declared lost, its handlers are cancelled", "worker", worker, "running", len(r.running))
 	r.worker, r.healthy, r.steady = 0, false, time.Time{}
+	r.forgetSplit()
 	for _, t := range r.running {
 		t.orphaned = true
 		r.loseLease(t)

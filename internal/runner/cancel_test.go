@@ -135,10 +135,11 @@ func TestJ10_ScaleDownLetsRunningJobsFinish(t *testing.T) {
 				return succeed
 			}
 		}
-		first := l.run(4, work)
+		total := func(c *runner.Config) { c.Queues[0].Total = 4 }
+		first := l.run(4, work, total)
 		ids := l.add(4, nil, first)
 		after(time.Second)
-		second := l.run(4, work) // takes half of the slots
+		second := l.run(4, work, total) // takes half of the slots
 		after(time.Minute)
 		for _, id := range ids {
 			l.expect(id, job.Done, 0, 0)
@@ -148,47 +149,5 @@ func TestJ10_ScaleDownLetsRunningJobsFinish(t *testing.T) {
 		}
 		second.stop()
 		first.stop()
-	})
-}
-
-func TestJ18_SlotsAreSplitOverTheLiveWorkers(t *testing.T) {
-	inLab(t, func(l *lab) {
-		p := make([]*process, 3)
-		for i := range p {
-			p[i] = l.run(8, waits, func(c *runner.Config) { c.Grace = time.Second })
-		}
-		after(6 * time.Second) // everyone has heard of everyone by a beat
-		l.add(40, nil, p...)
-		after(time.Second)
-		total := 0
-		for i := range p {
-			n := p[i].Stats().Running
-			total += n
-			if n < 2 || n > 3 {
-				t.Errorf("worker %d runs %d of 8, want 2 or 3", i, n)
-			}
-		}
-		if total != 8 {
-			t.Errorf("%d jobs run in the cluster, want its total of 8", total)
-		}
-		p[2].stop()
-		after(6 * time.Second)
-		if n := p[0].Stats().Running + p[1].Stats().Running; n != 8 {
-			t.Errorf("%d jobs run after a worker left, want 8", n)
-		}
-		p[1].stop()
-		p[0].stop()
-	})
-}
-
-func TestJ18_MaxLocalBoundsOneProcess(t *testing.T) {
-	inLab(t, func(l *lab) {
-		p := l.run(8, waits, func(c *runner.Config) { c.Queues[0].MaxLocal, c.Grace = 3, time.Second })
-		l.add(10, nil, p)
-		after(time.Second)
-		if n := p.Stats().Running; n != 3 {
-			t.Errorf("%d jobs run, want 3", n)
-		}
-		p.stop()
 	})
 }

@@ -91,6 +91,9 @@ func (r *Runner) takeHints(now time.Time) {
 	})
 	c := &r.claims
 	c.cancels = c.cancels || heard.Cancel
+	if heard.Members && len(r.split.totals) > 0 {
+		r.wakeBeat()
+	}
 	if heard.Outside {
 		c.heardAt, c.followed = now, 0
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -34,8 +35,8 @@ type Kind struct {
 // Queue is one queue that this process serves.
 type Queue struct {
 	Name     string
-	Workers  int                             // slots in the whole cluster, split over its live workers
-	MaxLocal int                             // at most so many of them here; 0 means no limit
+	Workers  int                             // slots of this process
+	Total    int                             // at most so many run in the cluster, split over its live workers; 0 means no limit
 	Keep     job.Keep                        // zero fields mean the defaults
 	Backoff  func(attempt int) time.Duration // nil means job.Exponential(1 s, 30 min)
 	Aging    time.Duration                   // see store.QueueClaim
@@ -50,15 +51,15 @@ type Config struct {
 
 	Label        string // of the process in the registry
 	Host         string
-	Process      int
-	Queues       []Queue // at least one
+	Boot         boot.Identity // by which others of this machine see whether it lives
+	Queues       []Queue       // at least one
 	Kinds        []Kind
 	Capabilities []string
 
 	Timeout    time.Duration // of one attempt when neither job nor kind says one [none]
 	Beat       time.Duration // between heartbeats [5 s]
 	LostAfter  time.Duration // without a beat [30 s]
-	Grace      time.Duration // for handlers at a stop [25 s]
+	Grace      time.Duration // for handlers at a stop [20 s]
 	LastWait   time.Duration // for handlers to return once they are cancelled at a stop [5 s]
 	Flush      time.Duration // for the last writes at a stop [5 s]
 	Poll       time.Duration // between looks with a healthy listener [5 s]
@@ -69,6 +70,8 @@ type Config struct {
 	HoldEvery  time.Duration // between reports of the runs held [30 s]
 	NoteEvery  time.Duration // between writes of progress and log lines [2 s]
 	Hooks      Hooks
+	// Registered is called after the first beat of each registration. It must not block.
+	Registered func()
 }
 
 // Hooks are told what happens. They are called one at a time and must be quick:
@@ -96,7 +99,7 @@ func (c Config) withDefaults() Config {
 	for field, value := range map[*time.Duration]time.Duration{
 		&c.Beat:       5 * time.Second,
 		&c.LostAfter:  30 * time.Second,
-		&c.Grace:      25 * time.Second,
+		&c.Grace:      20 * time.Second,
 		&c.LastWait:   5 * time.Second,
 		&c.Flush:      5 * time.Second,
 		&c.Poll:       5 * time.Second,
@@ -136,8 +139,8 @@ func (c Config) check() error {
 		if q.Workers < 1 {
 			add(job.Invalid(fmt.Sprintf("workers of queue %s", q.Name), q.Workers, "must be 1 or more"))
 		}
-		if q.MaxLocal < 0 {
-			add(job.Invalid(fmt.Sprintf("local workers of queue %s", q.Name), q.MaxLocal, "must be 0 (no limit) or more"))
+		if q.Total < 0 {
+			add(job.Invalid(fmt.Sprintf("total of queue %s", q.Name), q.Total, "must be 0 (no limit) or more"))
 		}
 		if q.Aging < 0 {
 			add(job.Invalid(fmt.Sprintf("aging of queue %s", q.Name), q.Aging, "must be 0 (strict priority) or more"))
@@ -170,7 +173,7 @@ func (c Config) check() error {
 	}{
 		{"timeout", c.Timeout, 0},
 		{"beat", c.Beat, 100 * time.Millisecond},
-		{"lost after", c.LostAfter, 3 * c.Beat}, // or one late beat would lose the lease
+		{"lost after", c.LostAfter, LeastLostAfter(c.Beat)},
 		{"grace", c.Grace, 0},
 		{"last wait", c.LastWait, 0},
 		{"flush", c.Flush, 0},
@@ -189,9 +192,18 @@ func (c Config) check() error {
 	return errors.Join(faults...)
 }
 
+// LeastLostAfter is the shortest lease for a time between beats: three beats, or
+// one late beat would lose it, and time for handlers to return (leaseMargin)
+// after two.
+func LeastLostAfter(beat time.Duration) time.Duration {
+	return max(3*beat, 2*beat+maxLeaseMargin)
+}
+
+const maxLeaseMargin = 5 * time.Second
+
 // leaseMargin is how long before the fleet may declare this worker lost it
 // cancels its own handlers, so that they can return before a new run begins.
-func (c Config) leaseMargin() time.Duration { return min(5*time.Second, c.LostAfter/3) }
+func (c Config) leaseMargin() time.Duration { return min(maxLeaseMargin, c.LostAfter/3) }
 
 // callLimit bounds one call of the store: one that takes longer is as good as lost.
 func (c Config) callLimit() time.Duration { return 2 * c.Beat }

@@ -246,7 +246,7 @@ func ignoreEverything(release chan struct{}) { <-release }
 
 func TestP8_ConfigFaultsAreAllReported(t *testing.T) {
 	_, err := runner.New(runner.Config{
-		Queues:       []runner.Queue{{Name: "a,b", Workers: 0}, {Name: "q", Workers: 1, MaxLocal: -1, Aging: -1}, {Name: "q", Workers: 1}},
+		Queues:       []runner.Queue{{Name: "a,b", Workers: 0}, {Name: "q", Workers: 1, Total: -1, Aging: -1}, {Name: "q", Workers: 1}},
 		Kinds:        []runner.Kind{{Name: ""}, {Name: "k", Version: -1, Timeout: -1}, {Name: "k"}},
 		Capabilities: []string{"a b"},
 		Beat:         time.Second, LostAfter: 2 * time.Second, Grace: -1,
@@ -255,9 +255,9 @@ func TestP8_ConfigFaultsAreAllReported(t *testing.T) {
 		t.Fatalf("New: %v", err)
 	}
 	for _, part := range []string{
-		"store", `queue "a,b"`, "workers of queue a,b 0", "local workers of queue q -1", "aging of queue q", `queue "q": is given twice`,
+		"store", `queue "a,b"`, "workers of queue a,b 0", "total of queue q -1", "aging of queue q", `queue "q": is given twice`,
 		"kind", `handler of kind "k"`, "version of kind k -1", "timeout of kind k", `kind "k": has two handlers`, `capability "a b"`,
-		"lost after 2s: must be 3s or more", "grace -1ns",
+		"lost after 2s: must be 7s or more", "grace -1ns",
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not name %q:\n%v", part, err)

@@ -90,7 +90,7 @@ func (l *lab) run(slots int, h handle, configure ...func(*runner.Config)) *proce
 		l.t.Fatal(err)
 	}
 	p.Runner = r
-	k, err := keeper.New(keeper.Config{Store: p.faults, Hub: p.hub, Logger: c.Logger, Steady: r.Steady, LostAfter: c.LostAfter})
+	k, err := keeper.New(keeper.Config{Store: p.faults, Hub: p.hub, Logger: c.Logger, Steady: r.Steady})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -285,8 +285,12 @@ func (f *faults) Deregister(ctx context.Context, w job.WorkerID) error {
 	return err
 }
 
-func (f *faults) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error) {
-	return on(f, "Lose", func() (int, error) { return f.Store.Lose(ctx, by, beat) })
+func (f *faults) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
+	return on(f, "Lose", func() (store.Lost, error) { return f.Store.Lose(ctx, l) })
+}
+
+func (f *faults) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+	return on(f, "MarkDead", func() (int, error) { return f.Store.MarkDead(ctx, dead) })
 }
 
 func (f *faults) Rescue(ctx context.Context, limit int) (store.Rescued, error) {

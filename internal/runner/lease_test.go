@@ -288,10 +288,11 @@ func TestJ32_StoreClockStepsDoNoHarm(t *testing.T) {
 func TestJ32_AnswerOfTheFirstBeatAfterAStepIsSlow(t *testing.T) {
 	inLab(t, func(l *lab) {
 		work := func(ctx context.Context, _ *runner.Task) job.Outcome { <-ctx.Done(); return fail }
-		late := l.run(1, work)
+		one := func(c *runner.Config) { c.Queues[0].Total = 1 } // so that the second claims nothing, and only beats
+		late := l.run(1, work, one)
 		id := l.add(1, nil, late)[0]
 		after(time.Second)
-		hasty := l.run(1, work)
+		hasty := l.run(1, work, one)
 		after(time.Minute)
 		slow := func(method string) error {
 			if method == "Beat" {
@@ -527,6 +528,32 @@ func TestP2_RunTakenAwayIsFoundByTheReportOfWhatIsHeld(t *testing.T) {
 			t.Errorf("cause %v", cause)
 		}
 		l.expect(id, job.Done, 0, 0)
+		p.stop()
+	})
+}
+
+// TestJ12_RegistrationIsToldEachTime has the hook by which a keeper's first round comes at once: by then the worker is
+// registered and has beaten, so that the keeper can speak for it.
+func TestJ12_RegistrationIsToldEachTime(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var told []job.WorkerID
+		var fresh []bool
+		registered := make(chan struct{}, 2)
+		p := l.run(1, waits, func(c *runner.Config) { c.Registered = func() { registered <- struct{}{} } })
+		note := func() {
+			<-registered
+			worker, beat, _ := p.Steady()
+			told, fresh = append(told, worker), append(fresh, !beat.IsZero() && p.Stats().Healthy)
+		}
+		note()
+		after(time.Minute)
+		if _, err := l.store.MarkDead(l.t.Context(), []job.WorkerID{p.Worker()}); err != nil {
+			t.Fatal(err)
+		}
+		note()
+		if len(told) != 2 || told[0] == told[1] || told[0] == 0 || told[1] != p.Worker() || !fresh[0] || !fresh[1] {
+			t.Errorf("told of workers %v, which had beaten: %v; want both of its registrations", told, fresh)
+		}
 		p.stop()
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
 )
 
 // queue is what the runner knows of one queue. Guarded by Runner.mu, except
@@ -15,7 +14,7 @@ type queue struct {
 	backoff func(attempt int) time.Duration
 	setting Queue
 
-	slots   int // here, by the last split
+	slots   int // here; of a queue with a total, its portion (split.go)
 	running int
 	first   line // claimed, their beginning has to be committed (begin.go): they go first
 	ready   line // claimed, in the order to start
@@ -71,14 +70,6 @@ func (q *queue) weighed(bytes int) {
 		return
 	}
 	q.bytes += (float64(bytes) - q.bytes) / 8
-}
-
-// split sets the slots of this process from its place among the workers.
-func (q *queue) split(p store.Place) {
-	q.slots = job.Share(q.setting.Workers, p.Count, p.Index, q.name)
-	if q.setting.MaxLocal > 0 {
-		q.slots = min(q.slots, q.setting.MaxLocal)
-	}
 }
 
 // line is a first-in first-out list of tasks that reuses its memory.

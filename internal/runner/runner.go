@@ -44,6 +44,7 @@ type Runner struct {
 	heard      reading       // of the store's clock, the last one
 	setback    *setback      // it was set back, and jobs are to be redated
 	looked     bool          // for a setback from before this process began
+	split      split         // of the totals
 
 	// Claims.
 	claims   claims
@@ -105,8 +106,12 @@ func New(c Config) (*Runner, error) {
 		if backoff == nil {
 			backoff = defaultBackoff
 		}
-		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q})
+		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q, slots: q.Workers})
+		if q.Total > 0 {
+			r.split.totals = append(r.split.totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
+		}
 	}
+	r.forgetSplit()
 	return r, nil
 }
 
@@ -153,6 +158,19 @@ func (r *Runner) loops() []supervise.Service {
 		supervise.Loop("claim", r.claimLoop, again),
 		supervise.Every("note", r.config.NoteEvery, r.noteOnce),
 		supervise.Every("watch", time.Second, r.watchOnce),
+	}
+}
+
+// Wake lets a tick of the services beside Run come at once.
+func (r *Runner) Wake(tick string) {
+	r.mu.Lock()
+	tree, stopping := r.tree, r.stopping
+	r.mu.Unlock()
+	if tree == nil || stopping {
+		return
+	}
+	if err := tree.Wake(tick); err != nil {
+		r.log.Error("cannot wake a service", "service", tick, "error", err)
 	}
 }
 

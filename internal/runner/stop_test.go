@@ -108,8 +108,8 @@ func TestP7_AfterTheGraceTheContextIsCancelledAndNoAttemptBurned(t *testing.T) {
 		if cause != job.ErrStopping {
 			t.Errorf("cause %v, want ErrStopping", cause)
 		}
-		if took := time.Since(begin); took != 25*time.Second {
-			t.Errorf("stop took %v, want the grace of 25 s", took)
+		if took := time.Since(begin); took != 20*time.Second {
+			t.Errorf("stop took %v, want the grace of 20 s", took)
 		}
 		if j := l.expect(id, job.Waiting, 0, 0); len(j.Failures) != 0 {
 			t.Errorf("failures %v, want none", j.Failures)
@@ -132,8 +132,8 @@ func TestP7_HandlerThatDoesNotStopIsNamedAndItsJobGoesBack(t *testing.T) {
 		if !errors.Is(err, runner.ErrNotStopped) || !strings.Contains(err.Error(), "k "+id.String()+" (run 1)") {
 			t.Errorf("run: %v, want ErrNotStopped naming k %s", err, id)
 		}
-		if took := time.Since(begin); took != 30*time.Second {
-			t.Errorf("stop took %v, want 25 s of grace and 5 s", took)
+		if took := time.Since(begin); took != 25*time.Second {
+			t.Errorf("stop took %v, want 20 s of grace and 5 s", took)
 		}
 		l.expect(id, job.Waiting, 0, 0)
 		if left, err := l.store.Registry(l.t.Context()); err != nil || len(left) != 0 {

@@ -49,7 +49,7 @@ func (h *Hub) setHealthy(healthy bool) {
 	h.healthy = healthy
 	h.mu.Unlock()
 	if changed {
-		h.Ready(store.Hint{})
+		h.Ready(store.Hint{}, store.Hint{Members: true})
 	}
 }
 
@@ -63,6 +63,7 @@ type Subscription struct {
 	hinted  []bool
 	due     []time.Time // the lowest of the hints; zero means now
 	cancel  bool
+	members bool
 	outside bool
 }
 
@@ -97,6 +98,7 @@ func (s *Subscription) C() <-chan struct{} { return s.token }
 // Heard is what Take found besides the queues.
 type Heard struct {
 	Cancel  bool // a run may have been asked to cancel
+	Members bool // a worker with totals came, left or was lost
 	Outside bool // a hint came from another process
 }
 
@@ -112,8 +114,8 @@ func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 			s.hinted[i] = false
 		}
 	}
-	heard := Heard{Cancel: s.cancel, Outside: s.outside}
-	s.cancel, s.outside = false, false
+	heard := Heard{Cancel: s.cancel, Members: s.members, Outside: s.outside}
+	s.cancel, s.members, s.outside = false, false, false
 	select {
 	case <-s.token:
 	default:
@@ -124,6 +126,9 @@ func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 // add merges one hint. The caller holds hub.mu.
 func (s *Subscription) add(outside bool, hint *store.Hint) {
 	switch {
+	case hint.Members: // it says nothing of jobs, and asks for no look
+		s.members = true
+		outside = false
 	case hint.Queue != "":
 		i, mine := s.queues[hint.Queue]
 		if !mine {

@@ -85,6 +85,24 @@ func TestHub_CancelHintAloneAsksForNoLook(t *testing.T) {
 	}
 }
 
+// TestHub_MembersHintAsksForABeatOnly has the hint by which workers hear of each other: it asks for no look, and the zero
+// hint, which a store may give on every commit, does not say it.
+func TestHub_MembersHintAsksForABeatOnly(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a")
+	h.give(true, store.Hint{Members: true})
+	if !token(s) {
+		t.Error("no token")
+	}
+	if got, heard := take(s, "a"); len(got) != 0 || heard != (Heard{Members: true}) {
+		t.Errorf("hinted %v, %+v", got, heard)
+	}
+	h.give(true, store.Hint{})
+	if _, heard := take(s, "a"); heard.Members {
+		t.Errorf("the zero hint says that workers changed: %+v", heard)
+	}
+}
+
 func TestHub_HintForOthersWakesNobody(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")

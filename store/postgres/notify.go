@@ -26,10 +26,11 @@ const (
 // message is what processes tell each other. It is never needed: who misses one
 // finds out by polling.
 type message struct {
-	By     string  `json:"by"`
-	Hints  []named `json:"hints,omitempty"`
-	Cancel bool    `json:"cancel,omitempty"`
-	Look   bool    `json:"look,omitempty"` // at everything
+	By      string  `json:"by"`
+	Hints   []named `json:"hints,omitempty"`
+	Cancel  bool    `json:"cancel,omitempty"`
+	Members bool    `json:"members,omitempty"`
+	Look    bool    `json:"look,omitempty"` // at everything
 }
 
 type named struct {
@@ -70,6 +71,9 @@ func (n *notifier) tell(told hintSet) {
 
 // cancel says that some run was asked to cancel.
 func (n *notifier) cancel() { n.add(func() { n.pending.Cancel = true }) }
+
+// members says that a worker with totals came, left or was lost.
+func (n *notifier) members() { n.add(func() { n.pending.Members = true }) }
 
 // look says that a queue should be looked at.
 func (n *notifier) look(queue string) {
@@ -163,7 +167,7 @@ func (s *Store) encode(m message) string {
 		panic("postgres: encode a notification: " + err.Error())
 	}
 	if len(text) > maxTold {
-		return s.encode(message{Cancel: m.Cancel, Look: true})
+		return s.encode(message{Cancel: m.Cancel, Members: m.Members, Look: true})
 	}
 	return string(text)
 }
@@ -180,7 +184,7 @@ func (s *Store) channel() string {
 func (s *Store) hear(text string, tell func(store.Hint)) {
 	var m message
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		m = message{Look: true} // a message of another build: look, then
+		m = message{Look: true, Members: true} // a message of another build: look, then
 	}
 	if m.By == s.instance {
 		return
@@ -201,5 +205,8 @@ func (s *Store) hear(text string, tell func(store.Hint)) {
 	}
 	if m.Cancel {
 		tell(store.Hint{Cancel: true})
+	}
+	if m.Members {
+		tell(store.Hint{Members: true})
 	}
 }

@@ -53,7 +53,10 @@ func TestP8_HeartbeatFinishAndUpkeepNeedNoOtherConnection(t *testing.T) {
 					_, err := s.Hold(ctx, c.worker, []store.RunRef{run, {ID: jobs[1].ID, Run: jobs[1].Run}})
 					return err
 				},
-				"lose":   func() error { _, err := s.Lose(ctx, c.worker, time.Now()); return err },
+				"lose": func() error {
+					_, err := s.Lose(ctx, store.Losing{By: c.worker, Beat: time.Now(), Steady: time.Hour})
+					return err
+				},
 				"rescue": func() error { _, err := s.Rescue(ctx, 10); return err },
 				"expire": func() error { _, err := s.Expire(ctx, 10); return err },
 				"purge":  func() error { _, err := s.Purge(ctx, 10); return err },

@@ -123,12 +123,7 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 	}
 	sit.QueuePaused, sit.Label = paused, label
 	sit.Ahead, sit.AheadCapped = min(ahead, maxAhead), ahead > maxAhead
-	for _, w := range workers {
-		// A process that died without anyone left to declare it lost does not count.
-		if !w.Lost && now.Sub(w.Beat) < w.Worker.LostAfter && slices.Contains(w.Worker.Queues, sit.Job.Queue) {
-			sit.Workers = append(sit.Workers, w.Worker.Offer)
-		}
-	}
+	store.Situate(&sit, workers)
 	return sit, nil
 }
 

@@ -9,9 +9,10 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// loseWorkers declares those lost that missed their beats. One whose row is
-// locked is claiming or beating at this moment. The declarer never declares
-// itself, and must be alive to declare others.
+// loseWorkers declares those lost that missed their beats for a time throughout
+// which the declarer has beaten. One whose row is locked is claiming or beating
+// at this moment. The declarer never declares itself, and must be alive to
+// declare others.
 //
 // The clock may have been set since they beat. Set forward, everybody looks
 // late, the declarer too, who has just beaten: nobody is lost then, and the
@@ -22,32 +23,98 @@ const loseWorkers = `WITH me AS MATERIALIZED (
 ), late AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
 	WHERE me.fresh AND w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
+		AND w.lost_after <= $4
 	ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
 ), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id
+	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id, w.totals
+), changed AS (
+	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE totals IS NOT NULL) RETURNING id
 ), ahead AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
 	WHERE w.namespace = $1 AND w.lost IS NULL AND w.beat > {now} + interval '1 second' ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
 ), counted AS (
 	UPDATE pawl.worker AS w SET beat = {now} FROM ahead WHERE w.namespace = $1 AND w.id = ahead.id
 )
-SELECT (SELECT count(*) FROM me) > 0, (SELECT count(*) FROM lost)`
+SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, id, '' AS label, 0 AS process, '' AS start FROM me
+UNION ALL
+SELECT 0, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
+WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
 
 // Lose declares workers lost whose last beat is older than their own limit.
-func (s *Store) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error) {
+func (s *Store) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Lost{}, err
+	}
+	defer s.leave()
+	var lost store.Lost
+	alive, changed := false, false
+	args := []any{s.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
+	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
+		lost = store.Lost{}
+		return s.send(ctx, s.reserved, upkeepLimits, &step{text: loseWorkers, args: args, each: func(scan scan) error {
+			n := store.Neighbour{Machine: l.Machine}
+			var workers int
+			var different bool
+			if err := scan(&workers, &different, &n.ID, &n.Label, &n.Process, &n.Start); err != nil {
+				return err
+			}
+			if n.ID == l.By {
+				alive, changed = true, changed || different
+				lost.Workers += workers
+			} else {
+				lost.Neighbours = append(lost.Neighbours, n)
+			}
+			return nil
+		}})
+	})
+	if err != nil {
+		return store.Lost{}, err
+	}
+	if changed {
+		s.notifier.members()
+	}
+	if !alive {
+		return store.Lost{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
+	}
+	return lost, nil
+}
+
+// deadWorkers declares those lost that are proven dead. The last statement of a
+// dead process may still be under way at the server, with its row locked: the
+// next round finds it free.
+const deadWorkers = `WITH dead AS MATERIALIZED (
+	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = ANY ($2::bigint[]) AND lost IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
+), lost AS (
+	UPDATE pawl.worker AS w SET lost = {now} FROM dead WHERE w.namespace = $1 AND w.id = dead.id RETURNING w.id, w.totals
+), changed AS (
+	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE totals IS NOT NULL) RETURNING id
+)
+SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
+
+// MarkDead declares workers lost that are proven dead.
+func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.leave()
-	lost, alive := 0, false
-	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{text: loseWorkers, args: []any{s.namespace, by, beat}, each: func(scan scan) error { return scan(&alive, &lost) }})
+	ids := make([]int64, len(dead))
+	for i, w := range dead {
+		ids[i] = int64(w)
+	}
+	lost, changed := 0, false
+	err := s.retry(ctx, "mark dead", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.reserved, upkeepLimits, &step{text: deadWorkers, args: []any{s.namespace, ids}, each: func(scan scan) error {
+			var different bool
+			err := scan(&lost, &different)
+			changed = changed || different
+			return err
+		}})
 	})
 	if err != nil {
 		return 0, err
 	}
-	if !alive {
-		return 0, fmt.Errorf("worker %d: %w", by, job.ErrWorkerLost)
+	if changed {
+		s.notifier.members()
 	}
 	return lost, nil
 }

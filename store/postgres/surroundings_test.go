@@ -123,7 +123,12 @@ func live(t *testing.T, s *Store) {
 		t.Errorf("listed %d: %+v", len(listed.Jobs), listed.Jobs)
 	}
 	for what, upkeep := range map[string]func() (int, error){
-		"lose":   func() (int, error) { return s.Lose(ctx, w, time.Now()) },
+		"lose": func() (int, error) {
+			lost, err := s.Lose(ctx, store.Losing{By: w, Beat: time.Now(), Steady: time.Hour, Machine: "m"})
+			return lost.Workers, err
+		},
+		"mark dead": func() (int, error) { return s.MarkDead(ctx, []job.WorkerID{w + 1}) },
+
 		"expire": func() (int, error) { return s.Expire(ctx, 10) },
 		"purge":  func() (int, error) { return s.Purge(ctx, 10) },
 		"rescue": func() (int, error) { r, err := s.Rescue(ctx, 10); return r.Total(), err },

@@ -179,7 +179,7 @@ var everything = []heldStep{
 		gone := hire(b.t, b.s)
 		jobs := gone.claim(1)
 		b.must(b.s.Deregister(b.t.Context(), gone.worker))
-		_, err := b.s.Lose(b.t.Context(), b.crew.worker, time.Now())
+		_, err := b.s.Lose(b.t.Context(), store.Losing{By: b.crew.worker, Beat: time.Now(), Steady: time.Hour, Machine: "m"})
 		b.must(err)
 		rescued, err := b.s.Rescue(b.t.Context(), 100)
 		b.must(err)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -24,6 +25,12 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
 	}
+	var totals []byte // NULL
+	if len(w.Totals) > 0 {
+		if totals, err = json.Marshal(w.Totals); err != nil {
+			return 0, fmt.Errorf("pawl: encode the worker's totals: %w", err)
+		}
+	}
 	queues := w.Queues
 	if queues == nil {
 		queues = []string{}
@@ -33,7 +40,8 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 		for id = 0; id == 0; { // drawn anew when the number is taken
 			err := s.send(ctx, s.reserved, upkeepLimits, &step{
 				text: newWorker,
-				args: []any{s.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds()},
+				args: []any{s.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+					legible(w.Machine), legible(w.Start), totals},
 				each: func(scan scan) error { return scan(&id) },
 			})
 			if err != nil {
@@ -46,6 +54,9 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 		return 0, err
 	}
 	s.claims.know(id)
+	if totals != nil {
+		s.notifier.members()
+	}
 	return id, nil
 }
 
@@ -55,26 +66,99 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 // each other's lease and give each other's jobs back (P2). Numbers ascend, and
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
 const (
-	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat)
-		SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
-			$3, $4, $5, $6, $7, $8, {now}, {now}
-		ON CONFLICT DO NOTHING RETURNING id`
+	newWorker = `WITH new AS (
+	INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
+	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
+		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
+	ON CONFLICT DO NOTHING RETURNING id, totals
+), changed AS (` + changeRegistry + ` AND EXISTS (SELECT FROM new WHERE totals IS NOT NULL))
+SELECT id FROM new`
 	workerDraw = 1 << 21
 )
 
+// changeRegistry gives the registry a new version, in the commit that changes
+// who shares totals: whoever reads the version and the workers in one snapshot
+// knows that they belong together. Like the number of a worker, a version is
+// made from the time, so that a promoted standby does not give one out again.
+// The row is locked after the workers' rows.
+const changeRegistry = `UPDATE pawl.namespace SET registry = greatest((extract(epoch FROM {now}) * 1000000)::bigint, registry + 1) WHERE namespace.id = $1`
+
 // beatWorker renews a lease and tells the worker all it wants to know in one
-// statement: that it lives, its place among those that serve its queues, and its
-// runs that were asked to cancel (job_cancel; only running jobs are asked).
+// statement: that it lives, and its runs that were asked to cancel (job_cancel;
+// only running jobs are asked).
 const beatWorker = `WITH beaten AS (
 	UPDATE pawl.worker SET beat = {now} WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
 )
-SELECT 0 AS what, {now} AS now, NULL::text AS queue, 0::bigint AS count, 0::bigint AS index, NULL::uuid AS id, 0::bigint AS run FROM beaten
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run FROM beaten
 UNION ALL
-SELECT 1, {now}, q.name, count(*), count(*) FILTER (WHERE o.id < $2), NULL, 0
-FROM beaten CROSS JOIN pawl.worker AS o CROSS JOIN unnest(o.queues) AS q (name) WHERE o.namespace = $1 AND o.lost IS NULL
-GROUP BY q.name HAVING bool_or(o.id = $2)
+SELECT 1, {now}, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
+
+// beatSplitting is the beat of a worker with totals: it also stores by which
+// version the worker splits them, and tells the version there is now, whether it
+// is settled (store.Beaten), and who shares each of the worker's totals. All of
+// it is of one snapshot. job_held tells whether one that left holds a run; such
+// are few: a rescue drains them within seconds.
+const beatSplitting = `WITH beaten AS (
+	UPDATE pawl.worker SET beat = {now}, split = $3 WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
+), crew AS (
+	SELECT o.id, t.queue, t.total, t.workers
+	FROM beaten CROSS JOIN pawl.worker AS o CROSS JOIN jsonb_to_recordset(o.totals) AS t (queue text, total bigint, workers bigint)
+	WHERE o.namespace = $1 AND o.lost IS NULL AND o.totals IS NOT NULL
+)
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, n.registry AS run, NOT EXISTS (
+		SELECT FROM pawl.worker AS o
+		WHERE o.namespace = $1 AND o.id <> $2 AND o.totals IS NOT NULL AND CASE
+			WHEN o.lost IS NULL THEN o.split <> n.registry
+			WHEN o.drained THEN false
+			ELSE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = o.id)
+		END) AS settled,
+	NULL::text AS queue, 0::bigint AS total, NULL::bigint[] AS workers, 0::bigint AS index
+FROM beaten JOIN pawl.namespace AS n ON n.id = $1
 UNION ALL
-SELECT 2, {now}, NULL, 0, 0, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
+SELECT 1, {now}, j.id, j.run, false, NULL, 0, NULL, 0 FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
+UNION ALL
+SELECT 2, {now}, NULL, 0, false, queue, min(total), array_agg(workers ORDER BY id), count(*) FILTER (WHERE id < $2)
+FROM crew GROUP BY queue HAVING bool_or(id = $2)`
+
+// beatStep renews a lease.
+func (s *Store) beatStep(b store.Beat, beaten *store.Beaten) *step {
+	*beaten = store.Beaten{}
+	var what int
+	var id pgtype.UUID
+	var run int64
+	take := func() {
+		switch what {
+		case 0:
+			beaten.Version = run
+		case 1:
+			beaten.Cancels = append(beaten.Cancels, store.RunRef{ID: id.Bytes, Run: run})
+		}
+	}
+	if !b.Splits {
+		return &step{text: beatWorker, args: []any{s.namespace, b.Worker}, each: func(scan scan) error {
+			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
+				return err
+			}
+			take()
+			return nil
+		}}
+	}
+	beaten.Crews = map[string]store.Crew{}
+	return &step{text: beatSplitting, args: []any{s.namespace, b.Worker, b.Version}, each: func(scan scan) error {
+		var settled bool
+		var queue pgtype.Text
+		var crew store.Crew
+		if err := scan(&what, &beaten.Now, &id, &run, &settled, &queue, &crew.Total, &crew.Workers, &crew.Index); err != nil {
+			return err
+		}
+		beaten.Settled = beaten.Settled || settled
+		if queue.Valid {
+			beaten.Crews[queue.String] = crew
+		}
+		take()
+		return nil
+	}}
+}
 
 // Beat renews the worker's lease.
 func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
@@ -84,22 +168,7 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
 	defer s.leave()
 	var beaten store.Beaten
 	err := s.retry(ctx, "beat", always, func(ctx context.Context, _ bool) error {
-		beaten = store.Beaten{Places: map[string]store.Place{}}
-		steps := []*step{{text: beatWorker, args: []any{s.namespace, b.Worker}, each: func(scan scan) error {
-			var what, count, index, run int64
-			var queue pgtype.Text
-			var id pgtype.UUID
-			if err := scan(&what, &beaten.Now, &queue, &count, &index, &id, &run); err != nil {
-				return err
-			}
-			switch what {
-			case 1:
-				beaten.Places[queue.String] = store.Place{Index: int(index), Count: int(count)}
-			case 2:
-				beaten.Cancels = append(beaten.Cancels, store.RunRef{ID: id.Bytes, Run: run})
-			}
-			return nil
-		}}}
+		steps := []*step{s.beatStep(b, &beaten)}
 		if len(b.Begun) > 0 {
 			steps = append(steps, s.begunStep(b.Worker, b.Begun))
 		}
@@ -141,19 +210,28 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 		return err
 	}
 	defer s.leave()
+	changed := false
 	err := s.retry(ctx, "deregister", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{
-			text: "UPDATE pawl.worker SET gone = true, lost = coalesce(lost, {now}) WHERE namespace = $1 AND id = $2 AND NOT gone", args: []any{s.namespace, w},
-		})
+		return s.send(ctx, s.reserved, upkeepLimits, &step{text: removeWorker, args: []any{s.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
 	})
 	if err == nil {
 		s.claims.forget(w)
+		if changed {
+			s.notifier.members()
+		}
 	}
 	return err
 }
 
+const removeWorker = `WITH was AS MATERIALIZED (
+	SELECT id, lost IS NULL AND totals IS NOT NULL AS shares FROM pawl.worker WHERE namespace = $1 AND id = $2 AND NOT gone FOR UPDATE
+), gone AS (
+	UPDATE pawl.worker AS w SET gone = true, lost = coalesce(w.lost, {now}) FROM was WHERE w.namespace = $1 AND w.id = was.id
+)
+` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares) RETURNING id`
+
 // readWorkers lists the registry; job_held counts what each one runs.
-const readWorkers = `SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
+const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, lost IS NOT NULL,
 	(SELECT count(*) FROM pawl.job WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id), {now}
 FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 
@@ -170,15 +248,19 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *step {
 	return &step{text: readWorkers, args: []any{s.namespace}, each: func(scan scan) error {
 		var w store.WorkerInfo
-		var offer []byte
+		var offer, totals []byte
 		var micros int64
-		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Queues, &offer, &micros, &w.Started, &w.Beat, &w.Lost, &w.Running, now)
+		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &w.Worker.Queues, &totals, &offer, &micros, &w.Started, &w.Beat, &w.Lost, &w.Running, now)
 		if err != nil {
 			return err
 		}
 		w.Worker.LostAfter = time.Duration(micros) * time.Microsecond
 		w.Started, w.Beat = w.Started.UTC(), w.Beat.UTC()
+		if totals != nil {
+			err = json.Unmarshal(totals, &w.Worker.Totals)
+		}
+		err = errors.Join(err, json.Unmarshal(offer, &w.Worker.Offer))
 		*workers = append(*workers, w)
-		return json.Unmarshal(offer, &(*workers)[len(*workers)-1].Worker.Offer)
+		return err
 	}}
 }

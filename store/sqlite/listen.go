@@ -36,6 +36,7 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 	if err != nil {
 		return s.explain("listen on", err)
 	}
+	members := int64(-1) // the version of the registry; nobody asks for it where no worker has totals
 	tick := time.NewTicker(listenEvery)
 	defer tick.Stop()
 	for {
@@ -50,9 +51,21 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 		if err != nil {
 			return s.explain("listen on", err)
 		}
-		if now != last {
-			last = now
-			hear(store.Hint{})
+		if now == last {
+			continue
+		}
+		last = now
+		hear(store.Hint{})
+		if !s.splits.Load() {
+			continue
+		}
+		registry, err := c.query("SELECT registry FROM pawl_namespace WHERE id = ?").int(s.namespace).one()
+		if err != nil {
+			return s.explain("listen on", err)
+		}
+		if registry != members {
+			members = registry
+			hear(store.Hint{Members: true})
 		}
 	}
 }

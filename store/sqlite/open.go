@@ -61,6 +61,8 @@ type Store struct {
 	maxLost   int
 	clock     clock
 	claims    claims
+	alive     *aliveFile
+	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
 	lock    writeLock
 	holder  atomic.Pointer[userTx] // the user's transaction that has the lock
@@ -190,6 +192,9 @@ func (s *Store) open(ctx context.Context, settings store.Settings) error {
 		}
 	}
 	s.db = s.openDB()
+	if !s.memory && !s.uri && !s.options.TrustNetworkLocks {
+		s.alive = openAlive(s.path+aliveSuffix, s.logger)
+	}
 	return nil
 }
 
@@ -306,6 +311,7 @@ func (s *Store) Close() error {
 			}
 			errs = append(errs, s.writer.conn.close())
 		}
+		errs = append(errs, s.alive.close())
 		s.closeErr = errors.Join(errs...)
 	})
 	return s.closeErr

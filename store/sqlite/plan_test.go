@@ -28,7 +28,7 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 		second(s.Finish(t.Context(), w, []job.End{{ID: held.ID, Run: held.Run + 1, To: job.Done}})),
 		second(s.Delete(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
 		second(s.Rescue(t.Context(), 10)), second(s.Expire(t.Context(), 10)), second(s.Purge(t.Context(), 10)),
-		second(s.Lose(t.Context(), w, time.Now())), second(s.Redate(t.Context(), store.Setback{Queues: []string{"q"}, Was: time.Now()}, 10)),
+		second(s.Lose(t.Context(), store.Losing{By: w, Beat: time.Now(), Machine: "m"})), second(s.Redate(t.Context(), store.Setback{Queues: []string{"q"}, Was: time.Now()}, 10)),
 	} {
 		if err != nil {
 			t.Fatal(err)

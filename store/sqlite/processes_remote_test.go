@@ -232,11 +232,18 @@ func (s *spread) Hold(ctx context.Context, w job.WorkerID, held []store.RunRef) 
 	return s.Store.Hold(ctx, w, held)
 }
 
-func (s *spread) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (int, error) {
+func (s *spread) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
 	if r := s.next(ctx); r != nil {
-		return call[int](r, "Lose", by, beat)
+		return call[store.Lost](r, "Lose", l)
 	}
-	return s.Store.Lose(ctx, by, beat)
+	return s.Store.Lose(ctx, l)
+}
+
+func (s *spread) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+	if r := s.next(ctx); r != nil {
+		return call[int](r, "MarkDead", dead)
+	}
+	return s.Store.MarkDead(ctx, dead)
 }
 
 func (s *spread) Rescue(ctx context.Context, limit int) (store.Rescued, error) {

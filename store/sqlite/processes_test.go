@@ -37,7 +37,19 @@ func TestConformance_LinearTwoProcesses(t *testing.T) {
 }
 
 // otherProcess is this test binary once more, serving stores.
-type otherProcess struct{ client *rpc.Client }
+type otherProcess struct {
+	client *rpc.Client
+	cmd    *exec.Cmd
+	killed bool
+}
+
+// kill ends the process as a crash does, and returns when it has ended.
+func (p *otherProcess) kill() error {
+	p.killed = true
+	err := p.cmd.Process.Kill()
+	_ = p.cmd.Wait() // "killed"
+	return err
+}
 
 // childVariable tells the test binary that it is the second process.
 const childVariable = "PAWL_TEST_SQLITE_CHILD"
@@ -76,9 +88,12 @@ func startOther(t *testing.T) *otherProcess {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &otherProcess{client: rpc.NewClient(pipes{out, in})}
+	p := &otherProcess{client: rpc.NewClient(pipes{out, in}), cmd: cmd}
 	t.Cleanup(func() {
 		_ = p.client.Close()
+		if p.killed {
+			return
+		}
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the second process: %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // Get returns the jobs that exist, live or archived, in the order asked.
@@ -70,9 +71,11 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (sit job.Situation, er
 		if sit.QueuePaused, err = c.paused(s.namespace, j.Queue); err != nil {
 			return err
 		}
-		if sit.Workers, err = c.serving(s.namespace, j.Queue, now); err != nil {
+		workers, err := c.registry(s.namespace)
+		if err != nil {
 			return err
 		}
+		store.Situate(&sit, workers)
 		switch j.State {
 		case job.Running:
 			q := c.query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").int(s.namespace).int(int64(j.Worker))

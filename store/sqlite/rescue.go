@@ -2,23 +2,27 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
-// Lose declares workers lost whose last beat is older than their own limit.
-// The declarer never declares itself, and must be alive to declare others.
+// Lose declares workers lost whose last beat is older than their own limit, if
+// the declarer has beaten throughout such a time. The declarer never declares
+// itself, and must be alive to declare others.
 //
 // The clock may have been set since they beat. Set forward, everybody looks
 // late, the declarer too, who has just beaten: nobody is lost then, and the
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
-func (s *Store) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (lost int, err error) {
-	err = s.write(ctx, 1, func(t *transition) error {
-		lost = 0
-		if _, err := t.liveWorker(by); err != nil {
+func (s *Store) Lose(ctx context.Context, l store.Losing) (lost store.Lost, err error) {
+	var locks []string
+	err = s.write(ctx, 1, func(t *transition) (err error) {
+		lost = store.Lost{}
+		if _, err := t.liveWorker(l.By); err != nil {
+			return err
+		}
+		if lost.Neighbours, locks, err = t.neighbours(l); err != nil {
 			return err
 		}
 		ahead := t.on("UPDATE pawl_worker SET beat = ?2 WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000").int(t.now)
@@ -26,14 +30,71 @@ func (s *Store) Lose(ctx context.Context, by job.WorkerID, beat time.Time) (lost
 			return err
 		}
 		fresh, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat = ? AND beat + lost_after / 2 >= ?").
-			int(int64(by)).int(beat.UnixMicro()).int(t.now).found()
+			int(int64(l.By)).int(l.Beat.UnixMicro()).int(t.now).found()
 		if err != nil || !fresh {
 			return err
 		}
-		n, err := t.query("UPDATE pawl_worker SET lost = ? WHERE namespace = ? AND id <> ? AND lost IS NULL AND beat + lost_after < ?").
-			int(t.now).int(t.namespace).int(int64(by)).int(t.now).changes()
-		lost = int(n)
+		const late = "namespace = ?1 AND id <> ?2 AND lost IS NULL AND beat + lost_after < ?3 AND lost_after <= ?4"
+		lost.Workers, err = t.lose(
+			t.on("SELECT 1 FROM pawl_worker WHERE totals IS NOT NULL AND "+late+" LIMIT 1").int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()),
+			t.on("UPDATE pawl_worker SET lost = ?3 WHERE "+late).int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()))
 		return err
+	})
+	if err != nil {
+		return store.Lost{}, err
+	}
+	for i := range lost.Neighbours {
+		n := &lost.Neighbours[i]
+		n.Dead = sameKernel(n.Machine, l.Machine) && s.alive.isFree(s.namespace, n.ID, locks[i])
+	}
+	return lost, nil
+}
+
+// lose declares workers lost, and says how many. The registry changes when some
+// of them share totals.
+func (t *transition) lose(shared, update *query) (int, error) {
+	some, err := shared.found()
+	if err != nil {
+		return 0, err
+	}
+	n, err := update.changes()
+	if err == nil && some {
+		err = t.changeRegistry()
+	}
+	return int(n), err
+}
+
+// neighbours lists the live workers that the declarer may be able to tell to be
+// dead, and the lock files in which they hold their bytes.
+func (t *transition) neighbours(l store.Losing) (found []store.Neighbour, locks []string, err error) {
+	if l.Machine == "" {
+		return nil, nil, nil
+	}
+	q := t.on("SELECT id, label, machine, process, start, lock FROM pawl_worker WHERE namespace = ? AND id <> ? AND lost IS NULL AND (machine = ? OR lock <> '')").
+		int(int64(l.By)).text(l.Machine)
+	for q.step() {
+		found = append(found, store.Neighbour{
+			ID: job.WorkerID(q.colInt(0)), Label: q.colText(1), Machine: q.colText(2), Process: int(q.colInt(3)), Start: q.colText(4),
+		})
+		locks = append(locks, q.colText(5))
+	}
+	return found, locks, q.done()
+}
+
+// MarkDead declares workers lost that are proven dead.
+func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (lost int, err error) {
+	err = s.write(ctx, len(dead), func(t *transition) error {
+		lost = 0
+		for _, w := range dead {
+			n, err := t.lose(
+				t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND totals IS NOT NULL").int(int64(w)),
+				t.on("UPDATE pawl_worker SET lost = ?3 WHERE namespace = ?1 AND id = ?2 AND lost IS NULL").int(int64(w)).int(t.now))
+			if err != nil {
+				return err
+			}
+			lost += n
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, err

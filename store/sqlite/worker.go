@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -21,21 +20,41 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's queues: %w", err)
 	}
+	var totals []byte // NULL
+	if len(w.Totals) > 0 {
+		if totals, err = json.Marshal(w.Totals); err != nil {
+			return 0, fmt.Errorf("pawl: encode the worker's totals: %w", err)
+		}
+		s.splits.Store(true)
+	}
 	err = s.write(ctx, 1, func(t *transition) error {
 		n, err := t.query("UPDATE pawl_namespace SET last_worker = last_worker + 1 WHERE id = ? RETURNING last_worker").int(t.namespace).one()
 		if err != nil {
 			return err
 		}
 		id = job.WorkerID(n)
-		return t.on(`INSERT INTO pawl_worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).
-			int(n).text(w.Label).text(w.Host).int(int64(w.Process)).text(string(queues)).text(string(offer)).
-			int(w.LostAfter.Microseconds()).int(t.now).int(t.now).exec()
+		if totals != nil {
+			if err := t.changeRegistry(); err != nil {
+				return err
+			}
+		}
+		// The byte first: whoever sees the row sees the byte taken.
+		return t.on(`INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, lock, queues, totals, offer, lost_after, started, beat)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).
+			int(n).text(w.Label).text(w.Host).int(int64(w.Process)).text(w.Machine).text(w.Start).text(s.alive.take(t.namespace, id)).
+			text(string(queues)).textOrNull(string(totals)).text(string(offer)).int(w.LostAfter.Microseconds()).int(t.now).int(t.now).exec()
 	})
 	if err != nil {
+		s.alive.free(s.namespace, id)
 		return 0, err
 	}
 	return id, nil
+}
+
+// changeRegistry gives the registry a new version, in the commit that changes
+// who shares totals.
+func (t *transition) changeRegistry() error {
+	return t.on("UPDATE pawl_namespace SET registry = registry + 1 WHERE id = ?").exec()
 }
 
 // liveWorker refuses workers that are not registered or were lost, and returns
@@ -62,7 +81,8 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, er
 		if _, err := t.liveWorker(b.Worker); err != nil {
 			return err
 		}
-		if err := t.query("UPDATE pawl_worker SET beat = ? WHERE namespace = ? AND id = ?").int(t.now).int(t.namespace).int(int64(b.Worker)).exec(); err != nil {
+		if err := t.query("UPDATE pawl_worker SET beat = ?, split = ? WHERE namespace = ? AND id = ?").
+			int(t.now).int(b.Version).int(t.namespace).int(int64(b.Worker)).exec(); err != nil {
 			return err
 		}
 		if err := t.markBegun(b.Worker, b.Begun); err != nil {
@@ -72,8 +92,10 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, er
 		if beaten.Cancels, err = t.cancels(t.namespace, b.Worker); err != nil {
 			return err
 		}
-		beaten.Places, err = t.places(b.Worker)
-		return err
+		if b.Splits {
+			return t.splitting(b.Worker, &beaten)
+		}
+		return nil
 	})
 	if err != nil {
 		return store.Beaten{}, err
@@ -100,18 +122,49 @@ func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) 
 	return refs, q.done()
 }
 
-// places tells, for each queue of the worker, its place among the workers that
-// serve it, in id order.
-func (t *transition) places(w job.WorkerID) (map[string]store.Place, error) {
-	places := map[string]store.Place{}
-	q := t.query(`SELECT mine.value, count(*), sum(w.id < ?2) FROM pawl_worker AS self, json_each(self.queues) AS mine, pawl_worker AS w
-		WHERE self.namespace = ?1 AND self.id = ?2 AND w.namespace = ?1 AND w.lost IS NULL
-			AND EXISTS (SELECT 1 FROM json_each(w.queues) AS theirs WHERE theirs.value = mine.value)
-		GROUP BY mine.value`).int(t.namespace).int(int64(w))
-	for q.step() {
-		places[q.colText(0)] = store.Place{Count: int(q.colInt(1)), Index: int(q.colInt(2))}
+// splitting tells the registry's version, whether it is settled (store.Beaten),
+// and who shares each of the worker's totals.
+func (t *transition) splitting(w job.WorkerID, beaten *store.Beaten) (err error) {
+	beaten.Crews = map[string]store.Crew{}
+	if beaten.Version, err = t.on("SELECT registry FROM pawl_namespace WHERE id = ?").one(); err != nil {
+		return err
 	}
-	return places, q.done()
+	// pawl_job_held tells whether one that left or was lost still holds a run.
+	unsettled, err := t.on(`SELECT 1 FROM pawl_worker AS o WHERE o.namespace = ?1 AND o.id <> ?2 AND o.totals IS NOT NULL AND CASE
+			WHEN o.lost IS NULL THEN o.split <> ?3
+			ELSE EXISTS (SELECT 1 FROM pawl_job AS j INDEXED BY pawl_job_held
+				WHERE j.namespace = o.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = o.id)
+		END LIMIT 1`).int(int64(w)).int(beaten.Version).found()
+	if err != nil {
+		return err
+	}
+	beaten.Settled = !unsettled
+	q := t.on(`SELECT o.id, o.totals FROM pawl_worker AS o WHERE o.namespace = ? AND o.lost IS NULL AND o.totals IS NOT NULL ORDER BY o.id`)
+	crews := map[string]store.Crew{}
+	for q.step() {
+		id := job.WorkerID(q.colInt(0))
+		var totals []store.Total
+		if err := json.Unmarshal([]byte(q.colText(1)), &totals); err != nil {
+			_ = q.done()
+			return fmt.Errorf("pawl: totals of worker %d: %w", id, err)
+		}
+		for _, total := range totals {
+			crew, some := crews[total.Queue]
+			if !some || total.Total < crew.Total {
+				crew.Total = total.Total
+			}
+			if id == w {
+				crew.Index = len(crew.Workers)
+				beaten.Crews[total.Queue] = store.Crew{}
+			}
+			crew.Workers = append(crew.Workers, total.Workers)
+			crews[total.Queue] = crew
+		}
+	}
+	for queue := range beaten.Crews {
+		beaten.Crews[queue] = crews[queue]
+	}
+	return q.done()
 }
 
 // Hold reports the runs a worker holds. What is leased to it beyond them was
@@ -168,6 +221,15 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 		if err != nil {
 			return err
 		}
+		shared, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND totals IS NOT NULL").int(int64(w)).found()
+		if err != nil {
+			return err
+		}
+		if shared {
+			if err := t.changeRegistry(); err != nil {
+				return err
+			}
+		}
 		if holds {
 			return t.query("UPDATE pawl_worker SET gone = 1, lost = coalesce(lost, ?) WHERE namespace = ? AND id = ?").
 				int(t.now).int(t.namespace).int(int64(w)).exec()
@@ -176,6 +238,7 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 	})
 	if err == nil {
 		s.claims.forget(w)
+		s.alive.free(s.namespace, w)
 	}
 	return err
 }
@@ -191,7 +254,7 @@ func (s *Store) Registry(ctx context.Context) (workers []store.WorkerInfo, err e
 
 func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
+	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL, machine, start, totals,
 			(SELECT count(*) FROM pawl_job INDEXED BY pawl_job_held WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
 		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).int(namespace)
 	for q.step() {
@@ -199,12 +262,16 @@ func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 			ID: job.WorkerID(q.colInt(0)),
 			Worker: store.Worker{
 				Label: q.colText(1), Host: q.colText(2), Process: int(q.colInt(3)), LostAfter: time.Duration(q.colInt(6)) * time.Microsecond,
+				Machine: q.colText(10), Start: q.colText(11),
 			},
-			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Running: int(q.colInt(10)),
+			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Running: int(q.colInt(13)),
 		}
 		err := json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues)
 		if err == nil {
 			err = json.Unmarshal([]byte(q.colText(5)), &w.Worker.Offer)
+		}
+		if totals := q.colText(12); err == nil && totals != "" {
+			err = json.Unmarshal([]byte(totals), &w.Worker.Totals)
 		}
 		if err != nil {
 			_ = q.done()
@@ -213,20 +280,4 @@ func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 		workers = append(workers, w)
 	}
 	return workers, q.done()
-}
-
-// serving lists the offers of workers that live now and serve a queue. A
-// process that died without anyone left to declare it lost does not count.
-func (c *conn) serving(namespace int64, queue string, now int64) ([]job.Offer, error) {
-	workers, err := c.registry(namespace)
-	if err != nil {
-		return nil, err
-	}
-	var offers []job.Offer
-	for _, w := range workers {
-		if !w.Lost && now-micros(w.Beat) < w.Worker.LostAfter.Microseconds() && slices.Contains(w.Worker.Queues, queue) {
-			offers = append(offers, w.Worker.Offer)
-		}
-	}
-	return offers, nil
 }

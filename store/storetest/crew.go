@@ -108,7 +108,13 @@ func (w *hand) beat(begun ...store.RunRef) store.Beaten {
 // declare declares those lost that missed their beats.
 func (w *hand) declare() int {
 	w.d.Helper()
-	return must[int](w.d, "lose")(w.store.Lose(w.d.ctx, w.id, w.known))
+	return w.declareAfter(1000 * lostAfter)
+}
+
+// declareAfter does so after a time in which all beats of the worker succeeded.
+func (w *hand) declareAfter(steady time.Duration) int {
+	w.d.Helper()
+	return must[store.Lost](w.d, "lose")(w.store.Lose(w.d.ctx, store.Losing{By: w.id, Beat: w.known, Steady: steady})).Workers
 }
 
 // ids lists the claimed jobs in order.

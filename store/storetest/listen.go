@@ -33,7 +33,7 @@ func listen() []testCase {
 			change(elsewhere)
 			select {
 			case h := <-hints:
-				found = h == (store.Hint{}) || fits(h)
+				found = fits(h)
 			case err := <-ended:
 				d.Fatalf("listen ended by itself: %v", err)
 			default:
@@ -46,14 +46,40 @@ func listen() []testCase {
 		{name: "P5_EnqueueElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			heard(d, func(s store.Store) {
 				must[[]job.Receipt](d, "enqueue")(s.Enqueue(d.ctx, drafts(1)))
-			}, func(h store.Hint) bool { return h.Queue == queue })
+			}, func(h store.Hint) bool { return h == (store.Hint{}) || h.Queue == queue })
 		}},
 		{name: "J10_CancelElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			id := d.one()
 			d.hire().take()
 			heard(d, func(s store.Store) {
 				must[[]store.Change](d, "cancel")(s.Cancel(d.ctx, []job.ID{id}, store.Operator{}))
-			}, func(h store.Hint) bool { return h.Cancel })
+			}, func(h store.Hint) bool { return h == (store.Hint{}) || h.Cancel })
+		}},
+		{name: "J18_AWorkerThatComesOrLeavesElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
+			total := store.Total{Queue: queue, Total: 1, Workers: 1}
+			d.share(total) // a store need not listen for what none of its workers wants to know
+			d.share(total)
+			members := func(h store.Hint) bool { return h.Members }
+			var came []job.WorkerID
+			come := func(s store.Store) {
+				came = append(came, must[job.WorkerID](d, "register")(s.Register(d.ctx, store.Worker{
+					Label: "newcomer", Queues: []string{queue}, Totals: []store.Total{total}, LostAfter: lostAfter,
+				})))
+			}
+			heard(d, come, members)
+			for range 100 {
+				come(d.Store)
+			}
+			heard(d, func(s store.Store) {
+				if len(came) == 0 {
+					come(s)
+					return
+				}
+				if err := s.Deregister(d.ctx, came[0]); err != nil {
+					d.Fatal(err)
+				}
+				came = came[1:]
+			}, members)
 		}},
 	}
 }

@@ -13,12 +13,13 @@ import (
 // design and share nothing with the stores or with the deciders of package job:
 // where the two agree, two writers understood the same words alike.
 type model struct {
-	now     moment
-	jobs    map[job.ID]*modelJob // live and archived
-	graves  map[job.ID]moment    // ids that are not kept, and until when
-	unique  map[string]holder
-	workers []modelWorker
-	paused  map[string]bool
+	now      moment
+	jobs     map[job.ID]*modelJob // live and archived
+	graves   map[job.ID]moment    // ids that are not kept, and until when
+	unique   map[string]holder
+	workers  []modelWorker
+	paused   map[string]bool
+	registry int // how often the workers with totals have changed
 }
 
 // moment is a time of the model: whole ticks that programs move the clock by,
@@ -65,6 +66,9 @@ type modelWorker struct {
 	lost, gone bool
 	seq        int64
 	queues     []string
+	totals     []store.Total
+	split      int // the registry's version that its last beat stored
+	told       int // and the one it was told in answer
 }
 
 func (w modelWorker) live() bool { return !w.lost && !w.gone }

@@ -100,6 +100,7 @@ func (m *model) lose(by int) int {
 			w.beat = m.now
 		}
 		if i != by && w.live() && m.now.after(w.beat.add(modelLostAfter)) {
+			m.resign(i)
 			w.lost = true
 			n++
 		}

@@ -20,6 +20,7 @@ type player struct {
 	begin   time.Time
 	workers []job.WorkerID
 	beats   map[int]time.Time // the last of each worker, as it was answered
+	told    map[int]int64     // the registry's version in that answer
 }
 
 // modelDraft is a draft before a store's clock is known.

@@ -74,7 +74,7 @@ func (s *stage) play(t *rapid.T) {
 		if err != nil {
 			t.Fatalf("store %d: now: %v", i, err)
 		}
-		p.players = append(p.players, &player{store: st, ctx: ctx, begin: begin, beats: map[int]time.Time{}})
+		p.players = append(p.players, &player{store: st, ctx: ctx, begin: begin, beats: map[int]time.Time{}, told: map[int]int64{}})
 	}
 	for range 2 {
 		p.register(t)
@@ -181,6 +181,7 @@ func (p *program) steps() []step {
 		{1, "hold", p.hold},
 		{1, "deregister", p.deregister},
 		{2, "crash", p.crash},
+		{1, "die", p.die},
 		{2, "rescue", p.rescue},
 		{2, "expire", p.expire},
 		{1, "purge", p.purge},

@@ -19,11 +19,18 @@ const everyRow = 1000
 
 func (p *program) register(t *rapid.T) {
 	queues := some(t, p.queues, "queue")
-	play(t, p, "register", func(m *model) (bool, error) {
-		m.workers = append(m.workers, modelWorker{beat: m.now, queues: queues})
+	var totals []store.Total
+	for _, q := range some(t, queues, "with a total") {
+		totals = append(totals, store.Total{Queue: q, Total: choose(t, "total", 1, 2, 7), Workers: choose(t, "workers", 1, 3)})
+	}
+	play(t, p, fmt.Sprintf("register with totals %v", totals), func(m *model) (bool, error) {
+		if len(totals) > 0 {
+			m.registry++
+		}
+		m.workers = append(m.workers, modelWorker{beat: m.now, queues: queues, totals: totals})
 		return true, nil
 	}, func(pl *player) (bool, error) {
-		id, err := pl.store.Register(pl.ctx, store.Worker{Label: "w", Queues: queues, LostAfter: modelLostAfter * tick})
+		id, err := pl.store.Register(pl.ctx, store.Worker{Label: "w", Queues: queues, Totals: totals, LostAfter: modelLostAfter * tick})
 		pl.workers = append(pl.workers, id)
 		return true, err
 	})
@@ -31,32 +38,67 @@ func (p *program) register(t *rapid.T) {
 
 // beaten is what both sides must agree on about a beat.
 type beaten struct {
-	Cancels []store.RunRef
-	Places  map[string]store.Place
+	Cancels  []store.RunRef
+	Settled  bool
+	Repeated bool // the registry's version is that of the answer before
+	Crews    map[string]store.Crew
+}
+
+// resign takes a worker out of the registry: what it shares is to be split anew.
+func (m *model) resign(w int) {
+	if m.workers[w].live() && len(m.workers[w].totals) > 0 {
+		m.registry++
+	}
+}
+
+// splitting is what a beat says to a worker with totals.
+func (p *program) splitting(m *model, w int) (b beaten) {
+	me := &m.workers[w]
+	b.Settled, b.Repeated, b.Crews = true, me.told == m.registry, map[string]store.Crew{}
+	for i, other := range m.workers {
+		switch {
+		case i == w || len(other.totals) == 0:
+		case other.live():
+			b.Settled = b.Settled && other.split == m.registry
+		default:
+			b.Settled = b.Settled && len(p.held(i)) == 0
+		}
+		if !other.live() {
+			continue
+		}
+		for _, theirs := range other.totals {
+			if !slices.ContainsFunc(me.totals, func(mine store.Total) bool { return mine.Queue == theirs.Queue }) {
+				continue
+			}
+			crew, begun := b.Crews[theirs.Queue]
+			if !begun || theirs.Total < crew.Total {
+				crew.Total = theirs.Total
+			}
+			if i < w {
+				crew.Index++
+			}
+			crew.Workers = append(crew.Workers, theirs.Workers)
+			b.Crews[theirs.Queue] = crew
+		}
+	}
+	me.split, me.told = me.told, m.registry
+	return b
 }
 
 func (p *program) beat(t *rapid.T) { p.beatOf(t, p.mostlyLive(t)) }
 
 func (p *program) beatOf(t *rapid.T, w int) {
 	begun := some(t, p.held(w), "begun")
+	splits := len(p.model.workers[w].totals) > 0
 	play(t, p, fmt.Sprintf("beat of worker %d, begun %v", w, begun), func(m *model) (beaten, error) {
 		if !m.workers[w].live() {
 			return beaten{}, job.ErrWorkerLost
 		}
 		m.workers[w].beat = m.now
 		m.begin(w, begun)
-		b := beaten{Places: map[string]store.Place{}}
-		for _, q := range m.workers[w].queues {
-			var place store.Place
-			for i, other := range m.workers {
-				if other.live() && slices.Contains(other.queues, q) {
-					if i < w {
-						place.Index++
-					}
-					place.Count++
-				}
-			}
-			b.Places[q] = place
+		var b beaten
+		if splits {
+			b = p.splitting(m, w)
 		}
 		for _, r := range p.held(w) {
 			if m.jobs[r.ID].asked {
@@ -66,10 +108,11 @@ func (p *program) beatOf(t *rapid.T, w int) {
 		slices.SortFunc(b.Cancels, byRun)
 		return b, nil
 	}, func(pl *player) (beaten, error) {
-		got, err := pl.store.Beat(pl.ctx, store.Beat{Worker: pl.workers[w], Begun: begun})
-		pl.beats[w] = got.Now
+		got, err := pl.store.Beat(pl.ctx, store.Beat{Worker: pl.workers[w], Begun: begun, Splits: splits, Version: pl.told[w]})
+		repeated := splits && err == nil && got.Version == pl.told[w]
+		pl.beats[w], pl.told[w] = got.Now, got.Version
 		slices.SortFunc(got.Cancels, byRun)
-		return beaten{got.Cancels, got.Places}, err
+		return beaten{got.Cancels, got.Settled, repeated, got.Crews}, err
 	})
 }
 
@@ -106,6 +149,7 @@ func (p *program) deregister(t *rapid.T) { p.deregisterOf(t, p.worker(t, anyWork
 
 func (p *program) deregisterOf(t *rapid.T, w int) {
 	play(t, p, fmt.Sprintf("deregister worker %d", w), func(m *model) (bool, error) {
+		m.resign(w)
 		m.workers[w].gone = true
 		return true, nil
 	}, func(pl *player) (bool, error) { return true, pl.store.Deregister(pl.ctx, pl.workers[w]) })
@@ -121,10 +165,26 @@ func (p *program) crash(t *rapid.T) {
 	p.move(choose(t, "ticks", modelLostAfter+1, modelLostAfter, 1))
 	p.beatOf(t, w)
 	play(t, p, fmt.Sprintf("lose by worker %d", w), func(m *model) (int, error) { return m.lose(w), nil },
-		func(pl *player) (int, error) { return pl.store.Lose(pl.ctx, pl.workers[w], pl.beats[w]) })
+		func(pl *player) (int, error) {
+			lost, err := pl.store.Lose(pl.ctx, store.Losing{By: pl.workers[w], Beat: pl.beats[w], Steady: everyRow * tick})
+			return lost.Workers, err
+		})
 	if oneIn(t, 2, "and rescue") {
 		p.rescue(t)
 	}
+}
+
+// die declares a worker lost that is proven dead, whenever it beat.
+func (p *program) die(t *rapid.T) {
+	w := p.worker(t, anyWorker)
+	play(t, p, fmt.Sprintf("worker %d is dead", w), func(m *model) (int, error) {
+		if !m.workers[w].live() {
+			return 0, nil
+		}
+		m.resign(w)
+		m.workers[w].lost = true
+		return 1, nil
+	}, func(pl *player) (int, error) { return pl.store.MarkDead(pl.ctx, []job.WorkerID{pl.workers[w]}) })
 }
 
 func (p *program) rescue(t *rapid.T) {

@@ -73,6 +73,31 @@ func read() []testCase {
 			d.lose(w)
 			says(d, id, "no live worker serves queue q")
 		}},
+		{name: "P5_AWorkerThatIsNotHeardOfIsNamed", run: func(d *database) {
+			running, waiting := d.one(), d.one()
+			w := d.share(store.Total{Queue: queue, Total: 1, Workers: 1})
+			equal(d, "claimed", len(w.claim(1)), 1)
+			w.hear()
+			v := d.share(store.Total{Queue: queue, Total: 1, Workers: 1})
+			for _, id := range []job.ID{running, waiting} {
+				if got := job.Explain(why(d, id)); strings.Contains(got, "not heard of") {
+					d.Errorf("why: %q, and all are heard of", got)
+				}
+			}
+			d.advance(lostAfter * 2 / 3)
+			v.hear()
+			equal(d, "since", why(d, running).Unheard.Since, w.known)
+			equal(d, "until", why(d, running).Unheard.Until, w.known.Add(lostAfter))
+			says(d, running, "on sharer, not heard of since")
+			says(d, waiting, "a portion of its total belongs to sharer, not heard of since")
+			d.lose(w.hand, v.hand)
+			d.rescue()
+			for _, id := range []job.ID{running, waiting} {
+				if got := job.Explain(why(d, id)); strings.Contains(got, "not heard of") {
+					d.Errorf("why: %q, and it was declared lost", got)
+				}
+			}
+		}},
 		{name: "J14_NobodyKnowsTheKind", run: func(d *database) {
 			d.hire()
 			says(d, d.one(ofKind("unheard.of")), "knows kind unheard.of")

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -148,6 +149,57 @@ func rescue() []testCase {
 			w := d.hire()
 			d.lose(w)
 			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
+		}},
+		{name: "J12_TheDeclarerWasSteadyForAsLongAsTheOtherMayBeSilent", run: func(d *database) {
+			patient := must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{Queues: []string{queue}, LostAfter: 10 * lostAfter}))
+			d.hire()
+			w := d.hire()
+			d.advance(11 * lostAfter)
+			w.beat()
+			equal(d, "lost, by one that was not steady", w.declareAfter(lostAfter-1), 0)
+			equal(d, "lost, by one that was steady for its own time", w.declareAfter(lostAfter), 1)
+			equal(d, "lost, by one that was steady for nearly the other's", w.declareAfter(10*lostAfter-time.Microsecond), 0)
+			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
+			d.advance(11 * lostAfter)
+			w.beat()
+			equal(d, "lost, by one that was steady for the other's", w.declareAfter(10*lostAfter), 1)
+		}},
+		{name: "J12_TheDeadAreLostAtOnce", run: func(d *database) {
+			id := d.one()
+			w, v := d.hire(), d.hire()
+			w.take()
+			w.beat()
+			equal(d, "lost", must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{w.id, 999})), 1)
+			equal(d, "lost again", must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{w.id})), 0)
+			equal(d, "lost, of none", must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, nil)), 0)
+			_, err := d.Store.Beat(d.ctx, store.Beat{Worker: w.id})
+			means(d, "beat", err, job.ErrWorkerLost)
+			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "state", d.get(id).State, job.Waiting)
+			v.beat()
+		}},
+		{name: "J12_NeighboursAreThoseOfTheMachine", run: func(d *database) {
+			on := func(machine string, process int) store.Worker {
+				return store.Worker{Label: machine, Machine: machine, Process: process, Start: "5 time", Queues: []string{queue}, LostAfter: lostAfter}
+			}
+			register := func(w store.Worker) job.WorkerID {
+				return must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, w))
+			}
+			me := register(on("here", 1))
+			near, gone, dead := register(on("here", 2)), register(on("here", 3)), register(on("here", 4))
+			register(on("", 7))
+			if err := d.Store.Deregister(d.ctx, gone); err != nil {
+				d.Fatal(err)
+			}
+			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{dead}))
+			lost := must[store.Lost](d, "lose")(d.Store.Lose(d.ctx, store.Losing{By: me, Machine: "here"}))
+			// A store with proof of its own may name more.
+			lost.Neighbours = slices.DeleteFunc(lost.Neighbours, func(n store.Neighbour) bool { return n.Machine != "here" })
+			equal(d, "lost", lost, store.Lost{Neighbours: []store.Neighbour{{ID: near, Label: "here", Machine: "here", Process: 2, Start: "5 time"}}})
+			lost = must[store.Lost](d, "lose")(d.Store.Lose(d.ctx, store.Losing{By: me}))
+			equal(d, "lost, of one that cannot tell", lost, store.Lost{})
+			_, err := d.Store.Lose(d.ctx, store.Losing{By: dead, Machine: "here"})
+			means(d, "lose of a lost worker", err, job.ErrWorkerLost)
 		}},
 		{name: "J32_ClockStepsBackLoseNobody", run: func(d *database) {
 			id := d.one()

@@ -62,6 +62,7 @@ func suite() []verb {
 		{"pause", pause()},
 		{"worker", workers()},
 		{"worker_hold", workerHold()},
+		{"split", split()},
 		{"rescue", rescue()},
 		{"claim_bytes", claimBytes()},
 		{"worker_alone", workerAlone()},

@@ -36,6 +36,18 @@ func workers() []testCase {
 			}}
 			equal(d, "worker", got, want)
 		}},
+		{name: "J12_RegistryShowsMachineAndTotals", run: func(d *database) {
+			want := store.Worker{
+				Label: "w", Process: 7, Machine: "kernel pid:[1] host", Start: "99 time:[1]", Queues: []string{"a"},
+				Totals: []store.Total{{Queue: "a", Total: 4, Workers: 2}}, Offer: everything, LostAfter: lostAfter,
+			}
+			must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, want))
+			list := must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx))
+			if len(list) != 1 {
+				d.Fatalf("%d workers, want 1", len(list))
+			}
+			equal(d, "worker", list[0].Worker, want)
+		}},
 		{name: "J12_BeatRenewsTheLease", run: func(d *database) {
 			w, v := d.hire(), d.hire()
 			d.one()
@@ -52,18 +64,6 @@ func workers() []testCase {
 			w := d.hire()
 			from := d.now()
 			within(d, "now", w.beat().Now, from, d.now())
-		}},
-		{name: "J18_BeatTellsPlaces", run: func(d *database) {
-			a, b, c := d.hire("x", "y"), d.hire("y"), d.hire("y", "x")
-			equal(d, "first", a.beat().Places, map[string]store.Place{"x": {Index: 0, Count: 2}, "y": {Index: 0, Count: 3}})
-			equal(d, "second", b.beat().Places, map[string]store.Place{"y": {Index: 1, Count: 3}})
-			equal(d, "third", c.beat().Places, map[string]store.Place{"x": {Index: 1, Count: 2}, "y": {Index: 2, Count: 3}})
-			if err := d.Store.Deregister(d.ctx, a.id); err != nil {
-				d.Fatal(err)
-			}
-			equal(d, "after one left", c.beat().Places, map[string]store.Place{"x": {Index: 0, Count: 1}, "y": {Index: 1, Count: 2}})
-			d.lose(b, c)
-			equal(d, "after one was lost", c.beat().Places, map[string]store.Place{"x": {Index: 0, Count: 1}, "y": {Index: 0, Count: 1}})
 		}},
 		{name: "J12_LostWorkerIsTold", run: func(d *database) {
 			w := d.hire()

@@ -11,8 +11,9 @@
 -- reaches such an index only by repeating its condition.
 
 CREATE TABLE pawl.namespace (
-    id   int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text COLLATE "C" NOT NULL UNIQUE
+    id       int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name     text   COLLATE "C" NOT NULL UNIQUE,
+    registry bigint NOT NULL DEFAULT 0 -- version of the workers with totals; no version comes twice
 );
 
 -- Live jobs only. Rows are written three times in their life (enqueue, claim,
@@ -157,7 +158,11 @@ CREATE TABLE pawl.worker (
     label      text        NOT NULL,
     host       text        NOT NULL,
     process    int         NOT NULL,
+    machine    text        NOT NULL,               -- and start: see internal/boot
+    start      text        NOT NULL,
     queues     text[]      NOT NULL,
+    totals     jsonb,                              -- []store.Total; NULL means none
+    split      bigint      NOT NULL DEFAULT 0,     -- version of the registry by which it splits them
     offer      bytea       NOT NULL,               -- job.Offer as JSON
     lost_after bigint      NOT NULL,               -- microseconds without a beat
     started    timestamptz NOT NULL,

@@ -7,7 +7,8 @@
 CREATE TABLE pawl_namespace (
     id          INTEGER PRIMARY KEY,
     name        TEXT NOT NULL UNIQUE,
-    last_worker INTEGER NOT NULL DEFAULT 0 -- numbers are never used again
+    last_worker INTEGER NOT NULL DEFAULT 0, -- numbers are never used again
+    registry    INTEGER NOT NULL DEFAULT 0  -- version of the workers with totals
 ) STRICT;
 
 -- Live jobs only. Short columns that claims and fences read come first, so that
@@ -147,7 +148,12 @@ CREATE TABLE pawl_worker (
     label      TEXT NOT NULL,
     host       TEXT NOT NULL,
     process    INTEGER NOT NULL,
+    machine    TEXT NOT NULL,              -- and start: see internal/boot
+    start      TEXT NOT NULL,
+    lock       TEXT NOT NULL,              -- the file in which it holds its byte; empty means none
     queues     TEXT NOT NULL,              -- JSON array
+    totals     TEXT,                       -- []store.Total as JSON; NULL means none
+    split      INTEGER NOT NULL DEFAULT 0, -- version of the registry by which it splits them
     offer      TEXT NOT NULL,              -- job.Offer as JSON
     lost_after INTEGER NOT NULL,           -- microseconds without a beat
     started    INTEGER NOT NULL,

@@ -1,0 +1,230 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// totalOf bounds the queue of a lab's process in the cluster.
+func totalOf(n int) func(*runner.Config) {
+	return func(c *runner.Config) { c.Queues[0].Total, c.Grace = n, time.Second }
+}
+
+func TestJ18_WorkersBoundOneProcess(t *testing.T) {
+	inLab(t, func(l *lab) {
+		brief := func(c *runner.Config) { c.Grace = time.Second }
+		a, b := l.run(3, waits, brief), l.run(2, waits, brief)
+		l.add(20, nil, a, b)
+		after(time.Minute)
+		if n, m := a.Stats().Running, b.Stats().Running; n != 3 || m != 2 {
+			t.Errorf("%d and %d jobs run, want 3 and 2: each process has its own workers", n, m)
+		}
+		b.stop()
+		a.stop()
+	})
+}
+
+func TestJ18_TotalIsSplitOverTheLiveWorkers(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := make([]*process, 3)
+		for i := range p {
+			p[i] = l.run(8, waits, totalOf(8))
+		}
+		after(6 * time.Second) // everyone has heard of everyone by a beat
+		l.add(40, nil, p...)
+		after(time.Second)
+		total := 0
+		for i := range p {
+			n := p[i].Stats().Running
+			total += n
+			if n < 2 || n > 3 {
+				t.Errorf("worker %d runs %d of 8, want 2 or 3", i, n)
+			}
+		}
+		if total != 8 {
+			t.Errorf("%d jobs run in the cluster, want its total of 8", total)
+		}
+		p[2].stop()
+		after(11 * time.Second) // a beat to hear of it, and one to have heard that the other has
+		if n := p[0].Stats().Running + p[1].Stats().Running; n != 8 {
+			t.Errorf("%d jobs run after a worker left, want 8", n)
+		}
+		p[1].stop()
+		p[0].stop()
+	})
+}
+
+// TestJ18_NewcomerRunsNothingBeforeTheOthersHaveHeard has a worker that cannot beat, and so does not hear of another
+// that comes: it goes on with all of the total, and the newcomer has none of it until the silent one has given up its own.
+func TestJ18_NewcomerRunsNothingBeforeTheOthersHaveHeard(t *testing.T) {
+	inLab(t, func(l *lab) {
+		brief := func(context.Context, *runner.Task) job.Outcome { <-time.After(100 * time.Millisecond); return succeed }
+		first := l.run(4, brief, totalOf(4))
+		l.add(2_000, nil, first)
+		after(time.Second)
+		first.faults.set(func(f *faults) {
+			f.before = func(method string) error {
+				if method == "Beat" {
+					return errors.New("not now")
+				}
+				return nil
+			}
+		})
+		second := l.run(4, brief, totalOf(4))
+		after(15 * time.Second)
+		began := second.Stats().Began
+		if began != 0 || first.Stats().Running != 4 {
+			t.Errorf("%d jobs began in the newcomer while the other ran %d of a total of 4", began, first.Stats().Running)
+		}
+		first.faults.set(func(f *faults) { f.before = nil })
+		after(10 * time.Second)
+		if n, m := first.Stats().Running, second.Stats().Running; n != 2 || m != 2 {
+			t.Errorf("%d and %d jobs run, want 2 and 2 once both have heard", n, m)
+		}
+		second.stop()
+		first.stop()
+	})
+}
+
+// TestJ18_PortionOfASilentWorkerComesBackWithItsLease lets a worker die that nobody can tell to be dead.
+func TestJ18_PortionOfASilentWorkerComesBackWithItsLease(t *testing.T) {
+	inLab(t, func(l *lab) {
+		first, second := l.run(4, waits, totalOf(4)), l.run(4, waits, totalOf(4))
+		after(40 * time.Second) // steady for long enough to declare others lost
+		l.add(10, nil, first, second)
+		after(time.Second)
+		var down atomic.Bool
+		down.Store(true)
+		second.faults.set(func(f *faults) {
+			f.before = func(string) error {
+				if down.Load() {
+					return errors.New("cut off")
+				}
+				return nil
+			}
+		})
+		after(20 * time.Second)
+		if n := first.Stats().Running; n != 2 {
+			t.Errorf("%d jobs run in the other, want its 2 while the lease is not over", n)
+		}
+		after(25 * time.Second)
+		if n, m := first.Stats().Running, second.Stats().Running; n != 4 || m != 0 {
+			t.Errorf("%d and %d jobs run, want all 4 in the one that lives", n, m)
+		}
+		down.Store(false)
+		after(20 * time.Second)
+		if n := second.Stats().Running; n > 2 {
+			t.Errorf("%d jobs run in the one that came back", n)
+		}
+		second.stop()
+		first.stop()
+	})
+}
+
+// TestJ18_ATotalOfOneMovesOn has a total of one: of two workers one has nothing. In this queue it is the first, which has
+// claimed ahead by then.
+func TestJ18_ATotalOfOneMovesOn(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var mu sync.Mutex
+		most, running := 0, 0
+		brief := func(context.Context, *runner.Task) job.Outcome {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			<-time.After(time.Millisecond)
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return succeed
+		}
+		one := func(c *runner.Config) { c.Queues[0].Name, c.Queues[0].Total = "one", 1 }
+		if job.Split(1, "one", []int{1, 1})[1] != 1 {
+			t.Fatal("the first keeps its portion: nothing is proven")
+		}
+		first := l.run(1, brief, one)
+		l.add(10_000, func(d *job.Draft) { d.Queue = "one" }, first)
+		after(time.Second) // it claims ahead
+		second := l.run(1, brief, one)
+		after(time.Minute)
+		if a, b := first.Stats(), second.Stats(); a.Ready+b.Ready > 0 && a.Running+b.Running == 0 {
+			t.Errorf("%d jobs are held ready and nothing runs", a.Ready+b.Ready)
+		}
+		if n := first.Stats().Finished[job.Succeeded] + second.Stats().Finished[job.Succeeded]; n != 10_000 {
+			t.Errorf("%d of 10000 jobs ended", n)
+		}
+		if most > 2 {
+			t.Errorf("%d jobs of a total of 1 ran at once, want one and the last of the split before", most)
+		}
+		second.stop()
+		first.stop()
+	})
+}
+
+// TestJ18_ATotalCostsNoMoreBeats counts what a minute of idling costs: as much as without a total.
+func TestJ18_ATotalCostsNoMoreBeats(t *testing.T) {
+	idle := func(configure func(*runner.Config)) (calls map[string]int) {
+		inLab(t, func(l *lab) {
+			var mu sync.Mutex
+			a, b := l.run(4, waits, configure), l.run(4, waits, configure)
+			after(20 * time.Second)
+			calls = map[string]int{}
+			for _, p := range []*process{a, b} {
+				p.faults.set(func(f *faults) {
+					f.before = func(method string) error {
+						mu.Lock()
+						defer mu.Unlock()
+						calls[method]++
+						return nil
+					}
+				})
+			}
+			after(time.Minute)
+			mu.Lock()
+			calls = map[string]int{"Beat": calls["Beat"], "Register": calls["Register"], "Lose": calls["Lose"]}
+			mu.Unlock()
+			b.stop()
+			a.stop()
+		})
+		return calls
+	}
+	with, without := idle(totalOf(4)), idle(func(*runner.Config) {})
+	if with["Beat"] != 24 || without["Beat"] != 24 || with["Register"]+without["Register"] != 0 {
+		t.Errorf("calls in a minute of two idle workers: %v with a total, %v without; want 24 beats each", with, without)
+	}
+}
+
+// TestJ18_AHintOfMembersCausesABeat tells a worker that another has come: it asks who at once, if it has a total to share.
+func TestJ18_AHintOfMembersCausesABeat(t *testing.T) {
+	beats := func(configure func(*runner.Config)) (n int) {
+		inLab(t, func(l *lab) {
+			p := l.run(4, waits, configure)
+			after(12 * time.Second)
+			var count atomic.Int64
+			p.faults.set(func(f *faults) {
+				f.before = func(method string) error {
+					if method == "Beat" {
+						count.Add(1)
+					}
+					return nil
+				}
+			})
+			p.hub.Ready(store.Hint{Members: true})
+			after(time.Millisecond)
+			n = int(count.Load())
+			p.stop()
+		})
+		return n
+	}
+	if with, without := beats(totalOf(4)), beats(func(*runner.Config) {}); with != 1 || without != 0 {
+		t.Errorf("%d beats with a total and %d without, want 1 and 0", with, without)
+	}
+}
