@@ -46,12 +46,13 @@ func restartedWorker(t *testing.T, g *ground) {
 	if counted.Registered != 1 || counted.LeasesLost != 0 {
 		t.Errorf("the new process counted %+v, want one registration and no lease lost", counted)
 	}
-	if burned, lost := g.blamed(); burned != 0 || lost != slots {
-		t.Errorf("%d attempts were burned and %d runs lost, want none and %d", burned, lost, slots)
+	// Whether a run that was killed so soon is known to have begun is not said: that is stored a moment later.
+	if burned, _ := g.blamed(); burned != 0 {
+		t.Errorf("%d attempts were burned, want none", burned)
 	}
 	for _, j := range g.jobs() {
-		if j.State != job.Done {
-			t.Errorf("job %s is %s", j.ID, j.State)
+		if j.State != job.Done || j.Rescues != 1 {
+			t.Errorf("job %s is %s, rescued %d times, want done and once", j.ID, j.State, j.Rescues)
 		}
 	}
 }
