@@ -12,7 +12,7 @@ import (
 type queue struct {
 	name    string
 	keep    job.Keep
-	backoff func(attempt int) time.Duration
+	backoff job.BackoffFunc
 	setting Queue
 
 	slots   int // here, by the last split

@@ -14,7 +14,7 @@ const bytesOfRow = 4 << 10
 func weightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/bytesOfRow }
 
 func weightOfEnd(e *job.End) int {
-	bytes := len(e.Result)
+	bytes := len(e.Result) + len(e.Failure)
 	for i := range e.Logs {
 		bytes += len(e.Logs[i].Text)
 	}

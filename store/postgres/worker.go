@@ -170,15 +170,24 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *step {
 	return &step{text: readWorkers, args: []any{s.namespace}, each: func(scan scan) error {
 		var w store.WorkerInfo
+		var queues []pgtype.Text
 		var offer []byte
 		var micros int64
-		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Queues, &offer, &micros, &w.Started, &w.Beat, &w.Lost, &w.Running, now)
+		var started, beat pgtype.Timestamptz // which may be infinity
+		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &queues, &offer, &micros, &started, &beat, &w.Lost, &w.Running, now)
 		if err != nil {
 			return err
 		}
 		w.Worker.LostAfter = time.Duration(micros) * time.Microsecond
-		w.Started, w.Beat = w.Started.UTC(), w.Beat.UTC()
+		w.Started, w.Beat = started.Time.UTC(), beat.Time.UTC()
+		for _, q := range queues {
+			w.Worker.Queues = append(w.Worker.Queues, q.String)
+		}
+		// One that cannot be read costs that worker's offer, not the list (P8).
+		if json.Unmarshal(offer, &w.Worker.Offer) != nil {
+			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")
+		}
 		*workers = append(*workers, w)
-		return json.Unmarshal(offer, &(*workers)[len(*workers)-1].Worker.Offer)
+		return nil
 	}}
 }

@@ -104,9 +104,9 @@ func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) 
 // serve it, in id order.
 func (t *transition) places(w job.WorkerID) (map[string]store.Place, error) {
 	places := map[string]store.Place{}
-	q := t.query(`SELECT mine.value, count(*), sum(w.id < ?2) FROM pawl_worker AS self, json_each(self.queues) AS mine, pawl_worker AS w
+	q := t.query(`SELECT mine.value, count(*), sum(w.id < ?2) FROM pawl_worker AS self, json_each(` + legible("self.queues") + `) AS mine, pawl_worker AS w
 		WHERE self.namespace = ?1 AND self.id = ?2 AND w.namespace = ?1 AND w.lost IS NULL
-			AND EXISTS (SELECT 1 FROM json_each(w.queues) AS theirs WHERE theirs.value = mine.value)
+			AND EXISTS (SELECT 1 FROM json_each(` + legible("w.queues") + `) AS theirs WHERE theirs.value = mine.value)
 		GROUP BY mine.value`).int(t.namespace).int(int64(w))
 	for q.step() {
 		places[q.colText(0)] = store.Place{Count: int(q.colInt(1)), Index: int(q.colInt(2))}
@@ -202,13 +202,11 @@ func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 			},
 			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Running: int(q.colInt(10)),
 		}
-		err := json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues)
-		if err == nil {
-			err = json.Unmarshal([]byte(q.colText(5)), &w.Worker.Offer)
+		if json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues) != nil {
+			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")
 		}
-		if err != nil {
-			_ = q.done()
-			return nil, fmt.Errorf("pawl: worker %d: %w", w.ID, err)
+		if json.Unmarshal([]byte(q.colText(5)), &w.Worker.Offer) != nil {
+			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")
 		}
 		workers = append(workers, w)
 	}

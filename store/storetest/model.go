@@ -50,6 +50,7 @@ type modelJob struct {
 	begun, asked                 bool
 	failures                     []string
 	reason, result               string
+	wait                         job.Wait
 
 	finished, expires moment
 }
@@ -225,6 +226,9 @@ func (m *model) finish(w int, e modelEnd) job.Verdict {
 		j.deferred++
 	}
 	m.leave(j, e.to, e.delay, e.reason, e.result)
+	if j.state == job.Suspended {
+		j.wait = e.wait
+	}
 	return job.Applied
 }
 
@@ -253,7 +257,7 @@ func (m *model) leave(j *modelJob, to job.State, delay int, reason, result strin
 
 // end makes a job final.
 func (m *model) end(j *modelJob, to job.State, result string) {
-	j.state, j.asked, j.result, j.finished, j.worker = to, false, result, m.now, -1
+	j.state, j.asked, j.result, j.finished, j.worker, j.wait = to, false, result, m.now, -1, job.NoWait
 	j.deferred = 0
 	if j.key != "" {
 		if j.period > 0 {

@@ -68,6 +68,7 @@ func suite() []verb {
 		{"redate", redate()},
 		{"purge", purge()},
 		{"check", check()},
+		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},
 		{"tx", transactions()},
