@@ -84,10 +84,6 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 	return answer, t.lease(c, answer.Jobs)
 }
 
-// maxNext is a year: the microseconds until the end of time are too many for a
-// time.Duration, and would be a time that is near.
-const maxNext = 365 * 24 * 3600 * 1_000_000
-
 const (
 	leaseOne   = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, started = ? WHERE namespace = ? AND id = ?"
 	leaseGroup = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, started = ? WHERE namespace = ? AND id IN " + groupOfIDs
@@ -149,6 +145,10 @@ func (t *transition) markBegun(w job.WorkerID, refs []store.RunRef) error {
 	}
 	return nil
 }
+
+// maxNext is a year: the microseconds until the end of time are too many for a
+// time.Duration, and would be a time that is near.
+const maxNext = 365 * 24 * 3600 * 1_000_000
 
 // nextDue is the due time of the queue's next scheduled job, 0 for none: one
 // seek per priority on pawl_job_ready.
