@@ -73,6 +73,7 @@ const (
 
 // What a suspended job waits for.
 const (
+	WaitNone   = job.NoWait // it is not suspended
 	WaitParked = job.Parked // its arguments cannot be read; Retry tries again
 )
 

@@ -64,6 +64,7 @@ func unreadable() []testCase {
 			got := w.claim(5)
 			d.spoil(Failures, got[3].ID)
 			d.spoil(Due, got[2].ID)
+			w.beat(ref(got[2]), ref(got[3])) // their handlers have begun
 			d.lose(w)
 			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 5})
 			failures := d.get(got[3].ID).Failures.List()
