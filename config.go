@@ -45,9 +45,9 @@ type Config struct {
 	Codec  Codec  // [JSON]
 	Bounds Bounds // on what is accepted
 
-	Attempts int           // of a job that this process enqueues [5]
+	Attempts int           // of a job that this process enqueues [25]
 	Timeout  time.Duration // of one attempt [none]
-	Backoff  BackoffFunc   // [exponential from 1 s to 30 min]
+	Backoff  BackoffFunc   // [exponential from 1 s to 6 h: 25 attempts take about three days]
 	MaxLost  int           // runs lost with their process before a job dies [5]
 
 	Beat time.Duration // between heartbeats [5 s]

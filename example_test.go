@@ -238,7 +238,7 @@ func ExampleDead() {
 		log.Fatal(err)
 	}
 	j, _ := e.Get(context.Background(), r.ID)
-	fmt.Println(j.State, j.Failures[0].Message)
+	fmt.Println(j.State, j.Failures.List()[0].Message)
 	// Output: dead no such user 42
 }
 

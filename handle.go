@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -60,7 +61,8 @@ type registration struct {
 func (r *registration) fault(err error) { r.faults = append(r.faults, err) }
 
 // Handle registers the handler of a kind: a function of one job. It returns nil
-// when the job is done, an error to be tried again, or Snooze or Dead.
+// when the job is done, an error to be tried again, or Snooze, RetryIn or
+// Dead.
 // The function must be safe for concurrent use. Register before Run: what comes
 // later counts from the next Run on.
 func Handle[A Args](to Registrar, work func(ctx context.Context, j *Job[A]) error, opts ...HandleOption) {
@@ -196,7 +198,7 @@ func (e *Engine) kinds() ([]runner.Kind, error) {
 		if len(r.faults) > 0 {
 			continue
 		}
-		work := wrap(r.bind(e), append(append([]Middleware(nil), e.cfg.Middleware...), r.middleware...))
+		work := wrap(catching(r.bind(e)), append(append([]Middleware(nil), e.cfg.Middleware...), r.middleware...))
 		for _, k := range r.kinds {
 			if taken[k] {
 				errs = append(errs, job.Invalid("handler", k, "is registered twice"))
@@ -218,6 +220,23 @@ type handler struct {
 	work   Work
 }
 
+// catching turns a panic of the handler into an error, inside of all middleware,
+// so that they see it. The run remembers it in case they do not pass it on.
+func catching(work Work) Work {
+	return func(ctx context.Context, i *Info) (err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				p := &PanicError{Value: value, Stack: debug.Stack()}
+				if i.says != nil { // else a middleware has handed on an Info of its own
+					i.says.panicked.Store(p)
+				}
+				err = p
+			}
+		}()
+		return work(ctx, i)
+	}
+}
+
 // Work runs one job and reads its outcome.
 func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	i := newInfo(t, h.engine)
@@ -225,13 +244,20 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if h.engine.cfg.Hooks.Error != nil {
 		defer func() {
 			if p := recover(); p != nil {
-				h.report(ctx, i, fmt.Errorf("panic: %v", p), i.Attempt >= i.MaxAttempts)
-				panic(p) // the runner's to handle; the stack below is still the handler's
+				h.report(ctx, i, &PanicError{Value: p, Stack: debug.Stack()}, i.Attempt >= i.MaxAttempts)
+				panic(p) // of a middleware: the runner's to handle; the stack below is still its own
 			}
 		}()
 	}
 	err := h.work(ctx, i)
+	panicked := i.says.panicked.Load()
+	if panicked != nil && err == nil {
+		err = panicked // a middleware has dropped it; the job is not done
+	}
 	o := outcome(err)
+	if panicked != nil {
+		o.Panicked, o.Stack = true, string(panicked.Stack)
+	}
 	if o.Kind == job.Succeeded {
 		o.Result = i.says.result
 	}

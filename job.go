@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/runner"
@@ -45,9 +46,11 @@ type Info struct {
 
 // says is what a handler says about its run: all copies of an Info share it.
 type says struct {
-	result  []byte
-	logOnce sync.Once
-	log     *slog.Logger
+	result []byte
+	// panicked is set when the handler did; a middleware may have left it in another goroutine.
+	panicked atomic.Pointer[PanicError]
+	logOnce  sync.Once
+	log      *slog.Logger
 }
 
 type infoKey struct{}
@@ -64,7 +67,7 @@ func newInfo(t *runner.Task, e *Engine) *Info {
 }
 
 // failuresOf are the failures that are kept with a job.
-func failuresOf(j *job.Job) []Failure { return j.Failures }
+func failuresOf(j *job.Job) []Failure { return j.Failures.List() }
 
 // InfoFrom is the job in whose handler, or in code called by it, this context is.
 // Outside of one, and in a batch handler, it is empty: its ID is zero. Each job of

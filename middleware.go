@@ -9,7 +9,9 @@ import (
 type Work func(ctx context.Context, j *Info) error
 
 // Middleware wraps the running of a job. It may change the context, look at the
-// error, and return another; it must call next at most once.
+// error, and return another; it must call next at most once. A panic of the
+// handler is a *PanicError here; one that is not passed on has failed all the
+// same. IsSnooze, IsRetryIn and IsDead tell what a handler says from its faults.
 type Middleware func(next Work) Work
 
 func wrap(work Work, layers []Middleware) Work {
@@ -26,7 +28,7 @@ type Hooks struct {
 	Enqueue func(ctx context.Context, drafts []Draft) error
 	// Finish sees each run's end once the store has committed it.
 	Finish func(Finished)
-	// Error sees each error or panic of a handler. final says that no attempt is
+	// Error sees each error or panic (as a *PanicError) of a handler. final says that no attempt is
 	// left, or that none was wanted.
 	Error func(ctx context.Context, j *Info, err error, final bool)
 }

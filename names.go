@@ -22,6 +22,10 @@ type (
 	Receipt = job.Receipt
 	// Failure is one attempt that did not succeed.
 	Failure = job.Failure
+	// Failures are the newest failures of a job, read when asked for.
+	Failures = job.Failures
+	// Wait is what a suspended job waits for.
+	Wait = job.Wait
 	// LogLine is one line that a handler logged.
 	LogLine = job.LogLine
 	// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
@@ -67,12 +71,18 @@ const (
 	StateSkipped   = job.Skipped   // final: its flow can no longer reach it
 )
 
+// What a suspended job waits for.
+const (
+	WaitNone   = job.NoWait // it is not suspended
+	WaitParked = job.Parked // its arguments cannot be read; Retry tries again
+)
+
 // What a run came to.
 const (
 	OutcomeSucceeded = job.Succeeded   // the handler returned nil
 	OutcomeFailed    = job.Failed      // it returned an error, panicked or took too long
 	OutcomeDead      = job.GaveUp      // it returned Dead
-	OutcomeSnoozed   = job.PutOff      // it returned Snooze
+	OutcomeSnoozed   = job.PutOff      // it returned Snooze or SnoozeFor
 	OutcomeReleased  = job.GivenBack   // it did not get to finish: a stop, a lost lease
 	OutcomeParked    = job.Undecoded   // its arguments cannot be read by this build
 	OutcomeCancelled = job.Called      // it returned because it was asked to cancel

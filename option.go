@@ -54,7 +54,8 @@ func In(wait time.Duration) EnqueueOption {
 	return enqueueOption(func(d *draft) { d.In, d.At = wait, time.Time{} })
 }
 
-// Attempts is how often the job may fail, counting the last time; 5 by default.
+// Attempts is how often the job may fail, counting the last time; 25 by default,
+// which with the default backoff takes about three days.
 func Attempts(n int) EnqueueOption {
 	return enqueueOption(func(d *draft) { d.Draft.Attempts, d.attempts = n, true })
 }
@@ -186,9 +187,13 @@ func (d *draft) hashUnique() {
 	d.Draft.Unique = job.Unique{Hash: job.UniqueHash(parts...), Period: d.kept}
 }
 
-// Backoff gives the wait before the next attempt, from the number of attempts
-// burned so far (1 after the first failure).
-type BackoffFunc func(used int) time.Duration
+// BackoffFunc gives the wait before the next attempt. It sees which attempt has
+// failed, the error, and the job; a handler that knows the time itself returns
+// RetryIn.
+type BackoffFunc = job.BackoffFunc
+
+// FailedAttempt is what a BackoffFunc sees.
+type FailedAttempt = job.FailedAttempt
 
 // Backoff sets a handler's wait between attempts.
 func Backoff(f BackoffFunc) HandleOption {

@@ -10,12 +10,56 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-type snoozeError struct{ wait time.Duration }
+type snoozeError struct {
+	wait   time.Duration
+	reason string
+}
 
-func (s snoozeError) Error() string { return fmt.Sprintf("pawl: snooze for %v", s.wait) }
+func (s snoozeError) Error() string {
+	if s.reason == "" {
+		return fmt.Sprintf("pawl: snooze for %v", s.wait)
+	}
+	return fmt.Sprintf("pawl: snooze for %v: %s", s.wait, s.reason)
+}
 
 // Snooze is returned by a handler to run again after a time. No attempt is burned.
-func Snooze(wait time.Duration) error { return snoozeError{max(wait, 0)} }
+func Snooze(wait time.Duration) error { return SnoozeFor(wait, "") }
+
+// SnoozeFor is Snooze with a reason, which is kept with the job while it waits:
+// Engine.Why says it.
+func SnoozeFor(wait time.Duration, reason string) error { return snoozeError{max(wait, 0), reason} }
+
+// IsSnooze reports whether an error asks to run the job again later without
+// burning an attempt: for middleware that counts or logs failures.
+func IsSnooze(err error) bool {
+	_, is := errors.AsType[snoozeError](err)
+	return is
+}
+
+type retryInError struct {
+	wait time.Duration
+	err  error
+}
+
+func (r retryInError) Error() string { return r.err.Error() }
+func (r retryInError) Unwrap() error { return r.err }
+
+// RetryIn is returned by a handler that failed and knows when to try again: it
+// burns an attempt, as the error itself would, and waits for this time instead of
+// the backoff's. After the last attempt the job is dead all the same.
+func RetryIn(wait time.Duration, err error) error {
+	if err == nil {
+		err = errors.New("no reason given")
+	}
+	return retryInError{max(wait, 0), err}
+}
+
+// IsRetryIn reports whether an error is a failure that chose the time of the
+// next attempt.
+func IsRetryIn(err error) bool {
+	_, is := errors.AsType[retryInError](err)
+	return is
+}
 
 type deadError struct{ err error }
 
@@ -31,14 +75,41 @@ func Dead(err error) error {
 	return deadError{err}
 }
 
+// IsDead reports whether an error ends its job as dead at once.
+func IsDead(err error) bool {
+	_, is := errors.AsType[deadError](err)
+	return is
+}
+
+// PanicError is a handler's panic as middleware and Hooks.Error see it. Wherever
+// they pass it, or if they do not, the run has failed.
+//
+// It does not unwrap to a value that is an error: to panic with Snooze or Dead is
+// to panic, not to say so.
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine, at the panic
+}
+
+func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
 // outcome reads what a handler returned.
 func outcome(err error) job.Outcome {
+	o := judged(err)
+	o.Err = err
+	if p, is := errors.AsType[*PanicError](err); is {
+		o.Stack = string(p.Stack)
+	}
+	return o
+}
+
+func judged(err error) job.Outcome {
 	if err == nil {
 		return job.Outcome{Kind: job.Succeeded}
 	}
 	var snooze snoozeError
 	if errors.As(err, &snooze) {
-		return job.Outcome{Kind: job.PutOff, Delay: snooze.wait}
+		return job.Outcome{Kind: job.PutOff, Delay: snooze.wait, Message: snooze.reason}
 	}
 	var dead deadError
 	if errors.As(err, &dead) {
@@ -50,6 +121,10 @@ func outcome(err error) job.Outcome {
 	}
 	if storeFault(err) {
 		return job.Outcome{Kind: job.StoreFailed, Message: err.Error()}
+	}
+	var retry retryInError
+	if errors.As(err, &retry) {
+		return job.Outcome{Kind: job.Failed, Message: err.Error(), Delay: retry.wait, Timed: true}
 	}
 	return job.Outcome{Kind: job.Failed, Message: err.Error()}
 }

@@ -53,7 +53,7 @@ func TestP8_PanickingErrorHookChangesNoOutcome(t *testing.T) {
 	}, func(t *testing.T, e *pawltest.Engine) {
 		r := e.Enqueue(Welcome{1})
 		e.RunUntilIdle()
-		if j := e.RequireState(r.ID, job.Dead); j.Run != 1 || j.Failures[0].Message != "no such user" {
+		if j := e.RequireState(r.ID, job.Dead); j.Run != 1 || j.Failures.List()[0].Message != "no such user" {
 			t.Errorf("kept %+v", j)
 		}
 	}, pawltest.Config(func(c *pawl.Config) {

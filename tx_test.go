@@ -103,7 +103,7 @@ func TestP3_FinishInTheTransactionOfTheEffect(t *testing.T) {
 		e.RunUntilIdle()
 		e.Advance(time.Minute)
 		j := e.RequireState(r.ID, job.Done)
-		if effects(t, e) != 1 || j.Run != 2 || len(j.Failures) != 1 {
+		if effects(t, e) != 1 || j.Run != 2 || len(j.Failures.List()) != 1 {
 			t.Errorf("%d effects, run %d, failures %v", effects(t, e), j.Run, j.Failures)
 		}
 		if v, err := pawl.Result[Video](t.Context(), e.Engine, r.ID); err != nil || v.Seconds != 3 {

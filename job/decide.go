@@ -24,17 +24,20 @@ const (
 // Outcome is what one run came to.
 type Outcome struct {
 	Kind    OutcomeKind
-	Message string        // of the error, where there is one
+	Err     error         // what the handler returned, for the backoff function
+	Message string        // of the error, where there is one; of a snooze its reason
 	Stack   string        // of a panic
-	Delay   time.Duration // of a snooze
-	Result  []byte
+	Delay   time.Duration // of a snooze, or of a failure that chose its time
+	Timed   bool          // of a failure: Delay is the wait, the backoff function is not asked
+	// Panicked: the handler did. What it was doing when its context was cancelled
+	// explains an error, never a panic.
+	Panicked bool
+	Result   []byte
 }
 
 // Policy is what a worker brings to the decision.
 type Policy struct {
-	// Backoff gives the wait before the next attempt, from the number of
-	// attempts burned so far (1 after the first failure).
-	Backoff func(used int) time.Duration
+	Backoff BackoffFunc
 	Keep    Keep
 }
 
@@ -86,12 +89,13 @@ type End struct {
 	ID       ID
 	Run      int64
 	To       State         // Waiting, Suspended, Done, Dead or Cancelled
-	Delay    time.Duration // to Waiting: due this long after the store's now
+	Wait     Wait          // to Suspended: for what
 	Burn     bool          // an attempt was used up
 	Snooze   bool          // count it as put off
 	Defer    bool          // count it as a suspect that could not run alone
-	Failure  *Failure      // appended to the job's failures; the store sets its time
-	Reason   string        // to Suspended, Dead or Cancelled: why
+	Delay    time.Duration // to Waiting: due this long after the store's now
+	Failure  []byte        // a Failure's Body, which AppendFailure adds with the store's time; nil for none
+	Reason   string        // to Suspended, Dead or Cancelled, or of a snooze: why
 	Result   []byte
 	Keep     Keep
 	Progress *Progress // the newest, when it changed
@@ -109,6 +113,9 @@ type Run struct {
 	MaxAttempts int
 	// StoreFailures is how many runs of this attempt failed because the store did.
 	StoreFailures int
+	Worker        WorkerID
+	// Job is handed to the backoff function.
+	Job *Job
 }
 
 // A run that fails because the store does burns no attempt: an outage of a
@@ -130,8 +137,8 @@ func Decide(r Run, o Outcome, p Policy) End {
 	e := End{ID: r.ID, Run: r.Run, Keep: p.Keep, Result: o.Result}
 	fail := func() {
 		f := NewFailure(r.Used+1, r.Run, o.Message, o.Stack)
-		e.Failure = &f
-		e.Burn = true
+		f.Worker, f.Store = r.Worker, o.Kind == StoreFailed
+		e.Failure, e.Burn = f.Body(), !f.Store
 	}
 	if o.Kind == StoreFailed && r.StoreFailures >= MaxStoreFailures {
 		o.Kind = Failed
@@ -147,7 +154,9 @@ func Decide(r Run, o Outcome, p Policy) End {
 			break
 		}
 		e.To = Waiting
-		e.Delay = p.Backoff(r.Used + 1)
+		if e.Delay = o.Delay; !o.Timed {
+			e.Delay = p.Backoff(FailedAttempt{Attempt: r.Used + 1, Err: o.Err, Job: r.Job})
+		}
 	case GaveUp:
 		fail()
 		e.To = Dead
@@ -156,20 +165,21 @@ func Decide(r Run, o Outcome, p Policy) End {
 		e.To = Waiting
 		e.Delay = o.Delay
 		e.Snooze = true
+		e.Reason = clip(o.Message, maxMessage)
 	case GivenBack:
 		e.To = Waiting
 	case Undecoded:
 		e.To = Suspended
-		e.Reason = "parked: " + clip(o.Message, maxMessage)
+		e.Wait, e.Reason = Parked, clip(o.Message, maxMessage)
 	case Called:
 		e.To = Cancelled
 		e.Reason = "cancelled while running"
 	case StoreFailed:
 		fail()
-		e.Failure.Store, e.Burn = true, false
 		e.To = Waiting
-		e.Delay = storeBackoff(r.StoreFailures + 1)
+		e.Delay = storeBackoff(FailedAttempt{Attempt: r.StoreFailures + 1})
 		e.Snooze = true
+		e.Reason = clip(o.Message, maxMessage)
 	case OutOfTime:
 		fail()
 		e.To = Dead
@@ -186,7 +196,7 @@ func Decide(r Run, o Outcome, p Policy) End {
 func Settle(e End, cancelAsked bool) End {
 	if cancelAsked && (e.To == Waiting || e.To == Suspended) {
 		e.To = Cancelled
-		e.Reason = "cancelled"
+		e.Wait, e.Reason = NoWait, "cancelled"
 	}
 	return e
 }
@@ -217,7 +227,7 @@ func Rescue(j *Job, begun bool, maxLost int, keep Keep) End {
 	if begun {
 		f := NewFailure(j.Attempt(), j.Run, "the worker was lost while it ran the job", "")
 		f.Worker = j.Worker
-		e.Failure = &f
+		e.Failure = f.Body()
 		if j.Lost+1 >= maxLost {
 			e.To = Dead
 			e.Reason = fmt.Sprintf("lost with its worker %d times", j.Lost+1)

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 )
 
 var policy = job.Policy{
-	Backoff: func(used int) time.Duration { return time.Duration(used) * time.Minute },
+	Backoff: func(f job.FailedAttempt) time.Duration { return time.Duration(f.Attempt) * time.Minute },
 	Keep:    job.Keep{}.WithDefaults(),
 }
 
@@ -48,7 +49,7 @@ func TestJ7_OutcomesBecomeMoves(t *testing.T) {
 
 func TestJ9_SnoozeBurnsNoAttempt(t *testing.T) {
 	e := decide(job.PutOff, 4, 5) // even with no attempt to spare
-	if e.To != job.Waiting || e.Delay != time.Hour || e.Burn || !e.Snooze || e.Failure != nil {
+	if e.To != job.Waiting || e.Delay != time.Hour || e.Burn || !e.Snooze || e.Failure != nil || e.Reason != "no luck" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -62,13 +63,13 @@ func TestJ32_StoreFailuresBurnNoAttemptForAWhile(t *testing.T) {
 	for j.Run = 1; ; j.Run++ {
 		r := job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures()}
 		e := job.Decide(r, job.Outcome{Kind: job.StoreFailed, Message: "locked"}, policy)
-		if e.Failure == nil || e.Failure.Message != "locked" || e.Failure.Store == e.Burn || e.Snooze == e.Burn {
+		j.Failures = job.StoredFailures(job.AppendFailure(j.Failures.Stored(), time.Time{}, e.Failure))
+		if f, some := j.Failures.Last(); !some || f.Message != "locked" || f.Store == e.Burn || e.Snooze == e.Burn {
 			t.Fatalf("run %d: %+v", j.Run, e)
 		}
 		if j.Run > 1000 {
 			t.Fatal("it is tried for ever")
 		}
-		j.Failures = job.AppendFailure(j.Failures, *e.Failure)
 		if e.To == job.Dead {
 			break
 		}
@@ -91,15 +92,11 @@ func TestJ32_StoreFailuresBurnNoAttemptForAWhile(t *testing.T) {
 	if waited < 2*3*time.Minute || waited > 2*7*time.Minute {
 		t.Errorf("waited %v for the store in two attempts", waited)
 	}
-	back, err := job.DecodeFailures(job.EncodeFailures(j.Failures))
-	if err != nil || !back[0].Store {
-		t.Errorf("the count does not survive the store: %+v, %v", back, err)
-	}
 }
 
 func TestJ31_UnreadableArgumentsAreParkedAndBurnNothing(t *testing.T) {
 	e := decide(job.Undecoded, 4, 5)
-	if e.To != job.Suspended || e.Burn || e.Failure != nil || e.Reason != "parked: no luck" {
+	if e.To != job.Suspended || e.Burn || e.Failure != nil || e.Wait != job.Parked || e.Reason != "no luck" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -111,7 +108,7 @@ func TestP9_CancelRequestDoesNotUndoWhatWasDone(t *testing.T) {
 		}
 	}
 	for _, to := range []job.State{job.Waiting, job.Suspended} {
-		if e := job.Settle(job.End{To: to}, true); e.To != job.Cancelled {
+		if e := job.Settle(job.End{To: to, Wait: job.Parked}, true); e.To != job.Cancelled || e.Wait != job.NoWait {
 			t.Errorf("%s became %s, want cancelled", to, e.To)
 		}
 		if e := job.Settle(job.End{To: to}, false); e.To != to {
@@ -138,17 +135,30 @@ func TestJ12_OnlyBegunRunsCountAsLost(t *testing.T) {
 	}
 }
 
-func TestJ7_KeepsTheLast32Failures(t *testing.T) {
-	var list []job.Failure
-	for i := 1; i <= 40; i++ {
-		list = job.AppendFailure(list, job.NewFailure(i, int64(i), "x", ""))
+func TestJ9_RetryInBurnsAnAttemptAndChoosesItsTime(t *testing.T) {
+	retryIn := job.Outcome{Kind: job.Failed, Message: "no luck", Delay: 3 * time.Hour, Timed: true}
+	never := job.Policy{Backoff: func(job.FailedAttempt) time.Duration { panic("asked") }}
+	e := job.Decide(job.Run{Run: 7, Used: 1, MaxAttempts: 5}, retryIn, never)
+	if e.To != job.Waiting || e.Delay != 3*time.Hour || !e.Burn || e.Snooze || e.Failure == nil {
+		t.Errorf("with attempts left: %+v", e)
 	}
-	if len(list) != job.MaxFailures || list[0].Attempt != 9 || list[31].Attempt != 40 {
-		t.Errorf("%d kept, from %d to %d", len(list), list[0].Attempt, list[len(list)-1].Attempt)
+	if e := job.Decide(job.Run{Run: 7, Used: 4, MaxAttempts: 5}, retryIn, never); e.To != job.Dead || !e.Burn {
+		t.Errorf("the last attempt: %+v", e)
 	}
-	back, err := job.DecodeFailures(job.EncodeFailures(list))
-	if err != nil || len(back) != 32 || back[31].Run != 40 {
-		t.Errorf("came back as %d, %v", len(back), err)
+	retryIn.Delay = 0
+	if e := job.Decide(job.Run{Run: 7, MaxAttempts: 5}, retryIn, never); e.To != job.Waiting || e.Delay != 0 || !e.Burn {
+		t.Errorf("at once: %+v", e)
+	}
+}
+
+func TestJ7_BackoffSeesTheErrorAndTheJob(t *testing.T) {
+	j := &job.Job{ID: job.NewID()}
+	cause := errors.New("no luck")
+	var saw job.FailedAttempt
+	p := job.Policy{Backoff: func(f job.FailedAttempt) time.Duration { saw = f; return time.Minute }}
+	job.Decide(job.Run{ID: j.ID, Run: 7, Used: 2, MaxAttempts: 5, Job: j}, job.Outcome{Kind: job.Failed, Err: cause, Message: "no luck"}, p)
+	if saw != (job.FailedAttempt{Attempt: 3, Err: cause, Job: j}) {
+		t.Errorf("it saw %+v", saw)
 	}
 }
 
@@ -183,16 +193,31 @@ func TestJ7_BackoffDoublesWithinItsBounds(t *testing.T) {
 			ceiling = min(ceiling, time.Second<<(used-1))
 		}
 		for range 50 {
-			if d := wait(used); d < ceiling/2 || d > ceiling {
+			if d := wait(job.FailedAttempt{Attempt: used}); d < ceiling/2 || d > ceiling {
 				t.Fatalf("after %d: %v is not within %v..%v", used, d, ceiling/2, ceiling)
 			}
 		}
 	}
 	spread := map[time.Duration]bool{}
 	for range 100 {
-		spread[wait(5)] = true
+		spread[wait(job.FailedAttempt{Attempt: 5})] = true
 	}
 	if len(spread) < 50 {
 		t.Errorf("only %d different waits of 100: no jitter", len(spread))
+	}
+}
+
+func TestJ7_DefaultsRetryForAboutThreeDays(t *testing.T) {
+	wait := job.Exponential(job.BackoffBase, job.BackoffMax)
+	var ceilings, longest time.Duration
+	for attempt := 1; attempt < job.DefaultAttempts; attempt++ { // none after the last
+		ceiling := min(time.Second<<(attempt-1), 6*time.Hour)
+		if d := wait(job.FailedAttempt{Attempt: attempt}); d < ceiling/2 || d > ceiling {
+			t.Errorf("after attempt %d: %v is not within %v..%v", attempt, d, ceiling/2, ceiling)
+		}
+		ceilings, longest = ceilings+ceiling, max(longest, ceiling)
+	}
+	if days := ceilings.Hours() / 24; days < 2.5 || days > 3.5 || longest != 6*time.Hour {
+		t.Errorf("%d attempts last %.1f days with at most %v between them, want about 3 days with 6 h", job.DefaultAttempts, days, longest)
 	}
 }

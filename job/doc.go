@@ -36,4 +36,10 @@
 // or timeout). Runs that were lost with their process, given back at a stop,
 // snoozed or parked burn none; lost runs count against their own limit
 // ([MaxLost]).
+//
+// # What cannot be read
+//
+// A stored part that this build cannot read is a value that says so, never an
+// error: [Failures] reads as far as it can, [Job.Unreadable] names other parts.
+// One bad row must not be the error of the batch it is in.
 package job

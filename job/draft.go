@@ -15,7 +15,7 @@ const (
 	MinPriority     = 1
 	MaxPriority     = 9
 	DefaultPriority = 5
-	DefaultAttempts = 5
+	DefaultAttempts = 25
 	MaxAttempts     = 10_000
 	MaxVersion      = math.MaxInt32 // of arguments
 	MaxName         = 128           // bytes of a queue, kind, tag, capability or budget name

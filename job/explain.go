@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -50,22 +51,16 @@ func Explain(s Situation) string {
 	case Blocked:
 		return "blocked by its flow"
 	case Suspended:
-		return "suspended: " + j.Reason
+		if j.Wait == NoWait {
+			return "suspended: " + j.Reason
+		}
+		return fmt.Sprintf("%s: %s", j.Wait, j.Reason)
 	case Waiting:
 	default:
-		if j.Reason != "" {
-			return fmt.Sprintf("%s since %s: %s", j.State, stamp(j.Finished), j.Reason)
-		}
-		return fmt.Sprintf("%s since %s", j.State, stamp(j.Finished))
+		return ended(j)
 	}
 	if j.Due.After(s.Now) {
-		if n := len(j.Failures); n > 0 && j.Used > 0 {
-			return fmt.Sprintf("not due until %s: attempt %d failed (%s)", stamp(j.Due), j.Used, clip(j.Failures[n-1].Message, 200))
-		}
-		if j.Suspect() && j.Deferred > 0 {
-			return fmt.Sprintf("not due until %s: %s", stamp(j.Due), suspected(j))
-		}
-		return "not due until " + stamp(j.Due)
+		return "not due until " + stamp(j.Due) + postponed(j)
 	}
 	if s.QueuePaused {
 		return fmt.Sprintf("queue %s is paused", j.Queue)
@@ -111,6 +106,9 @@ func NoWorker(j *Job, workers []Offer) string {
 	if len(workers) == 0 {
 		return fmt.Sprintf("no live worker serves queue %s", j.Queue)
 	}
+	if slices.Contains(j.Unreadable, "capabilities") {
+		return "what it needs of a worker cannot be read, so none takes it"
+	}
 	knows, known, takes := false, false, false
 	for _, o := range workers {
 		if _, ok := o.Kinds[j.Kind]; ok {
@@ -130,6 +128,32 @@ func NoWorker(j *Job, workers []Offer) string {
 		return fmt.Sprintf("no live worker of queue %s knows version %d of kind %s", j.Queue, j.Version, j.Kind)
 	case !takes:
 		return fmt.Sprintf("no live worker of queue %s that knows kind %s has %v", j.Queue, j.Kind, j.Capabilities)
+	}
+	return ""
+}
+
+// ended says how a job ended and, of one that died, what its last failure was.
+func ended(j *Job) string {
+	text := fmt.Sprintf("%s since %s", j.State, stamp(j.Finished))
+	if j.Reason != "" {
+		text += ": " + j.Reason
+	}
+	if last, ok := j.Failures.Last(); ok && j.State == Dead {
+		text += fmt.Sprintf(" (%s)", clip(last.Message, 200))
+	}
+	return text
+}
+
+// postponed says why a job is to run later: it was put off, or has failed.
+func postponed(j *Job) string {
+	if j.Reason != "" {
+		return ": snoozed: " + clip(j.Reason, 200)
+	}
+	if last, ok := j.Failures.Last(); ok && j.Used > 0 {
+		return fmt.Sprintf(": attempt %d failed (%s)", j.Used, clip(last.Message, 200))
+	}
+	if j.Suspect() && j.Deferred > 0 {
+		return ": " + suspected(j)
 	}
 	return ""
 }

@@ -24,7 +24,7 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		{"due", func(s *job.Situation) { s.Job.Due = now.Add(time.Minute) }, "not due until 2026-11-15 12:01:00"},
 		{"retry", func(s *job.Situation) {
 			s.Job.Due, s.Job.Used = now.Add(time.Minute), 2
-			s.Job.Failures = []job.Failure{{Message: "connection refused"}}
+			s.Job.Failures = failures("timeout", "connection refused")
 		}, "attempt 2 failed (connection refused)"},
 		{"paused", func(s *job.Situation) { s.QueuePaused = true }, "queue video is paused"},
 		{"J14_nobody serves", func(s *job.Situation) { s.Workers = nil }, "no live worker serves queue video"},
@@ -32,12 +32,23 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		{"J31_too new", func(s *job.Situation) { s.Job.Version = 2 }, "knows version 2 of kind encode"},
 		{"incapable", func(s *job.Situation) { s.Job.Capabilities = []string{"gpu", "tpu"} }, "has [gpu tpu]"},
 		{"behind", func(s *job.Situation) { s.Ahead, s.AheadCapped = 1000, true }, "behind 1000+ jobs"},
-		{"parked", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Suspended, "parked: bad json" }, "suspended: parked: bad json"},
 		{"J12_suspect", func(s *job.Situation) { s.Job.Lost, s.Job.Deferred = 2, 1 }, "so it runs alone in its process, one such job at a time (deferred 1 of 3 times)"},
 		{"J12_suspect later", func(s *job.Situation) {
 			s.Job.Due, s.Job.Lost, s.Job.Deferred = now.Add(time.Minute), 2, 1
 		}, "12:01:00.000 UTC: it was lost with its process 2 times"},
 		{"J12_suspect beside others", func(s *job.Situation) { s.Job.Lost, s.Job.Deferred = 4, 3 }, "deferred 3 times, so it runs beside others"},
+		{"J9_snoozed", func(s *job.Situation) {
+			s.Job.Due, s.Job.Used, s.Job.Reason = now.Add(time.Minute), 1, "waits for the bank"
+			s.Job.Failures = failures("connection refused")
+		}, "not due until 2026-11-15 12:01:00.000 UTC: snoozed: waits for the bank"},
+		{"unreadable retry", func(s *job.Situation) {
+			s.Job.Due, s.Job.Used = now.Add(time.Minute), 2
+			s.Job.Failures = job.StoredFailures([]byte("not frames"))
+		}, "attempt 2 failed (cannot be read: 10 bytes"},
+		{"unreadable needs", func(s *job.Situation) { s.Job.Capabilities, s.Job.Unreadable = nil, []string{"tags", "capabilities"} }, "what it needs of a worker cannot be read"},
+		{"parked", func(s *job.Situation) {
+			s.Job.State, s.Job.Wait, s.Job.Reason = job.Suspended, job.Parked, "bad json"
+		}, "parked: bad json"},
 		{"running", func(s *job.Situation) { s.Job.State, s.Label = job.Running, "a-worker-1" }, "running on a-worker-1"},
 		{"J12_running on one that is silent", func(s *job.Situation) {
 			s.Job.State = job.Running
@@ -50,6 +61,9 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 			s.Holding = []job.Unheard{{Label: "a-worker-1"}, {Label: "a-worker-2"}}
 		}, "belong to 2 workers that are not heard of, such as a-worker-1"},
 		{"dead", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Dead, "all 5 attempts failed" }, "all 5 attempts failed"},
+		{"dead with its last message", func(s *job.Situation) {
+			s.Job.State, s.Job.Reason, s.Job.Failures = job.Dead, "all 2 attempts failed", failures("timeout", "connection refused")
+		}, "all 2 attempts failed (connection refused)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := base()
@@ -59,6 +73,14 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 			}
 		})
 	}
+}
+
+func failures(messages ...string) job.Failures {
+	var stored []byte
+	for i, m := range messages {
+		stored = job.AppendFailure(stored, time.Time{}, job.NewFailure(i+1, int64(i+1), m, "").Body())
+	}
+	return job.StoredFailures(stored)
 }
 
 func TestJ31_OfferTakesOnlyVersionsItKnows(t *testing.T) {

@@ -18,16 +18,19 @@ const (
 
 // Failure is one attempt that did not succeed.
 type Failure struct {
-	Time    time.Time `json:"time"`
-	Attempt int       `json:"attempt"`
-	Run     int64     `json:"run"`
+	Time    time.Time `json:"time,omitzero"` // the store's; zero where it cannot be read
+	Attempt int       `json:"attempt,omitempty"`
+	Run     int64     `json:"run,omitempty"`
 	Worker  WorkerID  `json:"worker,omitempty"`
 	Message string    `json:"message"`
 	// Fingerprint is equal for messages that differ only in numbers and
 	// quoted parts, so that one fault can be counted over many jobs.
-	Fingerprint string `json:"fingerprint"`
+	Fingerprint string `json:"fingerprint,omitempty"`
 	Stack       string `json:"stack,omitempty"`
 	Store       bool   `json:"store,omitempty"` // because the store did: it burned no attempt
+	// Unreadable says that this build cannot read what is stored here: it is
+	// damaged, or of another build. Message says why.
+	Unreadable bool `json:"unreadable,omitempty"`
 }
 
 // NewFailure describes an error within bounds. The store adds the time.
@@ -41,35 +44,29 @@ func NewFailure(attempt int, run int64, message, stack string) Failure {
 	}
 }
 
-// AppendFailure adds one failure and keeps the newest MaxFailures.
-func AppendFailure(list []Failure, f Failure) []Failure {
-	list = append(list, f)
-	if over := len(list) - MaxFailures; over > 0 {
-		list = append([]Failure(nil), list[over:]...)
-	}
-	return list
-}
-
-// EncodeFailures writes failures as a store keeps them; nil for none.
-func EncodeFailures(list []Failure) []byte {
-	if len(list) == 0 {
-		return nil
-	}
-	b, err := json.Marshal(list)
-	if err != nil { // a struct of strings, numbers and a time between the years 0 and 9999
-		panic("job: encode failures: " + err.Error())
+// Body is the failure without its time, as [End] carries it to a store, which
+// keeps it as it is.
+func (f Failure) Body() []byte {
+	f.Time = time.Time{}
+	b, err := json.Marshal(f)
+	if err != nil { // a struct of strings and numbers
+		panic("job: encode a failure: " + err.Error())
 	}
 	return b
 }
 
-// DecodeFailures reads what EncodeFailures wrote.
-func DecodeFailures(b []byte) ([]Failure, error) {
-	if len(b) == 0 {
-		return nil, nil
+// readFailure reads what Body wrote. What cannot be read is a failure too.
+func readFailure(at time.Time, body []byte) Failure {
+	var f Failure
+	if err := json.Unmarshal(body, &f); err != nil {
+		return unreadable(at, err.Error())
 	}
-	var list []Failure
-	err := json.Unmarshal(b, &list)
-	return list, err
+	f.Time = at
+	return f
+}
+
+func unreadable(at time.Time, why string) Failure {
+	return Failure{Time: at, Message: "cannot be read: " + why, Unreadable: true}
 }
 
 // Fingerprint hashes a message with its digits and quoted parts left out.

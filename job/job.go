@@ -32,15 +32,20 @@ type Job struct {
 	Worker      WorkerID // who runs it; of a job that ended in a run, who ran it
 	Started     time.Time
 	CancelAsked bool // a running job was asked to cancel
+	Wait        Wait // what it waits for while suspended
 
-	Reason   string    // why it is suspended, dead or cancelled, where known
-	Failures []Failure // the newest last, at most MaxFailures
+	Reason   string // why it is suspended, put off, dead or cancelled, where known
+	Failures Failures
 	Progress Progress
 	Result   []byte
 
 	Unique   Unique
 	Finished time.Time // zero while live
 	Expires  time.Time // when the archive drops it; zero while live
+
+	// Unreadable names the fields that are empty because what is stored of them
+	// cannot be read, such as "tags"; empty when all could be.
+	Unreadable []string
 }
 
 // Attempt is the number of the attempt that is running or comes next, from 1.
@@ -49,8 +54,8 @@ func (j *Job) Attempt() int { return j.Used + 1 }
 // StoreFailures counts the runs of this attempt that failed because the store did.
 func (j *Job) StoreFailures() int {
 	n := 0
-	for i := range j.Failures {
-		if f := &j.Failures[i]; f.Store && f.Attempt == j.Attempt() {
+	for _, f := range j.Failures.List() {
+		if f.Store && f.Attempt == j.Attempt() {
 			n++
 		}
 	}

@@ -127,7 +127,7 @@ func TestU10_RealIsIdleWhenNothingIsLeft(t *testing.T) {
 					}
 					return tx.Finish(j)
 				})
-			}, pawl.Backoff(func(int) time.Duration { return 0 }))
+			}, pawl.Backoff(pawl.Constant(0)))
 		}
 		pawltest.Real(t, opener, register, func(t *testing.T, e *pawltest.Engine) {
 			const depth = 5

@@ -34,6 +34,7 @@ type Filter struct {
 	Kind   string
 	Key    string
 	Tag    string
+	Wait   job.Wait // what a suspended job waits for
 	// DueBefore and DueAfter tell ready from scheduled among waiting jobs.
 	DueBefore, DueAfter time.Time
 	// CreatedBefore and CreatedAfter bound the time of Enqueue.

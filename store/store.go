@@ -174,7 +174,7 @@ const (
 	Asked                       // it is running: its handler was asked to stop
 	Ended                       // it has ended already; nothing changed
 	Duplicate                   // retry: another job holds its unique key
-	Active                      // retry: it is running or ready already; nothing changed
+	Active                      // retry: it is running or ready already; cancel: its state is none of this build's; nothing changed
 	Busy                        // an open transaction holds it; nothing changed
 )
 

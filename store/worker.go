@@ -98,4 +98,7 @@ type WorkerInfo struct {
 	Beat    time.Time
 	Lost    bool
 	Running int
+	// Unreadable names the fields that are empty because what is stored of them
+	// cannot be read, such as "offer".
+	Unreadable []string
 }

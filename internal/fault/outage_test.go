@@ -70,7 +70,7 @@ func TestFault_P8_J32_Outage(t *testing.T) {
 		if n < jobs/2 {
 			runs = 2
 		}
-		if j.State != job.Done || j.Run != runs || j.Used != 0 || j.Lost != 0 || len(j.Failures) != 0 {
+		if j.State != job.Done || j.Run != runs || j.Used != 0 || j.Lost != 0 || len(j.Failures.List()) != 0 {
 			t.Errorf("job %d is %s: run %d, %d attempts used, %d lost, failures %v; want done, run %d, nothing counted",
 				n, j.State, j.Run, j.Used, j.Lost, j.Failures, runs)
 		}

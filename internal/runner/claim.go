@@ -203,7 +203,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 		c.repeat = nil
 		r.workerLost(claim.Worker)
 		return nil
-	case unclear(err):
+	case unclear(err) || !unavailable(err): // whatever else failed, what was leased may be ours
 		c.unclear, c.repeat = c.unclear || c.repeat != nil, claim
 		claim.Bytes = max(claim.Bytes/2, 1)
 		c.bytes = claim.Bytes

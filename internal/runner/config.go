@@ -26,21 +26,21 @@ type Handler interface {
 // Kind is one kind of job that this build knows.
 type Kind struct {
 	Name    string
-	Version int                             // newest version of the arguments that Handler reads
-	Timeout time.Duration                   // of one attempt, when the job says nothing; 0 means Config.Timeout
-	Backoff func(attempt int) time.Duration // nil means the queue's
+	Version int             // newest version of the arguments that Handler reads
+	Timeout time.Duration   // of one attempt, when the job says nothing; 0 means Config.Timeout
+	Backoff job.BackoffFunc // nil means the queue's
 	Handler Handler
 }
 
 // Queue is one queue that this process serves.
 type Queue struct {
 	Name     string
-	Workers  int                             // slots of this process
-	Total    int                             // at most so many run in the cluster, split over its live workers; 0 means no limit
-	Keep     job.Keep                        // zero fields mean the defaults
-	Backoff  func(attempt int) time.Duration // nil means job.Exponential(1 s, 30 min)
-	Aging    time.Duration                   // see store.QueueClaim
-	Prefetch int                             // claimed ahead at most; 0 means 8 × slots within 128..1000, and what the pace allows, negative means none
+	Workers  int             // slots of this process
+	Total    int             // at most so many run in the cluster, split over its live workers; 0 means no limit
+	Keep     job.Keep        // zero fields mean the defaults
+	Backoff  job.BackoffFunc // nil means job.Exponential(1 s, 6 h)
+	Aging    time.Duration   // see store.QueueClaim
+	Prefetch int             // claimed ahead at most; 0 means 8 × slots within 128..1000, and what the pace allows, negative means none
 }
 
 // Config says what to run and how. Zero fields take the default in brackets.

@@ -20,7 +20,7 @@ func TestJ11_PanicIsAFailedRunWithItsStack(t *testing.T) {
 		id := l.add(1, func(d *job.Draft) { d.Attempts = 1 }, p)[0]
 		synctest.Wait()
 		j := l.expect(id, job.Dead, 1, 0)
-		if len(j.Failures) != 1 || j.Failures[0].Message != "panic: boom" || !strings.Contains(j.Failures[0].Stack, "fault_test.go") {
+		if len(j.Failures.List()) != 1 || j.Failures.List()[0].Message != "panic: boom" || !strings.Contains(j.Failures.List()[0].Stack, "fault_test.go") {
 			t.Errorf("failures %+v, want the panic with its stack", j.Failures)
 		}
 		if s := p.Stats(); s.Panics != 1 || s.Running != 0 {
@@ -43,7 +43,7 @@ func TestJ11_HandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
 		ids := l.add(3, nil, p)
 		after(time.Second)
 		j := l.expect(ids[0], job.Done, 1, 0)
-		if len(j.Failures) != 1 || !strings.Contains(j.Failures[0].Message, "Goexit") {
+		if len(j.Failures.List()) != 1 || !strings.Contains(j.Failures.List()[0].Message, "Goexit") {
 			t.Errorf("failures %+v", j.Failures)
 		}
 		l.expect(ids[1], job.Done, 0, 0) // the slot is not lost
@@ -96,7 +96,7 @@ func TestP8_BadEndDoesNotHoldUpTheOthers(t *testing.T) {
 			l.expect(id, job.Done, 0, 0)
 		}
 		j := l.expect(bad, job.Dead, 1, 0)
-		if len(j.Failures) != 1 || !strings.Contains(j.Failures[0].Message, "value is not storable") {
+		if len(j.Failures.List()) != 1 || !strings.Contains(j.Failures.List()[0].Message, "value is not storable") {
 			t.Errorf("failures %+v, want why it was not stored", j.Failures)
 		}
 		p.stop()
@@ -144,7 +144,7 @@ func TestP8_PanickingHookAndBackoffCostNothingElse(t *testing.T) {
 			}
 			return succeed
 		}, func(c *runner.Config) {
-			c.Kinds[0].Backoff = func(int) time.Duration { panic("backoff") }
+			c.Kinds[0].Backoff = func(job.FailedAttempt) time.Duration { panic("backoff") }
 			c.Hooks.Finish = func(runner.Finished) { panic("hook") }
 		})
 		id := l.add(1, nil, p)[0]
@@ -174,8 +174,8 @@ func TestJ13_AttemptTimeoutFailsTheRun(t *testing.T) {
 		if cause != job.ErrTimeout || time.Since(begin) != 3*time.Second {
 			t.Errorf("cause %v after %v", cause, time.Since(begin))
 		}
-		if want := "pawl: attempt timed out after 3s: context deadline exceeded"; j.Failures[0].Message != want {
-			t.Errorf("message %q, want %q", j.Failures[0].Message, want)
+		if want := "pawl: attempt timed out after 3s: context deadline exceeded"; j.Failures.List()[0].Message != want {
+			t.Errorf("message %q, want %q", j.Failures.List()[0].Message, want)
 		}
 		own := l.add(1, func(d *job.Draft) { d.Attempts, d.Timeout = 1, time.Second }, p)[0]
 		after(time.Second) // the job's own timeout comes before the kind's

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -247,6 +248,35 @@ func TestJ32_ClaimThatIsNeverAnsweredGoesBackFreeOfCharge(t *testing.T) {
 		}
 		if s := p.Stats(); s.Returned != 2 {
 			t.Errorf("returned %d, want the 2 jobs of the lost claim", s.Returned)
+		}
+		p.stop()
+	})
+}
+
+// An error that says nothing of what was done may come after jobs were leased:
+// reading them, for instance. They are asked for again, not left leased to nobody.
+func TestP8_ClaimThatFailsAfterItLeasedIsAskedForAgain(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(2, func(context.Context, *runner.Task) job.Outcome { return succeed })
+		failed := false
+		p.faults.set(func(f *faults) {
+			f.after = func(method string) error {
+				if method == "Claim" && !failed {
+					failed = true
+					return errors.New("one row of the answer cannot be read")
+				}
+				return nil
+			}
+		})
+		ids := l.add(2, nil, p)
+		after(5 * time.Second)
+		for _, id := range ids {
+			if j := l.expect(id, job.Done, 0, 0); j.Run != 1 {
+				t.Errorf("run %d, want the first", j.Run)
+			}
+		}
+		if s := p.Stats(); s.Returned != 0 {
+			t.Errorf("returned %d, want none", s.Returned)
 		}
 		p.stop()
 	})

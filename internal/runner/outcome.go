@@ -32,9 +32,12 @@ func judge(o job.Outcome, cause error, timeout time.Duration) job.Outcome {
 
 // panicked is the outcome of a handler that panicked (J11).
 func panicked(value any, stack []byte) job.Outcome {
-	return job.Outcome{Kind: job.Failed, Message: fmt.Sprintf("panic: %v", value), Stack: string(stack)}
+	message := fmt.Sprintf("panic: %v", value)
+	return job.Outcome{Kind: job.Failed, Err: errors.New(message), Message: message, Stack: string(stack), Panicked: true}
 }
 
 // exited is the outcome of a handler that ended its goroutine, as FailNow of a
 // test does: it did not return, so it did not succeed.
-var exited = job.Outcome{Kind: job.Failed, Message: "the handler ended its goroutine (runtime.Goexit)"}
+var exited = job.Outcome{Kind: job.Failed, Err: errExited, Message: errExited.Error()}
+
+var errExited = errors.New("the handler ended its goroutine (runtime.Goexit)")

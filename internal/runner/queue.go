@@ -11,7 +11,7 @@ import (
 type queue struct {
 	name    string
 	keep    job.Keep
-	backoff func(attempt int) time.Duration
+	backoff job.BackoffFunc
 	setting Queue
 
 	slots   int // here; of a queue with a total, its portion (split.go)

@@ -79,7 +79,8 @@ func (r *Runner) call(t *Task) (o job.Outcome, crashed bool) {
 			t.cancel(context.Cause(ctx))
 		}
 	}()
-	return t.kind.Handler.Work(ctx, t), false
+	o = t.kind.Handler.Work(ctx, t)
+	return o, o.Panicked
 }
 
 // start gives a task to a slot goroutine. The caller holds mu.
@@ -220,8 +221,7 @@ func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {
 	defer func() {
 		if value := recover(); value != nil {
 			r.log.Error("backoff function panicked, the default is used", "kind", t.Job.Kind, "panic", value)
-			run := t.run()
-			end = job.Decide(run, o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
+			end = job.Decide(t.run(), o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
 		}
 	}()
 	end = t.decide(o)

@@ -153,8 +153,8 @@ func TestP8_AnEndThatTheLinkCannotCarryHoldsUpNoOther(t *testing.T) {
 			l.expect(id, job.Done, 0, 0)
 		}
 		j := l.expect(big, job.Dead, 1, 0)
-		if len(j.Failures) != 1 || !strings.Contains(j.Failures[0].Message, "could not be stored") {
-			t.Errorf("failures %+v", j.Failures)
+		if list := j.Failures.List(); len(list) != 1 || !strings.Contains(list[0].Message, "could not be stored") {
+			t.Errorf("failures %+v", list)
 		}
 		p.stop()
 	})

@@ -111,7 +111,7 @@ func TestP7_AfterTheGraceTheContextIsCancelledAndNoAttemptBurned(t *testing.T) {
 		if took := time.Since(begin); took != 20*time.Second {
 			t.Errorf("stop took %v, want the grace of 20 s", took)
 		}
-		if j := l.expect(id, job.Waiting, 0, 0); len(j.Failures) != 0 {
+		if j := l.expect(id, job.Waiting, 0, 0); len(j.Failures.List()) != 0 {
 			t.Errorf("failures %v, want none", j.Failures)
 		}
 	})

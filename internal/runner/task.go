@@ -95,9 +95,10 @@ func (t *Task) End(o job.Outcome) job.End {
 // Final reports whether the job is over when its handler, whose context this is,
 // comes to this outcome now: for those who report errors.
 func (t *Task) Final(ctx context.Context, o job.Outcome) bool {
-	run := t.run()
-	never := func(int) time.Duration { return 0 } // asked for: the user's function is called once, for the end
-	return job.Decide(run, judge(o, context.Cause(ctx), 0), job.Policy{Backoff: never}).To.Final()
+	if !o.Panicked {
+		o = judge(o, context.Cause(ctx), 0)
+	}
+	return job.Decide(t.run(), o, job.Policy{Backoff: job.NoBackoff}).To.Final() // the user's function is called once, for the end
 }
 
 // FinishingInTx says that an end of the run is part of an open transaction.
@@ -154,12 +155,11 @@ func (t *Task) decide(o job.Outcome) job.End {
 	if backoff == nil {
 		backoff = t.queue.backoff
 	}
-	run := t.run()
-	return job.Decide(run, o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
+	return job.Decide(t.run(), o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
 }
 
 // run is what the rule needs to know.
 func (t *Task) run() job.Run {
 	j := &t.Job
-	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures()}
+	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures(), Worker: t.worker, Job: j}
 }

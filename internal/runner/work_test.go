@@ -103,13 +103,13 @@ func TestWork_RetryIsLookedForWhenDue(t *testing.T) {
 			return fail
 		}, func(c *runner.Config) {
 			c.PollOnly = time.Hour
-			c.Kinds[0].Backoff = func(attempt int) time.Duration { return time.Duration(attempt) * time.Second }
+			c.Kinds[0].Backoff = func(f job.FailedAttempt) time.Duration { return time.Duration(f.Attempt) * time.Second }
 		})
 		id := l.add(1, func(d *job.Draft) { d.Attempts = 3 }, p)[0]
 		after(time.Minute)
 		j := l.expect(id, job.Dead, 3, 0)
-		if len(j.Failures) != 3 || len(starts) != 3 {
-			t.Fatalf("%d failures, %d runs, want 3", len(j.Failures), len(starts))
+		if len(j.Failures.List()) != 3 || len(starts) != 3 {
+			t.Fatalf("%d failures, %d runs, want 3", len(j.Failures.List()), len(starts))
 		}
 		for i, want := range []time.Duration{0, time.Second, 3 * time.Second} {
 			if d := starts[i] - want; d < 0 || d > 10*time.Millisecond {

@@ -46,8 +46,13 @@ var checkedTables = []checkedTable{
 	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`},
 		{"attempts out of bounds", "SELECT p.id, p.used || ' of ' || p.max_attempts FROM part AS p WHERE p.used < 0 OR p.max_attempts < 1"},
 		{"priority out of bounds", "SELECT p.id, p.priority::text FROM part AS p WHERE p.priority NOT BETWEEN 1 AND 9"},
+		{"wait of a job that is not suspended", "SELECT p.id, 'state ' || p.state || ', wait ' || p.wait FROM part AS p WHERE p.wait IS NOT NULL AND p.state <> 4"},
+		{"failures cannot be read", "SELECT p.id, length(p.failures) || ' bytes' FROM part AS p WHERE " + failuresBroken},
+		{"names cannot be read", "SELECT p.id, '' FROM part AS p WHERE " + namesBroken},
 	}},
 	{"job_archive", "id", []rule{
+		{"failures cannot be read", "SELECT p.id, length(p.failures) || ' bytes' FROM part AS p WHERE " + failuresBroken},
+		{"names cannot be read", "SELECT p.id, '' FROM part AS p WHERE " + namesBroken},
 		{"archived job in a live state", "SELECT p.id, 'state ' || p.state FROM part AS p WHERE p.state NOT BETWEEN 5 AND 8"},
 		{"archived without an end", "SELECT p.id, 'finished ' || p.finished || ', expires ' || p.expires FROM part AS p WHERE p.expires < p.finished"},
 	}},
@@ -89,6 +94,16 @@ func (w checkedTable) text() string {
 	}
 	return text
 }
+
+const (
+	// failuresBroken finds failures that job.AppendFailure did not write, by their
+	// first byte. Frames inside are opaque here.
+	failuresBroken = `substr(p.failures, 1, 1) <> '\x01'::bytea`
+	// namesBroken finds lists that rowReader.list cannot read. (array_position
+	// refuses arrays of more dimensions.)
+	namesBroken = `CASE WHEN array_ndims(p.tags) > 1 OR array_ndims(p.capabilities) > 1 THEN true
+		ELSE array_position(p.tags, NULL) IS NOT NULL OR array_position(p.capabilities, NULL) IS NOT NULL END`
+)
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
 func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {

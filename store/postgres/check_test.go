@@ -11,17 +11,20 @@ import (
 
 // damage breaks one rule with SQL, as a bug or a person with a shell would.
 var damage = map[string]string{
-	"live job in a final state":         "UPDATE pawl.job SET state = 5 WHERE id = $waiting",
-	"job in two places":                 "INSERT INTO pawl.job (namespace, id, state, priority, due, max_attempts, created, queue, kind) SELECT namespace, id, 2, priority, due, 5, created, queue, kind FROM pawl.job_archive WHERE id = $done",
-	"running without a worker":          "UPDATE pawl.job SET worker = NULL WHERE id = $running",
-	"worker of a job that does not run": "UPDATE pawl.job SET worker = 1 WHERE id = $waiting",
-	"running without a live worker":     "UPDATE pawl.job SET worker = 99, started = '2001-01-01' WHERE id = $running",
-	"unique key not held":               "DELETE FROM pawl.job_unique",
-	"attempts out of bounds":            "UPDATE pawl.job SET used = -1 WHERE id = $waiting",
-	"priority out of bounds":            "UPDATE pawl.job SET priority = 12 WHERE id = $waiting",
-	"archived job in a live state":      "UPDATE pawl.job_archive SET state = 2",
-	"archived without an end":           "UPDATE pawl.job_archive SET expires = '2001-01-01'",
-	"unique key without its job":        "INSERT INTO pawl.job_unique SELECT namespace, '\\x0102', $done, NULL FROM pawl.job LIMIT 1",
+	"live job in a final state":           "UPDATE pawl.job SET state = 5 WHERE id = $waiting",
+	"job in two places":                   "INSERT INTO pawl.job (namespace, id, state, priority, due, max_attempts, created, queue, kind) SELECT namespace, id, 2, priority, due, 5, created, queue, kind FROM pawl.job_archive WHERE id = $done",
+	"running without a worker":            "UPDATE pawl.job SET worker = NULL WHERE id = $running",
+	"worker of a job that does not run":   "UPDATE pawl.job SET worker = 1 WHERE id = $waiting",
+	"running without a live worker":       "UPDATE pawl.job SET worker = 99, started = '2001-01-01' WHERE id = $running",
+	"unique key not held":                 "DELETE FROM pawl.job_unique",
+	"attempts out of bounds":              "UPDATE pawl.job SET used = -1 WHERE id = $waiting",
+	"priority out of bounds":              "UPDATE pawl.job SET priority = 12 WHERE id = $waiting",
+	"wait of a job that is not suspended": "UPDATE pawl.job SET wait = 1 WHERE id = $waiting",
+	"failures cannot be read":             "UPDATE pawl.job SET failures = '[]' WHERE id = $waiting",
+	"names cannot be read":                "UPDATE pawl.job SET tags = '{a,NULL}' WHERE id = $waiting",
+	"archived job in a live state":        "UPDATE pawl.job_archive SET state = 2",
+	"archived without an end":             "UPDATE pawl.job_archive SET expires = '2001-01-01'",
+	"unique key without its job":          "INSERT INTO pawl.job_unique SELECT namespace, '\\x0102', $done, NULL FROM pawl.job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {

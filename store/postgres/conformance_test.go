@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"testing"
@@ -43,7 +44,26 @@ func connect(t testing.TB, address string) *pgxpool.Pool {
 // fresh makes an empty database.
 func fresh(t *testing.T) store.Opener {
 	db := need.Postgres(t)
-	return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema})
+	return spoiler{postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema})}
+}
+
+// spoiler damages rows through the store's own transactions. The tests'
+// connections have the schema as their search_path.
+type spoiler struct{ store.Opener }
+
+var spoiling = map[storetest.Part]string{
+	storetest.Failures:         "UPDATE job SET failures = 'not frames' WHERE id = $1",
+	storetest.ArchivedFailures: "UPDATE job_archive SET failures = 'not frames' WHERE id = $1",
+	storetest.Tags:             "UPDATE job SET tags = '{{b},{c}}' WHERE id = $1",
+	storetest.Capabilities:     "UPDATE job SET capabilities = '{NULL}' WHERE id = $1",
+	storetest.State:            "UPDATE job SET state = 99 WHERE id = $1",
+	storetest.Due:              "UPDATE job SET due = 'infinity' WHERE id = $1",
+	storetest.Offer:            "UPDATE worker SET offer = 'not JSON', beat = 'infinity' WHERE id = $1",
+	storetest.WorkerQueues:     "UPDATE worker SET queues = '{NULL}' WHERE id = $1",
+}
+
+func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id any) error {
+	return storetest.SpoilBySQL(ctx, s, spoiling, part, id)
 }
 
 func TestConformance(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 // lockLate finds jobs past their deadline on job_deadline, which holds those
 // with a deadline that are not running.
-const lockLate = "SELECT " + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND deadline <= {now}
+const lockLate = "SELECT " + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now}
 	ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED`
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
@@ -22,7 +22,7 @@ func (s *Store) Expire(ctx context.Context, limit int) (int, error) {
 	some := false
 	err := s.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.reserved, nil, &step{
-			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND deadline <= {now})",
+			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
 			args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) },
 		})
 	})

@@ -53,8 +53,7 @@ func TestP10_AnEndWeighsWhatItCarries(t *testing.T) {
 	for name, e := range map[string]job.End{
 		"result":   {Result: []byte(text)},
 		"reason":   {Reason: text},
-		"failure":  {Failure: &job.Failure{Message: text}},
-		"stack":    {Failure: &job.Failure{Stack: text}},
+		"failure":  {Failure: []byte(text)},
 		"progress": {Progress: &job.Progress{Note: text}},
 		"lines":    {Logs: []job.LogLine{{Time: time.Time{}, Text: text}}},
 	} {

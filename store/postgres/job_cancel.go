@@ -222,6 +222,8 @@ func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, e
 		switch {
 		case live && s.state == job.Running:
 			changes[i], asked = store.Asked, append(asked, id)
+		case live && !job.CanMove(s.state, job.Cancelled):
+			changes[i] = store.Active
 		case live:
 			m, err := decide(s, job.End{ID: id, To: job.Cancelled, Reason: "cancelled", Keep: o.s.keep(s.queue)}, false, o.now)
 			if err != nil {

@@ -29,6 +29,20 @@ const (
 	longStep  = 1024
 )
 
+// takes is Offer.Takes for a job whose needs may not be readable: it is for
+// nobody, as claimStraight has it too.
+func (o *offer) takes(kind string, version int, needs []pgtype.Text) bool {
+	if !o.Knows(kind, version) {
+		return false
+	}
+	for _, n := range needs {
+		if !n.Valid || !slices.Contains(o.capabilities, n.String) {
+			return false
+		}
+	}
+	return true
+}
+
 func lookBound(limit int) int { return 1000 + 10*limit }
 
 // lookReady reads the next ready jobs of each priority in claim order, without
@@ -123,7 +137,7 @@ func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job
 		var id pgtype.UUID
 		var kind pgtype.Text
 		var version pgtype.Int4
-		var needs []string
+		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
 		return k.s.send(ctx, k.s.work, sharedLimits, &step{
@@ -134,7 +148,7 @@ func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job
 				}
 				found = append(found, candidate{
 					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16), rescued: rescued.Bool, bytes: int64(bytes.Int32),
-					takes: k.offer.Takes(kind.String, int(version.Int32), needs),
+					takes: k.offer.takes(kind.String, int(version.Int32), needs),
 				})
 				return nil
 			},

@@ -27,14 +27,20 @@ type subject struct {
 	priority int
 	due      time.Time
 	queue    string
-	reason   string
+	wait     job.Wait
 	failures []byte
 }
 
-const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, coalesce(job.reason, ''), job.failures"
+const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, coalesce(job.wait, 0), job.failures"
 
+// read takes what is stored as it comes, within range or not: whoever moves many
+// rows must not fail for one (P8).
 func (s *subject) read(scan scan) error {
-	return scan(&s.id, &s.state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &s.due, &s.queue, &s.reason, &s.failures)
+	var state, wait int16
+	var due pgtype.Timestamptz // which may be infinity
+	err := scan(&s.id, &state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &due, &s.queue, &wait, &s.failures)
+	s.state, s.wait, s.due = job.State(state), job.Wait(wait), due.Time
+	return err
 }
 
 // subjects reads all rows of a statement.
@@ -66,13 +72,7 @@ func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
 	}
 	m := move{subject: s, end: e, rescued: rescued}
 	if e.Failure != nil {
-		list, err := job.DecodeFailures(s.failures)
-		if err != nil {
-			return m, fmt.Errorf("pawl: failures of job %s: %w", s.id, err)
-		}
-		f := *e.Failure
-		f.Time, f.Worker = now, s.worker
-		m.newFailures = job.EncodeFailures(job.AppendFailure(list, f))
+		m.newFailures = job.AppendFailure(s.failures, now, e.Failure)
 	}
 	return m, nil
 }
@@ -147,7 +147,7 @@ func splitKept(ended []move) (parts []keptMoves) {
 
 // releaseJobs gives running jobs up, and parks or frees others (job_pkey). The
 // rows are locked.
-const releaseJobs = `UPDATE pawl.job SET state = e.state, due = {now} + e.delay * interval '1 microsecond', reason = e.reason,
+const releaseJobs = `UPDATE pawl.job SET state = e.state, due = {now} + e.delay * interval '1 microsecond', wait = nullif(e.wait, 0), reason = e.reason,
 	worker = NULL, claim = NULL, begun = false, cancel = false,
 	used = job.used + e.burnt, snoozes = job.snoozes + e.snoozed, lost = job.lost + e.lost, rescues = job.rescues + e.rescued,
 	deferred = CASE WHEN e.lost > 0 THEN 0 ELSE job.deferred + e.deferred END,
@@ -156,14 +156,14 @@ const releaseJobs = `UPDATE pawl.job SET state = e.state, due = {now} + e.delay 
 	progress_total = CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END,
 	progress_note = CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END
 FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-	$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[])
-	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred) OFFSET 0) AS e
+	$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[])
+	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred, wait) OFFSET 0) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 
 func releaseStep(namespace int32, moves []move) *step {
 	a := newEndArrays(moves)
 	return &step{text: releaseJobs, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
-		a.failures, a.progress, a.done, a.total, a.notes, a.deferred}}
+		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits}}
 }
 
 // The columns that a job takes along into the archive and back.
@@ -244,7 +244,7 @@ func idsOf(moves []move) [][16]byte {
 // endArrays are moves as the arguments of a statement.
 type endArrays struct {
 	ids                                     [][16]byte
-	states                                  []int16
+	states, waits                           []int16
 	delays, keeps                           []int64
 	reasons, notes                          []pgtype.Text
 	burnt, snoozed, lost, rescued, deferred []int32
@@ -265,7 +265,7 @@ func newEndArrays(moves []move) *endArrays {
 		m := &moves[i]
 		e := &m.end
 		a.ids = append(a.ids, m.id)
-		a.states = append(a.states, int16(e.To))
+		a.states, a.waits = append(a.states, int16(e.To)), append(a.waits, int16(e.Wait))
 		a.delays = append(a.delays, e.Delay.Microseconds())
 		a.keeps = append(a.keeps, keepOf(e).Microseconds())
 		a.reasons = append(a.reasons, textOrNull(legible(e.Reason)))

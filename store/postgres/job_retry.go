@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -20,7 +19,7 @@ func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]s
 const (
 	dueNow = `UPDATE pawl.job SET due = $3 FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 		WHERE job.namespace = e.namespace AND job.id = e.id`
-	freeJobs = `UPDATE pawl.job SET state = 2, due = $3, used = 0, reason = NULL FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+	freeJobs = `UPDATE pawl.job SET state = 2, due = $3, used = 0, wait = NULL, reason = NULL FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 		WHERE job.namespace = e.namespace AND job.id = e.id`
 	// The run number goes on from where it was (P2). Attempts and lost runs are
 	// forgiven, and so is a deadline that has passed, by which the retry would
@@ -47,7 +46,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		case live && s.state == job.Waiting && s.due.After(o.now):
 			due = append(due, id)
 			o.told.add(s.queue, s.priority, o.now)
-		case live && s.state == job.Suspended && strings.HasPrefix(s.reason, "parked"):
+		case live && s.state == job.Suspended && s.wait == job.Parked:
 			free = append(free, id)
 			o.told.add(s.queue, s.priority, o.now)
 		case live:

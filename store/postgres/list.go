@@ -108,8 +108,14 @@ func (b *listing) ranges(namespace int32, f store.Filter) (list []stretch) {
 	in := "namespace = " + b.arg(namespace)
 	narrow := b.narrow(f)
 	live, archived := splitStates(f)
+	if f.Wait != job.NoWait {
+		archived = nil // what has ended waits for nothing
+	}
 	for _, state := range live {
 		r := stretch{table: "pawl.job", columns: liveColumns, where: []string{in}}
+		if f.Wait != job.NoWait {
+			r.where = append(r.where, fmt.Sprintf("wait = %d", f.Wait))
+		}
 		if state != 0 {
 			r.where = append(r.where, fmt.Sprintf("state = %d", state))
 		}

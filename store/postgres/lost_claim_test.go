@@ -130,7 +130,7 @@ func TestJ32_LostAnswers_AnAbandonedClaimComesBack(t *testing.T) {
 				l.t.Errorf("%+v, want %d jobs to go back", held, len(ids))
 			}
 			for _, j := range l.get(ids...) {
-				if j.State != job.Waiting || j.Used != 0 || j.Lost != 0 || j.Rescues != 0 || j.Snoozes != 0 || len(j.Failures) != 0 {
+				if j.State != job.Waiting || j.Used != 0 || j.Lost != 0 || j.Rescues != 0 || j.Snoozes != 0 || len(j.Failures.List()) != 0 {
 					l.t.Errorf("job %s was charged: %+v", j.ID, j)
 				}
 			}

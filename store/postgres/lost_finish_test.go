@@ -17,11 +17,11 @@ type endFor func(j *store.Leased) job.End
 func done(j *store.Leased) job.End { return job.End{ID: j.ID, Run: j.Run, To: job.Done} }
 
 func failed(j *store.Leased) job.End {
-	return job.End{ID: j.ID, Run: j.Run, To: job.Waiting, Delay: time.Hour, Burn: true, Failure: &job.Failure{Attempt: 1, Message: "no"}}
+	return job.End{ID: j.ID, Run: j.Run, To: job.Waiting, Delay: time.Hour, Burn: true, Failure: job.NewFailure(1, j.Run, "no", "").Body()}
 }
 
 func dead(j *store.Leased) job.End {
-	return job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "gave up", Failure: &job.Failure{Attempt: 1, Message: "no"}}
+	return job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "gave up", Failure: job.NewFailure(1, j.Run, "no", "").Body()}
 }
 
 func released(j *store.Leased) job.End {
@@ -88,8 +88,8 @@ func (l *lossy) ended(was *store.Leased, end job.End) {
 	if end.Burn {
 		used, failures = 1, 1
 	}
-	if j.State != end.To || j.Run != was.Run || j.Used != used || len(j.Failures) != failures {
-		l.t.Errorf("job %s is %s, run %d, %d attempts used, %d failures; want %s, run %d, %d, %d", j.ID, j.State, j.Run, j.Used, len(j.Failures), end.To, was.Run, used, failures)
+	if j.State != end.To || j.Run != was.Run || j.Used != used || len(j.Failures.List()) != failures {
+		l.t.Errorf("job %s is %s, run %d, %d attempts used, %d failures; want %s, run %d, %d, %d", j.ID, j.State, j.Run, j.Used, len(j.Failures.List()), end.To, was.Run, used, failures)
 	}
 	lines, err := l.direct.Logs(l.t.Context(), was.ID, 0, 100)
 	if err != nil || len(lines) != len(end.Logs) {

@@ -13,8 +13,8 @@ import (
 const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
-	liveColumns     = sharedColumns + ", worker, cancel, deferred, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result"
-	archivedColumns = sharedColumns + ", worker, false AS cancel, 0 AS deferred, finished, expires, result"
+	liveColumns     = sharedColumns + ", worker, cancel, deferred, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result, wait"
+	archivedColumns = sharedColumns + ", worker, false AS cancel, 0 AS deferred, finished, expires, result, NULL::smallint AS wait"
 	// What a claim returns: the claimer knows queue, state and worker, and every
 	// column that is not NULL costs the server and the client.
 	takenColumns = `job.id, NULL, job.priority, job.due, run, used, max_attempts, nullif(lost, 0), nullif(job.rescues, 0), nullif(snoozes, 0), nullif(version, 0), created, started, timeout, deadline,
@@ -116,29 +116,48 @@ func (r *rowReader) bytes() []byte {
 }
 
 // list reads a text[] of one dimension: its number of dimensions, a flag, the
-// type of elements, their count, the lower bound, and each with its length.
-func (r *rowReader) list() []string {
+// type of elements, their count, the lower bound, and each with its length. Where
+// it has more dimensions, or an element is NULL, the job says that it cannot be
+// read, and the rows beside it go on (P8).
+func (r *rowReader) list(j *job.Job, name string) []string {
 	c := r.next()
-	if len(c) < 20 {
-		return nil // NULL, or empty: no dimension
+	if c == nil {
+		return nil
+	}
+	list, ok := wordsOf(c)
+	if !ok {
+		j.Unreadable = append(j.Unreadable, name)
+	}
+	return list
+}
+
+func wordsOf(c []byte) (list []string, ok bool) {
+	if len(c) < 12 {
+		return nil, false
+	}
+	dimensions := binary.BigEndian.Uint32(c)
+	if dimensions == 0 {
+		return nil, true // empty
+	}
+	if dimensions != 1 || len(c) < 20 {
+		return nil, false
 	}
 	n := int(binary.BigEndian.Uint32(c[12:]))
 	c = c[20:]
-	list := make([]string, 0, min(n, len(c)/4))
+	list = make([]string, 0, min(n, len(c)/4))
 	for range n {
 		if len(c) < 4 {
-			break
+			return nil, false
 		}
 		size := int(int32(binary.BigEndian.Uint32(c)))
 		c = c[4:]
 		if size < 0 || size > len(c) {
-			r.err = fmt.Errorf("column %d is not an array of texts", r.at-1)
-			return nil
+			return nil, false
 		}
 		list = append(list, string(c[:size]))
 		c = c[size:]
 	}
-	return list
+	return list, true
 }
 
 // shared reads the columns that every job has.
@@ -166,24 +185,18 @@ func (r *rowReader) shared(j *job.Job) error {
 	j.Budget = r.name()
 	j.Unique.Hash = r.bytes()
 	j.Unique.Period = r.duration()
-	j.Capabilities = r.list()
-	j.Tags = r.list()
+	j.Capabilities = r.list(j, "capabilities")
+	j.Tags = r.list(j, "tags")
 	j.Reason = r.text()
 	j.Progress.Done = r.int8()
 	j.Progress.Total = r.int8()
 	j.Progress.Note = r.text()
 	j.HeaderBytes = r.bytes()
-	failures := r.next()
+	failures := r.bytes()
+	j.Failures = job.StoredFailures(failures)
 	j.Args = r.bytes()
 	r.large += int64(len(j.HeaderBytes) + len(failures) + len(j.Args))
-	if r.err != nil {
-		return r.err
-	}
-	var err error
-	if j.Failures, err = job.DecodeFailures(failures); err != nil {
-		return fmt.Errorf("failures of job %s: %w", j.ID, err)
-	}
-	return nil
+	return r.err
 }
 
 // job reads a row of liveColumns or archivedColumns.
@@ -198,6 +211,7 @@ func (r *rowReader) job(cols [][]byte, j *job.Job) error {
 	j.Finished = r.time()
 	j.Expires = r.time()
 	j.Result = r.bytes()
+	j.Wait = job.Wait(r.int2())
 	return r.err
 }
 

@@ -95,7 +95,7 @@ func live(t *testing.T, s *Store) {
 	var ids []job.ID
 	for _, j := range claimed.Jobs {
 		ids = append(ids, j.ID)
-		ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "größer", Failure: &job.Failure{Message: "größer"},
+		ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "größer", Failure: job.NewFailure(1, j.Run, "größer", "").Body(),
 			Logs: []job.LogLine{{Text: "größer"}}, Progress: &job.Progress{Done: 1, Note: "größer"}})
 	}
 	tx, err := s.Begin(ctx)
@@ -119,7 +119,7 @@ func live(t *testing.T, s *Store) {
 	}
 	listed, err := s.List(ctx, store.Filter{Queue: "q", Key: "größe", Tag: `"\{}`}, store.Page{Limit: 100})
 	must("list", err)
-	if len(listed.Jobs) != 5 || listed.Jobs[0].Failures[0].Message != "größer" || listed.Jobs[0].Run != 2 {
+	if len(listed.Jobs) != 5 || listed.Jobs[0].Failures.List()[0].Message != "größer" || listed.Jobs[0].Run != 2 {
 		t.Errorf("listed %d: %+v", len(listed.Jobs), listed.Jobs)
 	}
 	for what, upkeep := range map[string]func() (int, error){

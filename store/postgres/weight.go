@@ -14,10 +14,7 @@ const bytesOfRow = 4 << 10
 func weightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/bytesOfRow }
 
 func weightOfEnd(e *job.End) int {
-	bytes := len(e.Result) + len(e.Reason)
-	if e.Failure != nil {
-		bytes += len(e.Failure.Message) + len(e.Failure.Stack)
-	}
+	bytes := len(e.Result) + len(e.Reason) + len(e.Failure)
 	if e.Progress != nil {
 		bytes += len(e.Progress.Note)
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -248,19 +247,28 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *step {
 	return &step{text: readWorkers, args: []any{s.namespace}, each: func(scan scan) error {
 		var w store.WorkerInfo
+		var queues []pgtype.Text
 		var offer, totals []byte
 		var micros int64
-		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &w.Worker.Queues, &totals, &offer, &micros, &w.Started, &w.Beat, &w.Lost, &w.Running, now)
+		var started, beat pgtype.Timestamptz // which may be infinity
+		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &queues, &totals, &offer, &micros,
+			&started, &beat, &w.Lost, &w.Running, now)
 		if err != nil {
 			return err
 		}
 		w.Worker.LostAfter = time.Duration(micros) * time.Microsecond
-		w.Started, w.Beat = w.Started.UTC(), w.Beat.UTC()
-		if totals != nil {
-			err = json.Unmarshal(totals, &w.Worker.Totals)
+		w.Started, w.Beat = started.Time.UTC(), beat.Time.UTC()
+		for _, q := range queues {
+			w.Worker.Queues = append(w.Worker.Queues, q.String)
 		}
-		err = errors.Join(err, json.Unmarshal(offer, &w.Worker.Offer))
+		// What cannot be read costs that worker's part of it, not the list (P8).
+		if json.Unmarshal(offer, &w.Worker.Offer) != nil {
+			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")
+		}
+		if totals != nil && json.Unmarshal(totals, &w.Worker.Totals) != nil {
+			w.Worker.Totals, w.Unreadable = nil, append(w.Unreadable, "totals")
+		}
 		*workers = append(*workers, w)
-		return err
+		return nil
 	}}
 }

@@ -39,10 +39,14 @@ var sweeps = []sweep{
 		{"attempts out of bounds", live("used < 0 OR max_attempts < 1", "used || ' of ' || max_attempts")},
 		{"priority out of bounds", live("priority NOT BETWEEN 1 AND 9", "priority")},
 		{"log lines do not add up", live(logsRecount, "logs || ' counted'")},
+		{"wait of a job that is not suspended", live("wait IS NOT NULL AND state <> 4", "'state ' || state || ', wait ' || wait")},
+		{"failures cannot be read", live(failuresBroken, "length(failures) || ' bytes'")},
 		{"names cannot be read", live("NOT json_valid(coalesce(tags, '[]')) OR NOT json_valid(coalesce(capabilities, '[]'))", "''")},
 	}},
 	{"pawl_job_archive", "id", []rule{
 		{"archived job in a live state", archived("state NOT IN (5, 6, 7, 8)", "'state ' || state")},
+		{"failures cannot be read", archived(failuresBroken, "length(failures) || ' bytes'")},
+		{"names cannot be read", archived("NOT json_valid(coalesce(tags, '[]')) OR NOT json_valid(coalesce(capabilities, '[]'))", "''")},
 		{"archived without an end", archived("expires < finished", "'expires before it finished'")},
 		{"log lines do not add up", archived(logsRecount, "logs || ' counted'")},
 	}},
@@ -69,6 +73,10 @@ func (s *Store) CheckRules() []string {
 	}
 	return names
 }
+
+// failuresBroken finds failures that job.AppendFailure did not write, by their
+// first byte. Frames inside are opaque here.
+const failuresBroken = "failures IS NOT NULL AND substr(failures, 1, 1) <> x'01'"
 
 const logsRecount = "logs <> (SELECT count(*) FROM pawl_job_log AS l WHERE l.namespace = j.namespace AND l.job = j.id)"
 

@@ -13,20 +13,22 @@ import (
 
 // damage breaks one rule with SQL, as a bug or a person with a shell would.
 var damage = map[string]string{
-	"live job in a final state":         "UPDATE pawl_job SET state = 5 WHERE id = $waiting",
-	"job in two places":                 "INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, created, queue, kind) SELECT namespace, id, 2, priority, due, 5, created, queue, kind FROM pawl_job_archive WHERE id = $done",
-	"running without a worker":          "UPDATE pawl_job SET worker = NULL WHERE id = $running",
-	"worker of a job that does not run": "UPDATE pawl_job SET worker = 1 WHERE id = $waiting",
-	"running without a live worker":     "UPDATE pawl_job SET worker = 99, started = 1 WHERE id = $running",
-	"unique key not held":               "DELETE FROM pawl_job_unique",
-	"attempts out of bounds":            "UPDATE pawl_job SET used = -1 WHERE id = $waiting",
-	"priority out of bounds":            "UPDATE pawl_job SET priority = 12 WHERE id = $waiting",
-	"log lines do not add up":           "UPDATE pawl_job SET logs = 3 WHERE id = $waiting",
-	"names cannot be read":              "UPDATE pawl_job SET tags = 'a,b' WHERE id = $waiting",
-	"archived job in a live state":      "UPDATE pawl_job_archive SET state = 2",
-	"archived without an end":           "UPDATE pawl_job_archive SET expires = 0",
-	"unique key without its job":        "INSERT INTO pawl_job_unique VALUES ((SELECT max(namespace) FROM pawl_job), x'0102', $done, NULL)",
-	"log lines without their job":       "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
+	"live job in a final state":           "UPDATE pawl_job SET state = 5 WHERE id = $waiting",
+	"job in two places":                   "INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, created, queue, kind) SELECT namespace, id, 2, priority, due, 5, created, queue, kind FROM pawl_job_archive WHERE id = $done",
+	"running without a worker":            "UPDATE pawl_job SET worker = NULL WHERE id = $running",
+	"worker of a job that does not run":   "UPDATE pawl_job SET worker = 1 WHERE id = $waiting",
+	"running without a live worker":       "UPDATE pawl_job SET worker = 99, started = 1 WHERE id = $running",
+	"unique key not held":                 "DELETE FROM pawl_job_unique",
+	"attempts out of bounds":              "UPDATE pawl_job SET used = -1 WHERE id = $waiting",
+	"priority out of bounds":              "UPDATE pawl_job SET priority = 12 WHERE id = $waiting",
+	"log lines do not add up":             "UPDATE pawl_job SET logs = 3 WHERE id = $waiting",
+	"wait of a job that is not suspended": "UPDATE pawl_job SET wait = 1 WHERE id = $waiting",
+	"failures cannot be read":             "UPDATE pawl_job SET failures = x'5b5d' WHERE id = $waiting",
+	"names cannot be read":                "UPDATE pawl_job SET tags = 'a,b' WHERE id = $waiting",
+	"archived job in a live state":        "UPDATE pawl_job_archive SET state = 2",
+	"archived without an end":             "UPDATE pawl_job_archive SET expires = 0",
+	"unique key without its job":          "INSERT INTO pawl_job_unique VALUES ((SELECT max(namespace) FROM pawl_job), x'0102', $done, NULL)",
+	"log lines without their job":         "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -10,10 +11,30 @@ import (
 )
 
 // file makes an empty database file.
-func file(t *testing.T) store.Opener { return sqlite.File(filepath.Join(t.TempDir(), "work.db")) }
+func file(t *testing.T) store.Opener {
+	return spoiler{sqlite.File(filepath.Join(t.TempDir(), "work.db"))}
+}
 
 // memory makes an empty database in memory.
-func memory(*testing.T) store.Opener { return sqlite.Memory() }
+func memory(*testing.T) store.Opener { return spoiler{sqlite.Memory()} }
+
+// spoiler damages rows through the store's own transactions.
+type spoiler struct{ store.Opener }
+
+var spoiling = map[storetest.Part]string{
+	storetest.Failures:         "UPDATE pawl_job SET failures = CAST('not frames' AS BLOB) WHERE id = $1",
+	storetest.ArchivedFailures: "UPDATE pawl_job_archive SET failures = CAST('not frames' AS BLOB) WHERE id = $1",
+	storetest.Tags:             "UPDATE pawl_job SET tags = 'not JSON' WHERE id = $1",
+	storetest.Capabilities:     "UPDATE pawl_job SET capabilities = 'not JSON' WHERE id = $1",
+	storetest.State:            "UPDATE pawl_job SET state = 99 WHERE id = $1",
+	storetest.Due:              "UPDATE pawl_job SET due = 9223372036854775807 WHERE id = $1",
+	storetest.Offer:            "UPDATE pawl_worker SET offer = 'not JSON' WHERE id = $1",
+	storetest.WorkerQueues:     "UPDATE pawl_worker SET queues = 'not JSON' WHERE id = $1",
+}
+
+func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id any) error {
+	return storetest.SpoilBySQL(ctx, s, spoiling, part, id)
+}
 
 func TestConformance_File(t *testing.T) { storetest.Run(t, storetest.Declared("sqlite file"), file) }
 

@@ -12,7 +12,7 @@ func (s *Store) Expire(ctx context.Context, limit int) (expired int, err error) 
 	err = s.write(ctx, limit, func(t *transition) error {
 		expired = 0
 		late, err := subjects(t.on("SELECT " + subjectColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
-			WHERE namespace = ? AND deadline IS NOT NULL AND deadline <= ? AND state <> 3 ORDER BY deadline LIMIT ?`).int(t.now).int(int64(limit)))
+			WHERE namespace = ? AND deadline IS NOT NULL AND deadline <= ? AND state IN (1, 2, 4) ORDER BY deadline LIMIT ?`).int(t.now).int(int64(limit)))
 		if err != nil {
 			return err
 		}

@@ -55,6 +55,8 @@ func (t *transition) cancel(id job.ID) (store.Change, error) {
 		return t.endedOr(id, store.NotFound)
 	case s.state == job.Running:
 		return store.Asked, t.askToCancel(id)
+	case !job.CanMove(s.state, job.Cancelled):
+		return store.Active, nil
 	}
 	return store.Changed, t.move(&s, job.End{ID: id, To: job.Cancelled, Reason: "cancelled", Keep: t.keep(s.queue)}, false)
 }

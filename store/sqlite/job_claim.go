@@ -76,7 +76,7 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 		}
 	}
 	if next != 0 {
-		answer.Next = time.Duration(next-t.now) * time.Microsecond
+		answer.Next = time.Duration(min(next-t.now, maxNext)) * time.Microsecond
 	}
 	if len(answer.Jobs) == 0 {
 		return answer, nil
@@ -125,12 +125,9 @@ func (t *transition) claimedBy(c *store.Claim) ([]store.Leased, error) {
 			continue
 		}
 		var l store.Leased
-		if err := q.job(&l.Job); err != nil {
-			q.done()
-			return nil, err
-		}
-		l.Begun = q.colBool(36)
-		bytes[l.Queue] += q.large(&l.Job)
+		q.job(&l.Job)
+		l.Begun = q.colBool(columnCount)
+		bytes[l.Queue] += large(&l.Job)
 		jobs = append(jobs, l)
 	}
 	return jobs, q.done()
@@ -148,6 +145,10 @@ func (t *transition) markBegun(w job.WorkerID, refs []store.RunRef) error {
 	}
 	return nil
 }
+
+// maxNext is a year: the microseconds until the end of time are too many for a
+// time.Duration, and would be a time that is near.
+const maxNext = 365 * 24 * 3600 * 1_000_000
 
 // nextDue is the due time of the queue's next scheduled job, 0 for none: one
 // seek per priority on pawl_job_ready.

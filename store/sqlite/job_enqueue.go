@@ -134,9 +134,13 @@ func words(list []string) string {
 }
 
 // parseWords reads what words wrote.
-func parseWords(text string) (list []string, err error) {
-	if text != "" {
-		err = json.Unmarshal([]byte(text), &list)
+func parseWords(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
 	}
-	return list, err
+	var list []string
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, err
+	}
+	return list, nil
 }

@@ -65,10 +65,8 @@ func (l *look) take(jobs []store.Leased) ([]store.Leased, error) {
 		lane := l.lanes[p]
 		jobs = append(jobs, store.Leased{})
 		j := &jobs[len(jobs)-1].Job
-		if err := lane.q.job(j); err != nil {
-			return jobs, err
-		}
-		l.room -= lane.q.large(j)
+		lane.q.job(j)
+		l.room -= large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {
 			return jobs, err
@@ -125,12 +123,10 @@ func (l *look) advance(lane *lane) error {
 	}
 	for lane.q.step() {
 		lane.head = position{due: lane.q.colInt(3), id: lane.q.colID(0)}
+		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
 		needs, err := parseWords(lane.q.colText(21))
-		if err != nil {
-			return err
-		}
 		lane.rescued = lane.q.colInt(8) > 0
-		if l.claim.Offer.Takes(lane.q.colText(16), int(lane.q.colInt(10)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
+		if err == nil && l.claim.Offer.Takes(lane.q.colText(16), int(lane.q.colInt(10)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
 			lane.row = true
 			return nil
 		}

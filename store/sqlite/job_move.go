@@ -36,13 +36,7 @@ func (t *transition) move(s *subject, e job.End, rescued bool) error {
 func (t *transition) amend(s *subject, e job.End, rescued bool) error {
 	failures := s.failures
 	if e.Failure != nil {
-		list, err := job.DecodeFailures(s.failures)
-		if err != nil {
-			return fmt.Errorf("pawl: failures of job %s: %w", s.id, err)
-		}
-		f := *e.Failure
-		f.Time, f.Worker = timeOf(t.now), s.worker
-		failures = job.EncodeFailures(job.AppendFailure(list, f))
+		failures = job.AppendFailure(s.failures, timeOf(t.now), e.Failure)
 	}
 	lost := rescued && e.Failure != nil // job.Rescue adds a failure when the handler had begun
 	q := t.query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
@@ -69,9 +63,9 @@ func (t *transition) release(s *subject, e job.End) error {
 	if e.To == job.Waiting && e.Delay > 0 {
 		due = later(t.now, e.Delay)
 	}
-	return t.query(`UPDATE pawl_job SET state = ?, due = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
+	return t.query(`UPDATE pawl_job SET state = ?, due = ?, wait = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
 		WHERE namespace = ? AND id = ?`).
-		int(int64(e.To)).int(due).textOrNull(e.Reason).int(t.namespace).blob(s.id[:]).exec()
+		int(int64(e.To)).int(due).intOrNull(int64(e.Wait)).textOrNull(e.Reason).int(t.namespace).blob(s.id[:]).exec()
 }
 
 // releaseUnique frees a job's unique key at its end, or keeps it for its period.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"strings"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -24,8 +23,8 @@ func (t *transition) retry(id job.ID) (store.Change, error) {
 		return t.revive(id)
 	case s.state == job.Waiting && s.due > t.now:
 		return store.Changed, t.query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").int(t.now).int(t.namespace).blob(id[:]).exec()
-	case s.state == job.Suspended && strings.HasPrefix(s.reason, "parked"):
-		return store.Changed, t.query("UPDATE pawl_job SET state = 2, due = ?, used = 0, reason = NULL WHERE namespace = ? AND id = ?").
+	case s.state == job.Suspended && s.wait == job.Parked:
+		return store.Changed, t.query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
 			int(t.now).int(t.namespace).blob(id[:]).exec()
 	}
 	return store.Active, nil

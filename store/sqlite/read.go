@@ -37,12 +37,9 @@ func (c *conn) get(namespace int64, id job.ID) (j job.Job, ok bool, err error) {
 	} {
 		q := c.query(text).int(namespace).blob(id[:])
 		if ok = q.step(); ok {
-			err = q.job(&j)
+			q.job(&j)
 		}
-		if e := q.done(); err == nil {
-			err = e
-		}
-		if ok || err != nil {
+		if err = q.done(); ok || err != nil {
 			return j, ok, err
 		}
 	}

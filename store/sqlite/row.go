@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -12,17 +11,19 @@ import (
 const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, "key", budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
-	liveColumns     = sharedColumns + ", worker, cancel, NULL, NULL, NULL, deferred"
-	archivedColumns = sharedColumns + ", worker, 0, finished, expires, result, 0"
+	liveColumns     = sharedColumns + ", worker, cancel, NULL, NULL, NULL, deferred, wait"
+	archivedColumns = sharedColumns + ", worker, 0, finished, expires, result, 0, NULL"
+	columnCount     = 37 // of either
 )
 
 // large is what the large columns of a row come to that was read into a job.
-func (q *query) large(j *job.Job) int64 {
-	return int64(len(j.HeaderBytes) + len(j.Args) + len(q.stmt.ColumnRawBlob(28)))
+func large(j *job.Job) int64 {
+	return int64(len(j.HeaderBytes) + len(j.Args) + len(j.Failures.Stored()))
 }
 
-// job reads a row of liveColumns or archivedColumns.
-func (q *query) job(j *job.Job) error {
+// job reads a row of liveColumns or archivedColumns. It cannot fail: a part that
+// cannot be read costs that part, not the rows beside it (P8).
+func (q *query) job(j *job.Job) {
 	j.ID = q.colID(0)
 	j.State = job.State(q.colInt(1))
 	j.Priority = int(q.colInt(2))
@@ -45,17 +46,15 @@ func (q *query) job(j *job.Job) error {
 	j.Unique = job.Unique{Hash: q.colBlob(19), Period: time.Duration(q.colInt(20)) * time.Microsecond}
 	var err error
 	if j.Capabilities, err = parseWords(q.colText(21)); err != nil {
-		return fmt.Errorf("pawl: capabilities of job %s: %w", j.ID, err)
+		j.Unreadable = append(j.Unreadable, "capabilities")
 	}
 	if j.Tags, err = parseWords(q.colText(22)); err != nil {
-		return fmt.Errorf("pawl: tags of job %s: %w", j.ID, err)
+		j.Unreadable = append(j.Unreadable, "tags")
 	}
 	j.Reason = q.colText(23)
 	j.Progress = job.Progress{Done: q.colInt(24), Total: q.colInt(25), Note: q.colText(26)}
 	j.HeaderBytes = q.colBlob(27)
-	if j.Failures, err = job.DecodeFailures(q.colBlob(28)); err != nil {
-		return fmt.Errorf("pawl: failures of job %s: %w", j.ID, err)
-	}
+	j.Failures = job.StoredFailures(q.colBlob(28))
 	j.Args = q.colBlob(29)
 	j.Worker = job.WorkerID(q.colInt(30))
 	j.CancelAsked = q.colBool(31)
@@ -63,5 +62,7 @@ func (q *query) job(j *job.Job) error {
 	j.Expires = q.colTime(33)
 	j.Result = q.colBlob(34)
 	j.Deferred = int(q.colInt(35))
-	return nil
+	if j.State == job.Suspended {
+		j.Wait = job.Wait(q.colInt(36))
+	}
 }

@@ -46,16 +46,16 @@ type subject struct {
 	hash     []byte // of its unique key
 	period   int64  // of its unique key, microseconds
 	failures []byte
-	reason   string
+	wait     job.Wait
 }
 
-const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, reason"
+const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, wait"
 
 func (q *query) subject() subject {
 	return subject{
 		id: q.colID(0), state: job.State(q.colInt(1)), run: q.colInt(2), worker: job.WorkerID(q.colInt(3)),
 		begun: q.colBool(4), cancel: q.colBool(5), due: q.colInt(6), used: int(q.colInt(7)), lost: int(q.colInt(8)),
-		logs: q.colInt(9), queue: q.colText(10), hash: q.colBlob(11), period: q.colInt(12), failures: q.colBlob(13), reason: q.colText(14),
+		logs: q.colInt(9), queue: q.colText(10), hash: q.colBlob(11), period: q.colInt(12), failures: q.colBlob(13), wait: job.Wait(q.colInt(14)),
 	}
 }
 

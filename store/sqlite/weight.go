@@ -13,10 +13,7 @@ func rowsOfEnds(ends []job.End) int {
 	rows := len(ends)
 	for i := range ends {
 		e := &ends[i]
-		rows += len(e.Result)/bytesOfRow + rowsOfLines(e.Logs)
-		if e.Failure != nil {
-			rows += (len(e.Failure.Message) + len(e.Failure.Stack)) / bytesOfRow
-		}
+		rows += (len(e.Result)+len(e.Failure))/bytesOfRow + rowsOfLines(e.Logs)
 	}
 	return rows
 }

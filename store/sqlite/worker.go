@@ -266,16 +266,14 @@ func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 			},
 			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Running: int(q.colInt(13)),
 		}
-		err := json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues)
-		if err == nil {
-			err = json.Unmarshal([]byte(q.colText(5)), &w.Worker.Offer)
+		if json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues) != nil {
+			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")
 		}
-		if totals := q.colText(12); err == nil && totals != "" {
-			err = json.Unmarshal([]byte(totals), &w.Worker.Totals)
+		if json.Unmarshal([]byte(q.colText(5)), &w.Worker.Offer) != nil {
+			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")
 		}
-		if err != nil {
-			_ = q.done()
-			return nil, fmt.Errorf("pawl: worker %d: %w", w.ID, err)
+		if totals := q.colText(12); totals != "" && json.Unmarshal([]byte(totals), &w.Worker.Totals) != nil {
+			w.Worker.Totals, w.Unreadable = nil, append(w.Unreadable, "totals")
 		}
 		workers = append(workers, w)
 	}

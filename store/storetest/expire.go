@@ -18,7 +18,7 @@ func expire() []testCase {
 			deadline := d.now().Add(time.Hour)
 			w := d.hire()
 			parked := d.one(until(deadline))
-			w.end(w.take(), job.Suspended, func(e *job.End) { e.Reason = "parked: x" })
+			w.end(w.take(), job.Suspended, parkedFor("x"))
 			ready, scheduled := d.one(until(deadline)), d.one(until(deadline), in(5*time.Hour))
 			later, never := d.one(until(deadline.Add(9*time.Hour))), d.one()
 			equal(d, "expired early", sweep(d, 10), 0)

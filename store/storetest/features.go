@@ -11,6 +11,8 @@ type Features struct {
 	Durable bool
 	// Listen: the store is a store.Listener.
 	Listen bool
+	// Spoil: the opener is a Spoiler.
+	Spoil bool
 }
 
 // A Setup is one way of running a store that the suite must be green on.
@@ -21,10 +23,10 @@ type Setup struct {
 
 // Setups are the declared features: the columns of docs/conformance.md.
 var setups = []Setup{
-	{"sqlite file", Features{Shared: true, Durable: true, Listen: true}},
-	{"sqlite memory", Features{Listen: true}},
+	{"sqlite file", Features{Shared: true, Durable: true, Listen: true, Spoil: true}},
+	{"sqlite memory", Features{Listen: true, Spoil: true}},
 	{"sqlite two processes", Features{Shared: true, Durable: true, Listen: true}},
-	{"postgres", Features{Shared: true, Durable: true, Listen: true}},
+	{"postgres", Features{Shared: true, Durable: true, Listen: true, Spoil: true}},
 	{"postgres poll-only", Features{Shared: true, Durable: true}},
 	{"postgres two connections", Features{Shared: true, Durable: true}},
 	{"postgres only the user's pool", Features{Shared: true, Durable: true}},
@@ -50,6 +52,7 @@ func (f Features) missing(needs Features) string {
 		{"shared", needs.Shared, f.Shared},
 		{"durable", needs.Durable, f.Durable},
 		{"listen", needs.Listen, f.Listen},
+		{"spoil", needs.Spoil, f.Spoil},
 	} {
 		if n.needed && !n.have {
 			names = append(names, n.name)

@@ -111,7 +111,7 @@ func jobFence() []testCase {
 			w.end(step("retry of a dead job"), job.Waiting, func(e *job.End) { e.Delay = time.Hour })
 			d.cancel(id)
 			d.retry(id)
-			w.end(step("retry of a cancelled job"), job.Suspended, func(e *job.End) { e.Reason = "parked: x" })
+			w.end(step("retry of a cancelled job"), job.Suspended, parkedFor("x"))
 			d.retry(id)
 			step("retry of a parked job")
 			d.lose(w)

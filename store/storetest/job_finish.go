@@ -79,10 +79,10 @@ func jobFinish() []testCase {
 			equal(d, "used", got.Used, 1)
 			within(d, "due", got.Due, from.Add(time.Hour), to.Add(time.Hour))
 			equal(d, "worker", got.Worker, 0)
-			if len(got.Failures) != 1 {
-				d.Fatalf("%d failures, want 1", len(got.Failures))
+			if len(got.Failures.List()) != 1 {
+				d.Fatalf("%d failures, want 1", len(got.Failures.List()))
 			}
-			f := got.Failures[0]
+			f := got.Failures.List()[0]
 			within(d, "time of the failure", f.Time, from, to)
 			equal(d, "failure", [3]any{f.Message, f.Fingerprint, f.Run}, [3]any{"boom 7", job.Fingerprint("boom 8"), int64(1)})
 			equal(d, "claimed early", len(w.claim(1)), 0)
@@ -101,6 +101,15 @@ func jobFinish() []testCase {
 			got := w.take()
 			equal(d, "used, snoozes, run", [3]int64{int64(got.Used), int64(got.Snoozes), got.Run}, [3]int64{0, 7, 8})
 		}},
+		{name: "J9_SnoozeKeepsItsReasonWhileItWaits", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay, e.Snooze, e.Reason = time.Hour, true, "waits for the bank" })
+			equal(d, "reason", d.get(id).Reason, "waits for the bank")
+			d.advance(2 * time.Hour)
+			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay, e.Snooze = time.Hour, true })
+			equal(d, "reason of the next snooze", d.get(id).Reason, "")
+		}},
 		{name: "P7_GivenBackIsReadyAtOnce", run: func(d *database) {
 			d.one()
 			w := d.hire()
@@ -116,10 +125,11 @@ func jobFinish() []testCase {
 			d.one()
 			w := d.hire()
 			leased := w.take()
-			w.end(leased, job.Suspended, func(e *job.End) { e.Reason = "parked: bad args" })
+			w.end(leased, job.Suspended, parkedFor("bad args"))
 			got := d.get(leased.ID)
 			equal(d, "state", got.State, job.Suspended)
-			equal(d, "reason", got.Reason, "parked: bad args")
+			equal(d, "wait", got.Wait, job.Parked)
+			equal(d, "reason", got.Reason, "bad args")
 			equal(d, "used", got.Used, 0)
 			equal(d, "claimed", len(w.claim(1)), 0)
 		}},
@@ -171,11 +181,11 @@ func jobFinish() []testCase {
 			got := d.get(id)
 			equal(d, "used", got.Used, 40)
 			var messages, want []string
-			for i, f := range got.Failures {
+			for i, f := range got.Failures.List() {
 				messages = append(messages, f.Message)
 				want = append(want, fmt.Sprintf("failure %d", 8+i))
 			}
-			equal(d, "failures", len(got.Failures), job.MaxFailures)
+			equal(d, "failures", len(got.Failures.List()), job.MaxFailures)
 			equal(d, "messages", messages, want)
 		}},
 		{name: "J28_ResultsAreExactBytes", run: func(d *database) {

@@ -24,6 +24,7 @@ func jobRetry() []testCase {
 			}
 			equal(d, "state", got.State, job.Waiting)
 			equal(d, "used", got.Used, 0)
+			equal(d, "wait", got.Wait, job.NoWait)
 			equal(d, "asked to cancel", got.CancelAsked, false)
 			equal(d, "failures", got.Failures, before.Failures)
 			equal(d, "created", got.Created, before.Created)
@@ -37,7 +38,11 @@ func jobRetry() []testCase {
 	run := func(to job.State) func(d *database, id job.ID) {
 		return func(d *database, id job.ID) {
 			w := d.hire()
-			w.end(w.take(), to, failed("second"), func(e *job.End) { e.Reason = "parked: or whatever" })
+			w.end(w.take(), to, failed("second"), func(e *job.End) {
+				if e.Reason = "or whatever"; to == job.Suspended {
+					e.Wait = job.Parked
+				}
+			})
 		}
 	}
 	return []testCase{
@@ -68,6 +73,15 @@ func jobRetry() []testCase {
 			equal(d, "retry", d.retry(id), []store.Change{store.Changed})
 			within(d, "due", d.get(id).Due, from, d.now())
 			equal(d, "claimed", ids(w.claim(1)), []job.ID{id})
+		}},
+		{name: "J31_OnlyParkedOnesAreFreed", run: func(d *database) {
+			d.enqueue(drafts(2)...)
+			w := d.hire()
+			jobs := w.claim(2)
+			w.end(jobs[0], job.Suspended, func(e *job.End) { e.Wait, e.Reason = 7, "parked by its text only" })
+			w.end(jobs[1], job.Suspended, parkedFor("by its code"))
+			equal(d, "retry", d.retry(jobs[0].ID, jobs[1].ID), []store.Change{store.Active, store.Changed})
+			equal(d, "states", d.states(jobs[0].ID, jobs[1].ID), []job.State{job.Suspended, job.Waiting})
 		}},
 		{name: "DoneStaysDone", run: func(d *database) {
 			id := d.one()

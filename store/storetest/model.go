@@ -51,6 +51,7 @@ type modelJob struct {
 	begun, asked                 bool
 	failures                     []string
 	reason, result               string
+	wait                         job.Wait
 
 	finished, expires moment
 }
@@ -232,6 +233,9 @@ func (m *model) finish(w int, e modelEnd) job.Verdict {
 		j.deferred++
 	}
 	m.leave(j, e.to, e.delay, e.reason, e.result)
+	if j.state == job.Suspended {
+		j.wait = e.wait
+	}
 	return job.Applied
 }
 
@@ -260,7 +264,7 @@ func (m *model) leave(j *modelJob, to job.State, delay int, reason, result strin
 
 // end makes a job final. One that ran stays with the worker that ran it.
 func (m *model) end(j *modelJob, to job.State, result string) {
-	j.state, j.asked, j.result, j.finished = to, false, result, m.now
+	j.state, j.asked, j.result, j.finished, j.wait = to, false, result, m.now, job.NoWait
 	j.deferred = 0
 	if j.key != "" {
 		if j.period > 0 {

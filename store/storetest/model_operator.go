@@ -38,8 +38,10 @@ func (m *model) retry(id job.ID) store.Change {
 		}
 		j.due = m.now
 		return store.Changed
+	case j.state == job.Suspended && j.wait != job.Parked:
+		return store.Active // it waits for something else
 	case j.state == job.Suspended:
-		j.state, j.due, j.used, j.reason = job.Waiting, m.now, 0, ""
+		j.state, j.due, j.used, j.reason, j.wait = job.Waiting, m.now, 0, "", job.NoWait
 		return store.Changed
 	}
 	if j.key != "" {

@@ -89,6 +89,7 @@ type modelEnd struct {
 	delay           int // ticks
 	snooze          bool
 	deferred        bool
+	wait            job.Wait
 	failure, reason string
 	result          string
 	again           bool // it was applied, and its answer was lost
@@ -96,12 +97,12 @@ type modelEnd struct {
 
 func (e modelEnd) end(queue string) job.End {
 	end := job.End{
-		ID: e.id, Run: e.run, To: e.to, Delay: time.Duration(e.delay) * tick, Snooze: e.snooze, Defer: e.deferred, Reason: e.reason,
+		ID: e.id, Run: e.run, To: e.to, Delay: time.Duration(e.delay) * tick, Snooze: e.snooze, Defer: e.deferred, Wait: e.wait, Reason: e.reason,
 		Result: []byte(e.result), Keep: modelKeep(queue), Again: e.again,
 	}
 	if e.failure != "" {
 		f := job.NewFailure(1, e.run, e.failure, "")
-		end.Failure, end.Burn = &f, true
+		end.Failure, end.Burn = f.Body(), true
 	}
 	return end
 }
@@ -128,6 +129,7 @@ type seen struct {
 	Asked                        bool
 	Failures                     string
 	Reason, Result               string
+	Wait                         job.Wait
 }
 
 // see reads a job as this store shows it. Due times count only while waiting.
@@ -135,9 +137,9 @@ func (p *player) see(j *job.Job) seen {
 	s := seen{
 		State: j.State, Queue: j.Queue, Kind: j.Kind, Version: j.Version, Priority: j.Priority, Attempts: j.MaxAttempts,
 		Run: j.Run, Used: j.Used, Lost: j.Lost, Rescues: j.Rescues, Snoozes: j.Snoozes, Deferred: j.Deferred,
-		Created: p.ticks(j.Created), Worker: -1, Reason: j.Reason, Result: string(j.Result),
+		Created: p.ticks(j.Created), Worker: -1, Reason: j.Reason, Result: string(j.Result), Wait: j.Wait,
 	}
-	for _, f := range j.Failures {
+	for _, f := range j.Failures.List() {
 		s.Failures += f.Message + "; "
 	}
 	if j.State == job.Waiting {
@@ -165,7 +167,7 @@ func (j *modelJob) see() seen {
 	s := seen{
 		State: j.state, Queue: j.queue, Kind: j.kind, Version: j.version, Priority: j.priority, Attempts: j.attempts,
 		Run: j.run, Used: j.used, Lost: j.lost, Rescues: j.rescues, Snoozes: j.snoozes, Deferred: j.deferred,
-		Created: j.created.tick, Worker: j.worker, Reason: j.reason, Result: j.result,
+		Created: j.created.tick, Worker: j.worker, Reason: j.reason, Result: j.result, Wait: j.wait,
 	}
 	for _, f := range j.failures {
 		s.Failures += f + "; "

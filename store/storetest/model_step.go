@@ -175,13 +175,13 @@ func (p *program) finish(t *rapid.T) {
 		case "dead":
 			e.to, e.failure, e.reason = job.Dead, "last failure", "gave up"
 		case "snooze":
-			e.to, e.snooze, e.delay = job.Waiting, true, choose(t, "snooze", 0, 1, 2)
+			e.to, e.snooze, e.delay, e.reason = job.Waiting, true, choose(t, "snooze", 0, 1, 2), choose(t, "reason", "", "later")
 		case "back":
 			e.to = job.Waiting
 		case "deferred":
 			e.to, e.deferred, e.delay = job.Waiting, true, choose(t, "again", 0, 1)
 		case "parked":
-			e.to, e.reason = job.Suspended, "parked: x"
+			e.to, e.reason, e.wait = job.Suspended, "x", choose(t, "wait", job.Parked, job.Parked, job.Wait(7))
 		case "called":
 			e.to, e.reason = job.Cancelled, "cancelled while running"
 		}

@@ -124,14 +124,20 @@ func read() []testCase {
 		{name: "J26_Parked", run: func(d *database) {
 			id := d.one()
 			w := d.hire()
-			w.end(w.take(), job.Suspended, func(e *job.End) { e.Reason = "parked: cannot read" })
-			says(d, id, "suspended: parked: cannot read")
+			w.end(w.take(), job.Suspended, parkedFor("cannot read"))
+			says(d, id, "parked: cannot read")
 		}},
 		{name: "J26_Archived", run: func(d *database) {
 			id := d.one()
 			w := d.hire()
-			w.end(w.take(), job.Dead, func(e *job.End) { e.Reason = "all 5 attempts failed" })
-			says(d, id, "all 5 attempts failed")
+			w.end(w.take(), job.Dead, failed("no such host"), func(e *job.End) { e.Reason = "all 5 attempts failed" })
+			says(d, id, "all 5 attempts failed (no such host)")
+		}},
+		{name: "J26_Snoozed", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay, e.Snooze, e.Reason = time.Hour, true, "waits for the bank" })
+			says(d, id, ": snoozed: waits for the bank")
 		}},
 		{name: "P5_SameTimeAsTheClaim", run: func(d *database) {
 			from := d.now()

@@ -23,7 +23,7 @@ func rescue() []testCase {
 			within(d, "due", got.Due, from, d.now())
 			equal(d, "state", got.State, job.Waiting)
 			equal(d, "used, lost, rescues", [3]int{got.Used, got.Lost, got.Rescues}, [3]int{0, 1, 1})
-			if len(got.Failures) != 1 || got.Failures[0].Worker != w.id || got.Failures[0].Run != 1 {
+			if len(got.Failures.List()) != 1 || got.Failures.List()[0].Worker != w.id || got.Failures.List()[0].Run != 1 {
 				d.Errorf("failures %+v, want one of worker %d and run 1", got.Failures, w.id)
 			}
 			equal(d, "rescued twice", d.rescue(), store.Rescued{})
@@ -95,7 +95,7 @@ func rescue() []testCase {
 			}
 			got := d.get(id)
 			equal(d, "lost", got.Lost, 0)
-			equal(d, "failures", len(got.Failures), 0)
+			equal(d, "failures", len(got.Failures.List()), 0)
 		}},
 		{name: "J12_AskedToCancelIsCancelled", run: func(d *database) {
 			id := d.one()

@@ -71,6 +71,7 @@ func suite() []verb {
 		{"purge", purge()},
 		{"unserved", unserved()},
 		{"check", check()},
+		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},
 		{"tx", transactions()},

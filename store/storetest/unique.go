@@ -37,7 +37,7 @@ func unique() []testCase {
 		}),
 		holds("Suspended", func(d *database, id job.ID) {
 			w := d.hire()
-			w.end(w.take(), job.Suspended, func(e *job.End) { e.Reason = "parked: x" })
+			w.end(w.take(), job.Suspended, parkedFor("x"))
 		}),
 		holds("AskedToCancel", func(d *database, id job.ID) {
 			d.hire().take()
@@ -164,10 +164,15 @@ func unique() []testCase {
 	}
 }
 
+// parkedFor is the end of a run whose arguments could not be read.
+func parkedFor(reason string) func(*job.End) {
+	return func(e *job.End) { e.Wait, e.Reason = job.Parked, reason }
+}
+
 // failed is the end of a run that a handler ended with an error.
 func failed(message string) func(*job.End) {
 	return func(e *job.End) {
 		f := job.NewFailure(1, e.Run, message, "")
-		e.Failure, e.Burn = &f, true
+		e.Failure, e.Burn = f.Body(), true
 	}
 }

@@ -51,12 +51,13 @@ CREATE TABLE pawl.job (
     unique_period  bigint,
     capabilities   text[],
     tags           text[],
+    wait           smallint,                           -- job.Wait, while suspended
     reason         text,
     progress_done  bigint,
     progress_total bigint,
     progress_note  text,
     headers        bytea,
-    failures       bytea,                              -- as job.EncodeFailures
+    failures       bytea,                              -- as job.AppendFailure
     PRIMARY KEY (namespace, id)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,

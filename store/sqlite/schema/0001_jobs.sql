@@ -45,12 +45,13 @@ CREATE TABLE pawl_job (
     unique_period  INTEGER,
     capabilities   TEXT,                        -- JSON array
     tags           TEXT,                        -- JSON array
+    wait           INTEGER,                     -- job.Wait, while suspended
     reason         TEXT,
     progress_done  INTEGER,
     progress_total INTEGER,
     progress_note  TEXT,
     headers        BLOB,
-    failures       BLOB,                        -- as job.EncodeFailures
+    failures       BLOB,                        -- as job.AppendFailure
     args           BLOB,
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
