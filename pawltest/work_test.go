@@ -34,7 +34,7 @@ func TestU10_WorkReturnsTheOutcomeOfOneRun(t *testing.T) {
 			opts: []pawltest.Option{pawltest.Enqueuing(pawl.Attempts(1))}, state: job.Dead, err: errNoMail,
 		},
 		"panics":                 {work: func(context.Context, *pawl.Job[welcome]) error { panic("oops") }, state: job.Waiting, text: "panic: oops"},
-		"panics with an error":   {work: func(context.Context, *pawl.Job[welcome]) error { panic(errNoMail) }, state: job.Waiting, err: errNoMail},
+		"panics with an error":   {work: func(context.Context, *pawl.Job[welcome]) error { panic(errNoMail) }, state: job.Waiting, text: "panic: no mail server"},
 		"ends its own goroutine": {work: func(context.Context, *pawl.Job[welcome]) error { runtime.Goexit(); return nil }, state: job.Waiting, text: "ended its goroutine"},
 		"times out": {
 			work: func(ctx context.Context, _ *pawl.Job[welcome]) error { <-ctx.Done(); return context.Cause(ctx) },
