@@ -60,6 +60,7 @@ var spoiling = map[storetest.Part]string{
 	storetest.Due:              "UPDATE job SET due = 'infinity' WHERE id = $1",
 	storetest.Offer:            "UPDATE worker SET offer = 'not JSON', beat = 'infinity' WHERE id = $1",
 	storetest.WorkerQueues:     "UPDATE worker SET queues = '{NULL}' WHERE id = $1",
+	storetest.Totals:           "UPDATE worker SET totals = '{\"not\": \"a list\"}' WHERE id = $1",
 }
 
 func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id any) error {

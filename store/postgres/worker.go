@@ -99,10 +99,6 @@ SELECT 1, {now}, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 
 // are few: a rescue drains them within seconds.
 const beatSplitting = `WITH beaten AS (
 	UPDATE pawl.worker SET beat = {now}, split = $3 WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
-), crew AS (
-	SELECT o.id, t.queue, t.total, t.workers
-	FROM beaten CROSS JOIN pawl.worker AS o CROSS JOIN jsonb_to_recordset(o.totals) AS t (queue text, total bigint, workers bigint)
-	WHERE o.namespace = $1 AND o.lost IS NULL AND o.totals IS NOT NULL
 )
 SELECT 0 AS what, {now} AS now, NULL::uuid AS id, n.registry AS run, NOT EXISTS (
 		SELECT FROM pawl.worker AS o
@@ -111,13 +107,14 @@ SELECT 0 AS what, {now} AS now, NULL::uuid AS id, n.registry AS run, NOT EXISTS 
 			WHEN o.drained THEN false
 			ELSE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = o.id)
 		END) AS settled,
-	NULL::text AS queue, 0::bigint AS total, NULL::bigint[] AS workers, 0::bigint AS index
+	NULL::jsonb AS totals
 FROM beaten JOIN pawl.namespace AS n ON n.id = $1
 UNION ALL
-SELECT 1, {now}, j.id, j.run, false, NULL, 0, NULL, 0 FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
+SELECT 1, {now}, j.id, j.run, false, NULL FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
 UNION ALL
-SELECT 2, {now}, NULL, 0, false, queue, min(total), array_agg(workers ORDER BY id), count(*) FILTER (WHERE id < $2)
-FROM crew GROUP BY queue HAVING bool_or(id = $2)`
+SELECT 2, {now}, NULL, o.id, false, o.totals FROM beaten CROSS JOIN pawl.worker AS o
+WHERE o.namespace = $1 AND o.lost IS NULL AND o.totals IS NOT NULL
+ORDER BY what, run`
 
 // beatStep renews a lease.
 func (s *Store) beatStep(b store.Beat, beaten *store.Beaten) *step {
@@ -142,18 +139,17 @@ func (s *Store) beatStep(b store.Beat, beaten *store.Beaten) *step {
 			return nil
 		}}
 	}
-	beaten.Crews = map[string]store.Crew{}
+	crews := store.Crews{Worker: b.Worker}
 	return &step{text: beatSplitting, args: []any{s.namespace, b.Worker, b.Version}, each: func(scan scan) error {
 		var settled bool
-		var queue pgtype.Text
-		var crew store.Crew
-		if err := scan(&what, &beaten.Now, &id, &run, &settled, &queue, &crew.Total, &crew.Workers, &crew.Index); err != nil {
+		var totals []byte
+		if err := scan(&what, &beaten.Now, &id, &run, &settled, &totals); err != nil {
 			return err
 		}
-		beaten.Settled = beaten.Settled || settled
-		if queue.Valid {
-			beaten.Crews[queue.String] = crew
+		if what == 2 {
+			crews.Add(job.WorkerID(run), totals)
 		}
+		beaten.Settled, beaten.Crews = beaten.Settled || settled, crews.Mine()
 		take()
 		return nil
 	}}

@@ -30,6 +30,7 @@ var spoiling = map[storetest.Part]string{
 	storetest.Due:              "UPDATE pawl_job SET due = 9223372036854775807 WHERE id = $1",
 	storetest.Offer:            "UPDATE pawl_worker SET offer = 'not JSON' WHERE id = $1",
 	storetest.WorkerQueues:     "UPDATE pawl_worker SET queues = 'not JSON' WHERE id = $1",
+	storetest.Totals:           "UPDATE pawl_worker SET totals = 'not JSON' WHERE id = $1",
 }
 
 func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id any) error {

@@ -125,7 +125,6 @@ func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) 
 // splitting tells the registry's version, whether it is settled (store.Beaten),
 // and who shares each of the worker's totals.
 func (t *transition) splitting(w job.WorkerID, beaten *store.Beaten) (err error) {
-	beaten.Crews = map[string]store.Crew{}
 	if beaten.Version, err = t.on("SELECT registry FROM pawl_namespace WHERE id = ?").one(); err != nil {
 		return err
 	}
@@ -140,30 +139,11 @@ func (t *transition) splitting(w job.WorkerID, beaten *store.Beaten) (err error)
 	}
 	beaten.Settled = !unsettled
 	q := t.on(`SELECT o.id, o.totals FROM pawl_worker AS o WHERE o.namespace = ? AND o.lost IS NULL AND o.totals IS NOT NULL ORDER BY o.id`)
-	crews := map[string]store.Crew{}
+	crews := store.Crews{Worker: w}
 	for q.step() {
-		id := job.WorkerID(q.colInt(0))
-		var totals []store.Total
-		if err := json.Unmarshal([]byte(q.colText(1)), &totals); err != nil {
-			_ = q.done()
-			return fmt.Errorf("pawl: totals of worker %d: %w", id, err)
-		}
-		for _, total := range totals {
-			crew, some := crews[total.Queue]
-			if !some || total.Total < crew.Total {
-				crew.Total = total.Total
-			}
-			if id == w {
-				crew.Index = len(crew.Workers)
-				beaten.Crews[total.Queue] = store.Crew{}
-			}
-			crew.Workers = append(crew.Workers, total.Workers)
-			crews[total.Queue] = crew
-		}
+		crews.Add(job.WorkerID(q.colInt(0)), []byte(q.colText(1)))
 	}
-	for queue := range beaten.Crews {
-		beaten.Crews[queue] = crews[queue]
-	}
+	beaten.Crews = crews.Mine()
 	return q.done()
 }
 

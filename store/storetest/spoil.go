@@ -22,6 +22,7 @@ const (
 	Due              Part = "due"               // of a live job: the end of time
 	Offer            Part = "offer"             // of a worker
 	WorkerQueues     Part = "queues"            // of a worker
+	Totals           Part = "totals"            // of a worker
 )
 
 // Spoiler is an opener of the tests whose store's rows can be damaged behind its

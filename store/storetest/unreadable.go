@@ -200,6 +200,17 @@ func unreadable() []testCase {
 			equal(d, "offer that can be read", s.Workers[0], everything)
 		}},
 	}
+	cases = append(cases, testCase{name: "P8_TotalsOfAWorker", run: func(d *database) {
+		total := store.Total{Queue: queue, Total: 4, Workers: 2}
+		a, b := d.share(total), d.share(total)
+		d.spoilWorker(Totals, b.hand)
+		equal(d, "crews of the other", a.hear().Crews, map[string]store.Crew{queue: {Total: 4, Workers: []int{2}}})
+		equal(d, "crews of its own", len(b.hear().Crews), 0)
+		workers := must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx))
+		if len(workers) != 2 || !slices.Contains(workers[1].Unreadable, "totals") {
+			d.Errorf("registry %+v, want two workers, the second without readable totals", workers)
+		}
+	}})
 	for i := range cases {
 		cases[i].needs.Spoil = true
 	}
