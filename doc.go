@@ -1,6 +1,7 @@
 // Package pawl is durable background work for Go: jobs on queues, run at least
 // once, retried and fenced, in the same database and the same transaction as
-// the user's own rows. It runs embedded on SQLite with nothing else installed.
+// the user's own rows. It runs embedded on SQLite with nothing else installed,
+// or on a Postgres pool in a cluster.
 //
 //	e, err := pawl.New(sqlite.File("work.db"), pawl.Config{
 //		Queues: pawl.Queues{"default": {Workers: 10}},
@@ -28,4 +29,6 @@
 // A handler may run more than once: the process can die between its effect and
 // its commit. Effects outside the database need [IdempotencyKey]; effects inside
 // it belong into [Engine.Tx] with [Tx.Finish].
+//
+// How to do what, with the failure cases, is in the folder docs/howto.
 package pawl

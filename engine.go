@@ -202,9 +202,9 @@ func (e *Engine) usable(ctx context.Context) error {
 // Store is the engine's store, for packages that extend it.
 func (e *Engine) Store() store.Store { return e.store }
 
-// DB is the store's own database, for the user's tables. Only transactions of
-// this handle can be given to the store's Within. It is nil for a store that
-// has none.
+// DB is the store's own database, for the user's tables. On SQLite only
+// transactions of this handle can be given to Within; on Postgres those of any
+// pgx pool on the same database. It is nil for a store that has none.
 func (e *Engine) DB() *sql.DB {
 	if s, ok := e.store.(interface{ DB() *sql.DB }); ok {
 		return s.DB()

@@ -98,7 +98,7 @@ func HandleResult[A Args, R any](to Registrar, work func(ctx context.Context, j 
 }
 
 // HandleRaw registers the handler of a kind without a Go type: it gets the
-// payload as it is.
+// payload as it is. It takes arguments of version 0 only, as RawArgs are.
 func HandleRaw(to Registrar, kind string, work func(ctx context.Context, j *Job[Raw]) error, opts ...HandleOption) {
 	r := &registration{kinds: []string{kind}}
 	r.apply(opts)

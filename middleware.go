@@ -26,7 +26,7 @@ type Hooks struct {
 	// Enqueue sees checked drafts before they are handed to the store and may
 	// change them (they are checked again) or refuse them all with an error.
 	Enqueue func(ctx context.Context, drafts []Draft) error
-	// Finish sees each run's end once the store has committed it.
+	// Finish sees the end of each run of this process once the store has committed it.
 	Finish func(Finished)
 	// Error sees each error or panic (as a *PanicError) of a handler. final says that no attempt is
 	// left, or that none was wanted.

@@ -197,7 +197,7 @@ func (e *Engine) Check(ctx context.Context) (CheckReport, error) {
 	return e.store.Check(ctx, store.Check{Grace: 2 * e.cfg.LostAfter})
 }
 
-// Result reads the result that HandleResult kept with a job that is done. It is
+// Result reads what HandleResult or FinishResult kept with a job that is done. It is
 // ErrNotDone before, and for a job that ended otherwise; ErrNoResult when the
 // handler kept none.
 func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) {

@@ -153,7 +153,7 @@ func (u undecodedError) Unwrap() error { return u.err }
 
 // IdempotencyKey is the same for every attempt of a job. Hand it to services
 // outside that take one, because a handler may run more than once. It is empty
-// outside a handler.
+// outside a handler, and in one of HandleBatch, where it is each job's ID.
 func IdempotencyKey(ctx context.Context) string {
 	if i, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return i.ID.String()

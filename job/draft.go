@@ -46,7 +46,7 @@ type Draft struct {
 	Timeout      time.Duration // of one attempt; 0 means the handler's
 	Deadline     time.Time     // of the whole job; zero means none
 	Unique       Unique
-	Key          string // ordering, concurrency and fairness key
+	Key          string // to find it by; ordering, concurrency and fairness by key are not there yet
 	Tags         []string
 	Capabilities []string
 	Budget       string
