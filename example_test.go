@@ -37,11 +37,14 @@ type Email struct{ To, Domain string }
 
 func (Email) Kind() string { return "email" }
 
+// quiet is a logger of examples whose handlers fail on purpose.
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 // newEngine opens an engine in memory for an example.
 func newEngine() *pawl.Engine {
 	e, err := pawl.New(sqlite.Memory(), pawl.Config{
 		Queues: pawl.Queues{"default": {Workers: 10}, "mail": {Workers: 10}},
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: quiet,
 	})
 	if err != nil {
 		log.Fatal(err)
