@@ -12,6 +12,7 @@
 //	init_test.go        no init beyond driver registration
 //	portable_test.go    no machine's paths and no registry's host names in the repository
 //	modules_test.go     every direct dependency is explained in docs/dependencies.md
+//	pages_test.go       code on how-to pages is code of the tree; what pages name and link to exists
 //
 // The import rules read `go list` of the root module. The other rules read the files of the whole repository, so
 // they also hold in the modules beside it. Each rule has a second test that feeds it violations: a rule that cannot
