@@ -136,7 +136,7 @@ func ExampleBackoff() {
 		if errors.Is(f.Err, errMaintenance) {
 			return time.Hour
 		}
-		return min(time.Second<<f.Attempt, time.Minute)
+		return pawl.Exponential(time.Second, time.Minute)(f)
 	}))
 	r, err := e.Enqueue(ctx, Fetch{"/"})
 	if err != nil {
