@@ -30,13 +30,13 @@ func TestTakedown_LeavesNoProcessAndNoFile(t *testing.T) {
 		{"KillOfTheGroup", commandPart, func(r *run, _ *family) error { return syscall.Kill(-r.guard.Process.Pid, syscall.SIGKILL) }, -1},
 		{"KillOfTheHost", commandPart, func(_ *run, f *family) error { return syscall.Kill(f.host(t).pid, syscall.SIGKILL) }, 1},
 		{"TwoSignalsForADeafCommand", stubbornPart, func(r *run, f *family) error {
-			// Straight to the host and the lower number first, which is the order for two that wait together.
+			// Straight to the host. Two threads of it may take them, so either may be the first that counts.
 			host := f.host(t).pid
 			if err := syscall.Kill(host, syscall.SIGINT); err != nil {
 				return err
 			}
 			return syscall.Kill(host, syscall.SIGTERM)
-		}, 130},
+		}, 128},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,8 +55,10 @@ func TestTakedown_LeavesNoProcessAndNoFile(t *testing.T) {
 			if err := c.end(r, r.family); err != nil {
 				t.Fatal(err)
 			}
-			if code := r.wait(t); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, r.said)
+			switch code := r.wait(t); {
+			case c.code == 128 && (code == 128+int(syscall.SIGINT) || code == 128+int(syscall.SIGTERM)):
+			case code != c.code:
+				t.Errorf("exit code %d, want %d (128: and either signal)\n%s", code, c.code, r.said)
 			}
 			r.family.waitEnded(t)
 			noSegment(t, postmaster)
