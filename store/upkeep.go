@@ -61,6 +61,8 @@ type Losing struct {
 // Lost is the answer to Lose.
 type Lost struct {
 	Workers int // declared lost
+	// Orphans says that there may be something to rescue, also without them.
+	Orphans bool
 	// Neighbours are live workers besides the caller that it may be able to tell
 	// to be dead: those of its machine, and those the store has proof of.
 	Neighbours []Neighbour

@@ -32,17 +32,22 @@ type Rescued struct {
 func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	var report Rescued
 	var faults []error
+	orphans := true
 	if worker, beat, steady := k.config.Steady(); worker != 0 {
 		lost, err := k.store.Lose(ctx, store.Losing{By: worker, Beat: beat, Steady: steady, Machine: k.config.Self.Machine})
 		if err != nil && !errors.Is(err, job.ErrWorkerLost) { // then it is for others to judge
 			faults = append(faults, fmt.Errorf("declare workers lost: %w", err))
 		}
+		orphans = err != nil || lost.Orphans
 		var dead int
 		dead, report.Left, err = k.declareDead(ctx, lost.Neighbours)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("declare dead workers lost: %w", err))
 		}
 		report.Lost, report.Dead = lost.Workers+dead, dead
+	}
+	if !orphans && report.Lost == 0 {
+		return report, errors.Join(faults...) // as nearly always: it was one question
 	}
 	rescued, err := k.store.Rescue(ctx, k.config.Limit)
 	if err != nil {

@@ -35,9 +35,9 @@ const loseWorkers = `WITH me AS MATERIALIZED (
 ), counted AS (
 	UPDATE pawl.worker AS w SET beat = {now} FROM ahead WHERE w.namespace = $1 AND w.id = ahead.id
 )
-SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, id, '' AS label, 0 AS process, '' AS start FROM me
+SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + suspects + `), id, '' AS label, 0 AS process, '' AS start FROM me
 UNION ALL
-SELECT 0, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
+SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
 WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
 
 // Lose declares workers lost whose last beat is older than their own limit.
@@ -51,16 +51,17 @@ func (s *Store) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
 	args := []any{s.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
 	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
 		lost = store.Lost{}
-		return s.send(ctx, s.reserved, upkeepLimits, &step{text: loseWorkers, args: args, each: func(scan scan) error {
+		return s.send(ctx, s.reserved, sharedLimits, &step{text: loseWorkers, args: args, each: func(scan scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
-			var different bool
-			if err := scan(&workers, &different, &n.ID, &n.Label, &n.Process, &n.Start); err != nil {
+			var different, orphans bool
+			if err := scan(&workers, &different, &orphans, &n.ID, &n.Label, &n.Process, &n.Start); err != nil {
 				return err
 			}
 			if n.ID == l.By {
 				alive, changed = true, changed || different
 				lost.Workers += workers
+				lost.Orphans = orphans
 			} else {
 				lost.Neighbours = append(lost.Neighbours, n)
 			}

@@ -25,6 +25,11 @@ func (s *Store) Lose(ctx context.Context, l store.Losing) (lost store.Lost, err 
 		if lost.Neighbours, locks, err = t.neighbours(l); err != nil {
 			return err
 		}
+		orphans, err := t.orphans(1)
+		if err != nil {
+			return err
+		}
+		lost.Orphans = len(orphans) > 0
 		ahead := t.on("UPDATE pawl_worker SET beat = ?2 WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000").int(t.now)
 		if err := ahead.exec(); err != nil {
 			return err

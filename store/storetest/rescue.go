@@ -131,6 +131,22 @@ func rescue() []testCase {
 			equal(d, "states", d.states(lost.ID, kept.ID), []job.State{job.Waiting, job.Running})
 			v.end(kept, job.Done)
 		}},
+		{name: "J12_WhoAsksIsToldWhetherThereIsSomethingToRescue", run: func(d *database) {
+			d.enqueue(drafts(2)...)
+			w, v := d.hire(), d.hire()
+			w.take()
+			v.take()
+			orphans := func() bool {
+				return must[store.Lost](d, "lose")(v.store.Lose(d.ctx, store.Losing{By: v.id})).Orphans
+			}
+			equal(d, "while both live", orphans(), false)
+			if err := d.Store.Deregister(d.ctx, w.id); err != nil {
+				d.Fatal(err)
+			}
+			equal(d, "after one has left its run", orphans(), true)
+			d.rescue()
+			equal(d, "after the rescue", orphans(), false)
+		}},
 		{name: "J12_LosingCountsOnce", run: func(d *database) {
 			d.hire()
 			d.hire()
@@ -192,6 +208,7 @@ func rescue() []testCase {
 				d.Fatal(err)
 			}
 			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{dead}))
+			d.rescue() // which finds that the lost hold nothing
 			lost := must[store.Lost](d, "lose")(d.Store.Lose(d.ctx, store.Losing{By: me, Machine: "here"}))
 			// A store with proof of its own may name more.
 			lost.Neighbours = slices.DeleteFunc(lost.Neighbours, func(n store.Neighbour) bool { return n.Machine != "here" })
