@@ -88,9 +88,12 @@ func openGround(t *testing.T, address string) *ground {
 	return g
 }
 
-// watch runs the test's own engine, which knows no kind of job and so runs none. It lives throughout, and so may declare
-// others lost. The function that is returned stops it.
+// watch runs the test's own engine, which knows no kind of job that there is and so runs none. It lives throughout, and
+// so may declare others lost. The function that is returned stops it.
 func (g *ground) watch() (stop func()) {
+	var none pawl.Handlers
+	pawl.HandleRaw(&none, "none", func(context.Context, *pawl.Job[pawl.Raw]) error { return nil })
+	g.Register(&none)
 	ctx, cancel := context.WithCancel(g.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(ctx) }()

@@ -36,7 +36,6 @@ func stoppedWorker(t *testing.T, g *ground) {
 	f.hearAll(sleeper, "began 0", "began 1")
 	g.putToSleep(sleeper)
 
-	// Two, since each of the jobs now runs alone in its process.
 	others := []*process{f.start("holder"), f.start("holder")}
 	f.hearOf(2, "again")
 
@@ -63,8 +62,10 @@ func stoppedWorker(t *testing.T, g *ground) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.State != job.Done || j.Run < 2 || j.Used != 0 || j.Lost != 1 {
-			t.Errorf("job %s is %s: run %d, %d attempts used, %d lost; want done, 2 or more, 0, 1", j.Args, j.State, j.Run, j.Used, j.Lost)
+		// It fell asleep before a beat could say that they had begun, or after: lost is 0 or 1.
+		if j.State != job.Done || j.Run < 2 || j.Used != 0 || j.Rescues != 1 || j.Lost > 1 {
+			t.Errorf("job %s is %s: run %d, %d attempts used, %d rescues, %d lost; want done, 2 or more, 0, 1, at most 1",
+				j.Args, j.State, j.Run, j.Used, j.Rescues, j.Lost)
 		}
 	}
 	g.expectOnce([]int{0, 1})

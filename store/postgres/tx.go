@@ -199,7 +199,7 @@ func (w *within) Exec(ctx context.Context, text string, args ...any) (int64, err
 		return r.RowsAffected()
 	}
 	tag, err := w.tx.Exec(ctx, text, args...)
-	return tag.RowsAffected(), ofUser(err)
+	return tag.RowsAffected(), ofUser(ctx, err)
 }
 
 // Query runs the user's own SQL.
@@ -216,16 +216,21 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 	}
 	rows, err := w.tx.Query(ctx, text, args...)
 	if err != nil {
-		return nil, ofUser(err)
+		return nil, ofUser(ctx, err)
 	}
 	return userRows{rows}, nil
 }
 
 // ofUser names the end of a transaction that was held too long or whose
-// connection broke. Other errors of the user's SQL are the user's.
-func ofUser(err error) error {
+// connection broke, and why the context ended (a lost lease, a stop): pgx only
+// says that it did. Other errors of the user's SQL are the user's.
+func ofUser(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
 	switch m := meaning(err); {
-	case err == nil || meant(err):
+	case err == nil:
+	case cause != nil && !errors.Is(err, cause):
+		return fmt.Errorf("%w: %w", cause, err)
+	case meant(err):
 	case m == store.ErrTxTooLong, m == store.ErrUnavailable:
 		return fmt.Errorf("%w: %w", m, err)
 	}
