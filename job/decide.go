@@ -179,7 +179,6 @@ func Decide(r Run, o Outcome, p Policy) End {
 		e.To = Waiting
 		e.Delay = storeBackoff(FailedAttempt{Attempt: r.StoreFailures + 1})
 		e.Snooze = true
-		e.Reason = clip(o.Message, maxMessage)
 	case OutOfTime:
 		fail()
 		e.To = Dead

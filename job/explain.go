@@ -149,7 +149,11 @@ func postponed(j *Job) string {
 	if j.Reason != "" {
 		return ": snoozed: " + clip(j.Reason, 200)
 	}
-	if last, ok := j.Failures.Last(); ok && j.Used > 0 {
+	last, failed := j.Failures.Last()
+	if failed && last.Store && last.Run == j.Run {
+		return fmt.Sprintf(": the store failed its run, which burned no attempt (%s)", clip(last.Message, 200))
+	}
+	if failed && j.Used > 0 {
 		return fmt.Sprintf(": attempt %d failed (%s)", j.Used, clip(last.Message, 200))
 	}
 	if j.Suspect() && j.Deferred > 0 {

@@ -41,6 +41,12 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 			s.Job.Due, s.Job.Used, s.Job.Reason = now.Add(time.Minute), 1, "waits for the bank"
 			s.Job.Failures = failures("connection refused")
 		}, "not due until 2026-11-15 12:01:00.000 UTC: snoozed: waits for the bank"},
+		{"J32_the store failed", func(s *job.Situation) {
+			f := job.NewFailure(1, 3, "locked", "")
+			f.Store = true
+			s.Job.Due, s.Job.Run = now.Add(time.Minute), 3
+			s.Job.Failures = job.StoredFailures(job.AppendFailure(nil, now, f.Body()))
+		}, "UTC: the store failed its run, which burned no attempt (locked)"},
 		{"unreadable retry", func(s *job.Situation) {
 			s.Job.Due, s.Job.Used = now.Add(time.Minute), 2
 			s.Job.Failures = job.StoredFailures([]byte("not frames"))
