@@ -261,10 +261,20 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if o.Kind == job.Succeeded {
 		o.Result = i.says.result
 	}
+	if o.Kind == job.Failed && panicked == nil && calledBack(ctx) {
+		return o // the echo of a cancellation: the runner does not count it as a failure either
+	}
 	if o.Kind == job.Failed || o.Kind == job.GaveUp || storeFault(err) {
 		h.report(ctx, i, err, t.Final(ctx, o))
 	}
 	return o
+}
+
+// calledBack reports whether a handler was told to end: its job was cancelled, its
+// lease lost, or the worker stops.
+func calledBack(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrCancelled) || errors.Is(cause, ErrStopping) || errors.Is(cause, ErrLeaseLost)
 }
 
 // report calls the error hook and survives it: the run's outcome is the

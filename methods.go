@@ -1,6 +1,8 @@
 package pawl
 
 import (
+	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -57,7 +59,27 @@ func checkMethods(t reflect.Type) error {
 			version.misspelt(p.MethodByName("KindVersion")),
 			version.misspelt(p.MethodByName("Versions")))
 	}
+	errs = append(errs, checkFields(t))
 	return errors.Join(errs...)
+}
+
+// checkFields refuses a struct none of whose fields a codec can see: its jobs
+// would all carry the same empty arguments.
+func checkFields(t reflect.Type) error {
+	if t.Kind() != reflect.Struct || t.NumField() == 0 || t == reflect.TypeFor[rawArgs]() {
+		return nil
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() || f.Anonymous {
+			return nil
+		}
+	}
+	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.BinaryMarshaler]()} {
+		if t.Implements(own) {
+			return nil
+		}
+	}
+	return job.Invalid("arguments", t.String(), "must have an exported field: a codec sees no other")
 }
 
 // optional is a method that a type of arguments may have.

@@ -209,7 +209,7 @@ func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) 
 		return result, fmt.Errorf("%w: %s is %s", ErrNotDone, id, j.State)
 	}
 	if j.Result == nil {
-		return result, fmt.Errorf("%w: %s %s was not handled by HandleResult", ErrNoResult, j.Kind, id)
+		return result, fmt.Errorf("%w: %s %s was not handled by HandleResult, or was finished by Finish instead of FinishResult", ErrNoResult, j.Kind, id)
 	}
 	if err := e.cfg.Codec.Unmarshal(j.Result, &result); err != nil {
 		return result, fmt.Errorf("result of %s: %w", id, err)

@@ -148,9 +148,15 @@ func Unique(rules ...UniqueRule) EnqueueOption {
 	})
 }
 
-// ByKey compares a key of the caller's.
+// ByKey compares a key of the caller's. An empty one is refused: it is mostly one
+// that was forgotten, and would make all jobs of the kind one.
 func ByKey(key string) UniqueRule {
-	return uniqueRule(func(d *draft, parts []string) []string { return append(parts, "key", key) })
+	return uniqueRule(func(d *draft, parts []string) []string {
+		if key == "" {
+			d.errs = append(d.errs, job.Invalid("unique key", key, "must not be empty"))
+		}
+		return append(parts, "key", key)
+	})
 }
 
 // ByArgs compares the encoded arguments.

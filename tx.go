@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/pawlwork/pawl/internal/runner"
@@ -166,6 +167,12 @@ func running(j Running) (*Info, error) {
 }
 
 func (t *Tx) finish(i *Info, result []byte) error {
+	t.mu.Lock()
+	twice := slices.Contains(t.ending, i)
+	t.mu.Unlock()
+	if twice {
+		return job.Invalid("job", i.ID, "is finished already in this transaction")
+	}
 	end := i.task.End(job.Outcome{Kind: job.Succeeded, Result: result})
 	verdicts, err := t.tx.Finish(t.ctx, i.task.Worker(), []job.End{end})
 	if err != nil {

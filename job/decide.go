@@ -178,7 +178,6 @@ func Decide(r Run, o Outcome, p Policy) End {
 		fail()
 		e.To = Waiting
 		e.Delay = storeBackoff(FailedAttempt{Attempt: r.StoreFailures + 1})
-		e.Snooze = true
 	case OutOfTime:
 		fail()
 		e.To = Dead

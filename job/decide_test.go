@@ -64,7 +64,7 @@ func TestJ32_StoreFailuresBurnNoAttemptForAWhile(t *testing.T) {
 		r := job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures()}
 		e := job.Decide(r, job.Outcome{Kind: job.StoreFailed, Message: "locked"}, policy)
 		j.Failures = job.StoredFailures(job.AppendFailure(j.Failures.Stored(), time.Time{}, e.Failure))
-		if f, some := j.Failures.Last(); !some || f.Message != "locked" || f.Store == e.Burn || e.Snooze == e.Burn {
+		if f, some := j.Failures.Last(); !some || f.Message != "locked" || f.Store == e.Burn || e.Snooze {
 			t.Fatalf("run %d: %+v", j.Run, e)
 		}
 		if j.Run > 1000 {

@@ -78,17 +78,19 @@ func TestU10_WorkReturnsTheOutcomeOfOneRun(t *testing.T) {
 // The arguments go through the codec, so that a field it drops is missed here and not in production.
 func TestU10_WorkEncodesTheArguments(t *testing.T) {
 	_, err := pawltest.Work(t, func(_ context.Context, j *pawl.Job[forgetful]) error {
-		if j.Args.kept != 0 {
+		if j.Args.Kept != 0 {
 			t.Error("a field arrived that is not exported")
 		}
 		return nil
-	}, forgetful{kept: 7})
+	}, forgetful{Kept: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-type forgetful struct{ kept int }
+type forgetful struct {
+	Kept int `json:"-"`
+}
 
 func (forgetful) Kind() string { return "forgetful" }
 

@@ -62,7 +62,8 @@ func dead(me, other Identity) bool {
 		return false // it may have ended since, or be hidden from us: the next look tells
 	}
 	if state == 'Z' || state == 'X' {
-		return true
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", other.Process))
+		return err == nil && len(threads) <= 1 // with more, only its first thread has ended
 	}
 	_, mine, _ := strings.Cut(me.Start, " ")
 	began, theirs, whole := strings.Cut(other.Start, " ")

@@ -59,10 +59,10 @@ func (s *suspect) idle() *Task {
 func (r *Runner) suspects(tasks []*Task) {
 	for _, t := range tasks {
 		switch {
-		case r.suspect.task != nil && r.suspect.phase == suspectBesides:
-			r.giveBack(t, r.config.AloneDelay)
-		case r.suspect.task != nil:
+		case r.suspect.holdsUp():
 			r.giveBack(t, 0)
+		case r.suspect.task != nil: // claims go on meanwhile, and must not take it again and again
+			r.giveBack(t, min(r.config.AloneDelay, max(time.Duration(t.queue.mean), 100*time.Millisecond)))
 		case !t.Job.Alone() || r.neverEmpty && t.Job.Deferred > 0:
 			r.suspect = suspect{task: t, phase: suspectBesides}
 			t.queue.first.push(t)
@@ -83,7 +83,7 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	s := r.suspect
 	empty := len(r.running)+len(r.marking)+len(r.ending)+len(r.inflight) == 0
 	before := r.suspectBefore // must be over for the store as well: it would be in the way of this one
-	unstored := slices.Contains(r.ending, before) || slices.Contains(r.inflight, before) || slices.Contains(r.waiting, before)
+	unstored := slices.Contains(r.ending, before) || slices.Contains(r.inflight, before)
 	r.mu.Unlock()
 	if s.idle() == nil || unstored {
 		return nil
@@ -92,8 +92,8 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 		limited, cancel := r.limited(ctx)
 		defer cancel()
 		mine, err := r.store.Alone(limited, s.task.worker, s.task.Ref())
-		if err != nil {
-			return err
+		if err != nil { // that costs the suspect its turn, not the others their claims (P8)
+			r.log.Warn("cannot ask whether a suspect job may run alone, it goes back", "job", s.task.Job.ID, "error", err)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -41,6 +41,9 @@ type claims struct {
 	seq      int64
 	repeat   *store.Claim // its answer was lost: ask again
 	bytes    int64        // of the next answer, at most; 0 at first
+	queues   int          // asked for at once, at most; 0 means all
+	turn     int          // the queue to begin with when they are not all asked for
+	patience int          // doublings of the time that a claim for one job may take
 	held     time.Time    // of the last report
 	heardAt  time.Time    // of the last hint from outside
 	followed int          // looks after it
@@ -173,7 +176,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	r.claims.underWay = true
 	r.stats.Looks++
 	r.mu.Unlock()
-	limited, cancel := r.limited(ctx)
+	limited, cancel := context.WithTimeout(ctx, r.config.callLimit()<<c.patience)
 	answer, err := r.store.Claim(limited, *claim)
 	cancel()
 	r.mu.Lock()
@@ -190,8 +193,10 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	switch {
 	case err == nil:
 		c.unclear = c.unclear || c.repeat != nil
+		if c.bytes = claim.Bytes; c.repeat == nil && time.Since(now) < r.config.callLimit()/4 {
+			c.grow(claim)
+		}
 		c.repeat = nil
-		c.bytes = min(2*claim.Bytes, store.ClaimBytes)
 		if !answer.Now.IsZero() && r.tempo(now, answer.Now) {
 			r.wakeBeat() // which redates
 		}
@@ -205,12 +210,33 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 		return nil
 	case unclear(err) || !unavailable(err): // whatever else failed, what was leased may be ours
 		c.unclear, c.repeat = c.unclear || c.repeat != nil, claim
-		claim.Bytes = max(claim.Bytes/2, 1)
-		c.bytes = claim.Bytes
+		c.shrink(claim)
 	default:
 		c.repeat = nil
 	}
 	return fmt.Errorf("claim: %w", err)
+}
+
+// maxPatience bounds the time of a claim for one job: 8 times that of others.
+const maxPatience = 3
+
+// shrink makes the next claims smaller: of fewer bytes, and of fewer queues, each
+// of which gets one job however large; when one job alone took too long, it gets
+// more time.
+func (c *claims) shrink(claim *store.Claim) {
+	if claim.Bytes <= 1 && len(claim.Queues) == 1 {
+		c.patience = min(c.patience+1, maxPatience)
+	}
+	claim.Bytes = max(claim.Bytes/2, 1)
+	c.bytes, c.queues = claim.Bytes, max(len(claim.Queues)/2, 1)
+}
+
+// grow makes them larger again, after one that was quick.
+func (c *claims) grow(claim *store.Claim) {
+	c.bytes, c.patience = min(2*claim.Bytes, store.ClaimBytes), 0
+	if c.queues *= 2; c.bytes == store.ClaimBytes {
+		c.queues = 0
+	}
 }
 
 // unclear reports whether a call may have happened although it failed. A call
@@ -228,7 +254,13 @@ func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, b
 	}
 	var queues []store.QueueClaim
 	poll := r.poll()
-	for _, q := range r.queues {
+	c := &r.claims
+	for i := range r.queues {
+		q := r.queues[(c.turn+i)%len(r.queues)]
+		if c.queues > 0 && len(queues) == c.queues {
+			c.turn = (c.turn + i) % len(r.queues) // the others have their turn next
+			break
+		}
 		if !q.lookDue(now, poll) {
 			continue
 		}

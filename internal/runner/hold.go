@@ -35,7 +35,7 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 	r.stats.Returned += uint64(answer.Returned)
 	for _, t := range r.running {
 		// One that ends in a transaction, or whose end is on its way, is over, not lost.
-		if slices.Contains(answer.Stale, t.Ref()) && t.tx() == txNone {
+		if slices.Contains(answer.Stale, t.Ref()) && !t.tx().ending() {
 			t.orphaned = true
 			r.loseLease(t)
 		}

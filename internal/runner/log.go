@@ -16,7 +16,7 @@ func (r *Runner) logEnd(f *Finished) {
 	if f.InTx { // then that is the transaction's
 		outcome = f.Task.outcome
 	}
-	if f.Verdict != job.Applied || outcome.Kind == job.Succeeded {
+	if f.Verdict != job.Applied || outcome.Kind == job.Succeeded || f.InTx && outcome.Message == inVain.Message {
 		return
 	}
 	level, text := slog.LevelDebug, ""

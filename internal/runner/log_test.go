@@ -82,7 +82,7 @@ func TestJ28_EveryFailureIsLogged(t *testing.T) {
 		},
 		"a store that failed": {
 			handler: func(_ context.Context, t *runner.Task) job.Outcome {
-				if t.Job.Snoozes > 0 {
+				if t.Job.Run > 1 {
 					return succeed
 				}
 				return job.Outcome{Kind: job.StoreFailed, Message: "disk full"}

@@ -65,7 +65,7 @@ func (r *Runner) sendNotes(ctx context.Context, worker job.WorkerID, said []*Tas
 		t.mu.Lock()
 		t.journal.noted(notes[i], ok || unclear(err)) // rather a line less than one twice
 		t.mu.Unlock()
-		if ok && verdicts[i] == job.Stale && t.tx() == txNone {
+		if ok && verdicts[i] == job.Stale && !t.tx().ending() {
 			r.mu.Lock()
 			if t.slot != nil { // still running: an end may have overtaken the note
 				t.orphaned = true

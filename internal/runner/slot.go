@@ -115,10 +115,13 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	if !crashed {
 		o = judge(o, cause, t.timeout(r.config.Timeout))
 	}
+	inTx := t.tx()
+	if o.Kind == job.Succeeded && inTx != txNone && inTx != txDone {
+		o = inVain
+	}
 	end := r.decide(t, o)
 	t.mu.Lock()
 	t.journal.close(&end)
-	inTx := t.inTx
 	t.mu.Unlock()
 
 	r.mu.Lock()
@@ -214,7 +217,9 @@ func (r *Runner) startReady() {
 
 // mayStart reports whether handlers may begin: not while a suspect runs alone
 // or waits to, nor without a fresh lease. The caller holds mu.
-func (r *Runner) mayStart() bool { return r.healthy && !r.stopping && !r.suspect.holdsUp() }
+func (r *Runner) mayStart() bool {
+	return r.healthy && !r.stopping && !r.suspect.holdsUp() && time.Since(r.beaten) < r.config.LostAfter-r.config.leaseMargin()
+}
 
 // decide is the pure rule with a net under the user's backoff function.
 func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {

@@ -109,7 +109,7 @@ func (r *Runner) abandon() error {
 		if t.orphaned || t.tx() == txDone {
 			continue
 		}
-		t.inDoubt = t.tx() != txNone
+		t.inDoubt = t.tx().ending()
 		t.outcome = job.Outcome{Kind: job.GivenBack}
 		t.end = t.decide(t.outcome)
 		t.mu.Lock()

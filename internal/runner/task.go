@@ -63,7 +63,17 @@ const (
 	txOpen            // in a transaction that has not ended
 	txDone            // committed: the run is over
 	txUnclear         // the answer of the commit was lost
+	txUndone          // rolled back
 )
+
+// ending reports whether the transaction may have ended the run, or may yet.
+func (s txState) ending() bool { return s == txOpen || s == txDone || s == txUnclear }
+
+// inVain is the outcome of a handler that returned nil although the transaction
+// in which it had finished its job is not known to be committed. It does not count
+// as done: its effects may be gone with the transaction (P3). If they are not, the
+// run is over, and this end changes nothing.
+var inVain = job.Outcome{Kind: job.Failed, Message: "the handler returned nil, but the transaction in which it finished the job was not committed"}
 
 // Ref names the run.
 func (t *Task) Ref() store.RunRef { return store.RunRef{ID: t.Job.ID, Run: t.Job.Run} }
@@ -115,10 +125,10 @@ func (t *Task) FinishingInTx(end job.End) {
 func (t *Task) FinishedInTx() { t.setTx(txDone) }
 
 // NotFinishedInTx says that the transaction was rolled back.
-func (t *Task) NotFinishedInTx() { t.setTx(txNone) }
+func (t *Task) NotFinishedInTx() { t.setTx(txUndone) }
 
 // UnclearInTx says that the answer of the commit was lost. The runner then ends
-// the run as the handler says, which changes nothing if the commit happened.
+// the run once more, which changes nothing if the commit happened.
 func (t *Task) UnclearInTx() { t.setTx(txUnclear) }
 
 func (t *Task) setTx(s txState) {

@@ -164,12 +164,12 @@ func (h *hints) look(namespace int32) *hintLook {
 	return l
 }
 
-// keep takes a look over once it has been answered.
-func (h *hints) keep(l *hintLook, now time.Time) {
+// keep takes a look over once it has been answered. It reports whether hints may
+// have been missed: a restored or promoted database counts transactions anew.
+func (h *hints) keep(l *hintLook, now time.Time) (missed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if l.seen.xmax < h.seen.xmax { // a restored or promoted database counts anew
-		l.seen = snapshot{}
-	}
+	missed = l.seen.xmax < h.seen.xmax
 	h.seen, h.at = l.seen, now
+	return missed
 }

@@ -15,6 +15,8 @@ const (
 	removedAtOnce = 5_000
 	// removalPause lets others come between two of them.
 	removalPause = 5 * time.Millisecond
+	// afterFailure is the pause before a round that failed is tried again.
+	afterFailure = 30 * time.Second
 	// removeAnew is after how many rounds one begins in front again, for rows that
 	// another process had locked and did not remove after all.
 	removeAnew = 60
@@ -54,8 +56,11 @@ func (r *hintRemover) work() {
 			return
 		case <-r.wake:
 		}
-		if err := r.round(r.s.ending, hintsKept); err != nil && r.s.ending.Err() == nil {
+		if err := r.round(r.s.ending, hintsKept); err != nil {
 			r.s.logger.Debug("hints were not removed, the next round goes on", "error", err)
+			if !wait(r.s.ending, afterFailure) { // the server may be away for long
+				return
+			}
 			r.some()
 		}
 	}

@@ -284,11 +284,11 @@ func (p *peeking) conclude() (ready bool, err error) {
 		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
-		k.s.hints.keep(p.hints, p.now)
+		missed := k.s.hints.keep(p.hints, p.now)
 		if p.hints.some() {
 			k.s.remover.some()
 		}
-		if p.hints.tooMany() {
+		if missed || p.hints.tooMany() {
 			ready, p.passed = true, true
 			k.s.frontiers.drop()
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -228,6 +229,8 @@ func ofUser(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch m := meaning(err); {
 	case err == nil:
+	case strings.Contains(err.Error(), "conn busy"): // as pgx has it, which names no sentinel
+		return fmt.Errorf("%w transaction: rows of an earlier query are still open, close them first: %w", job.ErrInvalid, err)
 	case cause != nil && !errors.Is(err, cause):
 		return fmt.Errorf("%w: %w", cause, err)
 	case meant(err):

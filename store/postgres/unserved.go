@@ -90,9 +90,11 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 				return err
 			}
 			var offer job.Offer
-			err := json.Unmarshal(text, &offer)
+			if json.Unmarshal(text, &offer) != nil {
+				offer = job.Offer{} // that worker takes nothing, as far as anybody can tell (P8)
+			}
 			served[name] = append(served[name], offer)
-			return err
+			return nil
 		}}
 	})
 	if err != nil || len(served) == 0 {
@@ -124,7 +126,11 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 		return &step{text: readyHeads, args: args, each: func(scan scan) error {
 			var r store.Ready
 			var oldest pgtype.Timestamptz
-			err := scan(&r.Queue, &r.Kind, &r.Version, &r.Capabilities, &r.Jobs, &r.Most, &oldest)
+			var needs []pgtype.Text // one that is NULL was not written by us: it costs that job only
+			err := scan(&r.Queue, &r.Kind, &r.Version, &needs, &r.Jobs, &r.Most, &oldest)
+			for _, n := range needs {
+				r.Capabilities = append(r.Capabilities, n.String)
+			}
 			r.Oldest = oldest.Time.UTC()
 			ready = append(ready, r)
 			return err

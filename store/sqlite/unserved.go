@@ -66,16 +66,19 @@ func (c *conn) served(namespace int64, by job.WorkerID, now int64) (map[string][
 	q := c.query(`SELECT id, queues, offer FROM pawl_worker
 		WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after ORDER BY id`).int(namespace).int(now)
 	first := true
-	var fault error
-	for q.step() && fault == nil {
+	for q.step() {
 		if first && job.WorkerID(q.colInt(0)) != by {
 			break
 		}
 		first = false
 		var queues []string
 		var offer job.Offer
-		if fault = json.Unmarshal([]byte(q.colText(1)), &queues); fault == nil {
-			fault = json.Unmarshal([]byte(q.colText(2)), &offer)
+		// What cannot be read of a worker, it does not serve or take, as far as anybody can tell (P8).
+		if json.Unmarshal([]byte(q.colText(1)), &queues) != nil {
+			continue
+		}
+		if json.Unmarshal([]byte(q.colText(2)), &offer) != nil {
+			offer = job.Offer{}
 		}
 		for _, name := range queues {
 			served[name] = append(served[name], offer)
@@ -84,7 +87,7 @@ func (c *conn) served(namespace int64, by job.WorkerID, now int64) (map[string][
 	if err := q.done(); err != nil {
 		return nil, err
 	}
-	return served, fault
+	return served, nil
 }
 
 // readyHead groups the first ready jobs of a queue and priority, by pawl_job_ready.

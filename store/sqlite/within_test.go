@@ -83,7 +83,7 @@ func TestJ2_ACommitOfTheCallersOwnStartsItsJobsAtOnce(t *testing.T) {
 
 // A run that ended in the caller's own transaction is counted and told like any
 // other, as what the transaction said; one that was rolled back, wholly or to a
-// savepoint, ends as its handler says.
+// savepoint, has failed, also when its handler says nothing.
 func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 	commit := func(tx *sql.Tx, _ func()) error { return tx.Commit() }
 	rollback := func(tx *sql.Tx, _ func()) error { return tx.Rollback() }
@@ -97,7 +97,7 @@ func TestP3_ARunFinishedWithinIsCountedAndTold(t *testing.T) {
 		"committed":            {commit, nil, job.Done, true},
 		"committed, then fail": {commit, failed, job.Done, true},
 		"rolled back":          {rollback, failed, job.Dead, false},
-		"rolled back, done":    {rollback, nil, job.Done, false},
+		"rolled back, done":    {rollback, nil, job.Dead, false}, // its effects are gone
 		"by its context": {func(tx *sql.Tx, cancel func()) error { // database/sql rolls it back, in a goroutine of its own
 			cancel()
 			return nil
