@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -250,5 +251,59 @@ func TestJ12_ALostJobWaitsForTheStore(t *testing.T) {
 		after(10 * time.Second)
 		l.expect(id, job.Done, 0, 1)
 		p.stop()
+	})
+}
+
+// The end of a suspect is held by an open transaction of its handler's. The others
+// wait for it without claims that take them and give them back all the time.
+func TestP8_SuspectsDoNotSpinWhileAnEndIsHeld(t *testing.T) {
+	inLab(t, func(l *lab) {
+		ids := l.suspects(3)
+		var claims atomic.Int64
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome {
+			time.Sleep(100 * time.Millisecond) // virtual
+			return succeed
+		})
+		p.faults.set(func(f *faults) {
+			f.held = func(id job.ID) bool { return id == ids[0] }
+			f.before = func(method string) error {
+				if method == "Claim" {
+					claims.Add(1)
+				}
+				time.Sleep(time.Millisecond) // virtual: or no time would pass
+				return nil
+			}
+		})
+		l.add(1, nil, p)
+		after(20 * time.Second)
+		if n := claims.Load(); n > 500 {
+			t.Errorf("%d claims in 20 s for three suspects", n)
+		}
+		p.faults.set(func(f *faults) { f.held = nil })
+		after(time.Minute)
+		p.stop()
+		l.none(job.Waiting)
+	})
+}
+
+// noAlone is a store that cannot tell who may run alone.
+type noAlone struct{ store.Store }
+
+func (noAlone) Alone(context.Context, job.WorkerID, store.RunRef) (bool, error) {
+	return false, errors.New("lock timeout")
+}
+
+func TestP8_AnErrorOfAloneCostsOnlyTheSuspect(t *testing.T) {
+	inLab(t, func(l *lab) {
+		l.suspects(1)
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed }, func(c *runner.Config) { c.Store = noAlone{c.Store} })
+		after(time.Second)
+		for _, id := range l.add(20, nil, p) {
+			after(time.Second)
+			l.expect(id, job.Done, 0, 0)
+		}
+		after(time.Minute)
+		p.stop()
+		l.none(job.Waiting) // the suspect has run beside others in the end
 	})
 }

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,6 +23,46 @@ func TestP10_ClaimsOfLargeJobsOverASlowLinkEnd(t *testing.T) {
 			if j := l.expect(id, job.Done, 0, 0); j.Run > 4 {
 				t.Errorf("a job needed %d runs", j.Run)
 			}
+		}
+		p.stop()
+	})
+}
+
+// One job that takes longer than a call may is given more time. It does not keep
+// the others from running.
+func TestP10_OneJobTooLargeForACallGetsMoreTime(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed }, func(c *runner.Config) { c.Store.(*faults).speed = 10_000 })
+		ids := l.add(1, func(d *job.Draft) { d.Priority, d.Args = 1, make([]byte, 200_000) })
+		ids = append(ids, l.add(10, nil, p)...)
+		after(10 * time.Minute)
+		for _, id := range ids {
+			l.expect(id, job.Done, 0, 0)
+		}
+		p.stop()
+	})
+}
+
+// Each queue of a claim gets one job, however large: where there are many queues,
+// claims ask for fewer of them until they are answered.
+func TestP10_ManyQueuesOfLargeJobsOverASlowLinkEnd(t *testing.T) {
+	inLab(t, func(l *lab) {
+		const queues = 150
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed }, func(c *runner.Config) {
+			c.Queues = nil
+			for i := range queues {
+				c.Queues = append(c.Queues, runner.Queue{Name: fmt.Sprint("q", i), Workers: 1, Backoff: job.NoBackoff})
+			}
+			c.Store.(*faults).speed = 1 << 20
+		})
+		n := 0
+		ids := l.add(2*queues, func(d *job.Draft) {
+			d.Queue, d.Args = fmt.Sprint("q", n%queues), make([]byte, 100<<10)
+			n++
+		}, p)
+		after(10 * time.Minute)
+		for _, id := range ids {
+			l.expect(id, job.Done, 0, 0)
 		}
 		p.stop()
 	})

@@ -160,22 +160,37 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 	if err != nil || !some {
 		return store.Rescued{}, err
 	}
-	var rescued store.Rescued
-	var told hintSet
-	err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
-		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
-			var woken hintSet
-			rescued, woken, err = s.rescue(ctx, t, limit)
-			told.join(woken) // also those of a try whose answer is lost
-			return err
+	var all store.Rescued
+	for all.Total() < limit {
+		n := min(rescuedAtOnce, limit-all.Total())
+		var rescued store.Rescued
+		var told hintSet
+		err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
+			return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+				var woken hintSet
+				rescued, woken, err = s.rescue(ctx, t, n)
+				told.join(woken) // also those of a try whose answer is lost
+				return err
+			})
 		})
-	})
-	if err != nil {
-		return store.Rescued{}, err
+		if err != nil {
+			if all.Total() > 0 {
+				return all, nil // the next round goes on
+			}
+			return store.Rescued{}, err
+		}
+		s.tell(told)
+		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
+		if rescued.Total() < n {
+			break
+		}
 	}
-	s.tell(told)
-	return rescued, nil
+	return all, nil
 }
+
+// rescuedAtOnce is how many runs one transaction takes back. Their failures come
+// along, up to 400 KB each, over a link that may be slow.
+const rescuedAtOnce = 50
 
 func (s *Store) rescue(ctx context.Context, session session, limit int) (rescued store.Rescued, told hintSet, err error) {
 	lock, found := subjects(lockOrphans, s.namespace, limit)
