@@ -85,15 +85,15 @@ func (k *claiming) look(ctx context.Context, l *claimLane) error {
 		}
 		l.add(leased)
 		jobs := leased.jobs
-		took := make(map[job.ID]bool, len(jobs))
-		for i := range jobs {
-			took[jobs[i].ID] = true
+		tried := make(map[job.ID]bool, len(chosen)) // taken, or locked by somebody: the sweep finds it if that gives it back
+		for i := range chosen {
+			tried[chosen[i].id] = true
 		}
 		counts := [job.MaxPriority + 1]int{}
 		for _, c := range found {
 			counts[c.priority]++
 			at[c.priority] = c.position
-			if c.takes && !took[c.id] {
+			if c.takes && !tried[c.id] {
 				held[c.priority] = true
 			}
 			if !c.takes {

@@ -200,6 +200,19 @@ func unreadable() []testCase {
 			equal(d, "offer that can be read", s.Workers[0], everything)
 		}},
 	}
+	cases = append(cases, testCase{name: "P8_Unserved", run: func(d *database) {
+		list := d.enqueue(drafts(2, onQueue("nobody's"))...)
+		w, v := d.hire(), d.hire()
+		d.spoil(Capabilities, list[0])
+		d.spoilWorker(Offer, v)
+		d.advance(lostAfter / 2)
+		w.beat()
+		v.beat()
+		found := must[[]store.Unserved](d, "unserved")(d.Store.Unserved(d.ctx, w.id, time.Second))
+		if len(found) == 0 || found[0].Queue != "nobody's" {
+			d.Errorf("unserved: %+v, want the queue that nobody serves", found)
+		}
+	}})
 	cases = append(cases, testCase{name: "P8_TotalsOfAWorker", run: func(d *database) {
 		total := store.Total{Queue: queue, Total: 4, Workers: 2}
 		a, b := d.share(total), d.share(total)
