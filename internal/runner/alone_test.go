@@ -307,3 +307,32 @@ func TestP8_AnErrorOfAloneCostsOnlyTheSuspect(t *testing.T) {
 		l.none(job.Waiting) // the suspect has run beside others in the end
 	})
 }
+
+// A row whose beginning cannot be stored costs that job, not the claims of its
+// process.
+func TestP8_ABeginningThatCannotBeStoredCostsOnlyItsJob(t *testing.T) {
+	inLab(t, func(l *lab) {
+		lost := l.lost(3, 1)
+		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed }, func(c *runner.Config) {
+			c.Store.(*faults).notes = func(notes []store.Note) error {
+				for _, n := range notes {
+					if n.ID == lost[1] {
+						return errors.New("a trigger says no")
+					}
+				}
+				return nil
+			}
+		})
+		others := l.add(20, nil, p)
+		after(time.Minute)
+		for _, id := range others {
+			l.expect(id, job.Done, 0, 0)
+		}
+		l.expect(lost[0], job.Done, 0, 1)
+		l.expect(lost[2], job.Done, 0, 1)
+		p.faults.set(func(f *faults) { f.notes = nil })
+		after(time.Minute)
+		l.expect(lost[1], job.Done, 0, 1)
+		p.stop()
+	})
+}

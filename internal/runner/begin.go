@@ -24,6 +24,29 @@ func (r *Runner) startMarked(ctx context.Context) error {
 	if len(tasks) == 0 {
 		return nil
 	}
+	err := r.startOnceMarked(ctx, tasks)
+	if err == nil || unclear(err) || unavailable(err) {
+		return err
+	}
+	// One of the rows may be the cause: each by itself, so that it costs no other (P8).
+	for _, t := range tasks {
+		if err := r.startOnceMarked(ctx, []*Task{t}); err != nil {
+			r.log.Error("the beginning of a run cannot be stored, its job goes back", "job", t.Job.ID, "kind", t.Job.Kind, "error", err)
+			r.mu.Lock()
+			if r.unmark(t) {
+				r.giveBack(t, r.config.AloneDelay)
+				if t == r.suspect.task {
+					r.suspectEnded()
+				}
+			}
+			r.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// startOnceMarked commits that handlers begin, and starts them.
+func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 	owned, err := r.markBegun(ctx, tasks...)
 	if err != nil {
 		return err

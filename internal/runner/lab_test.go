@@ -170,6 +170,8 @@ type faults struct {
 	ends func([]job.End) error
 	// held tells whether an open transaction holds a job.
 	held func(job.ID) bool
+	// notes may refuse a note by its rows.
+	notes func([]store.Note) error
 	// speed is how many bytes of arguments a second come through in an answer.
 	speed int
 }
@@ -269,7 +271,17 @@ func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]
 }
 
 func (f *faults) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
-	return on(f, "Note", func() ([]job.Verdict, error) { return f.Store.Note(ctx, w, notes) })
+	return on(f, "Note", func() ([]job.Verdict, error) {
+		f.mu.Lock()
+		refuse := f.notes
+		f.mu.Unlock()
+		if refuse != nil {
+			if err := refuse(notes); err != nil {
+				return nil, err
+			}
+		}
+		return f.Store.Note(ctx, w, notes)
+	})
 }
 
 func (f *faults) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
