@@ -41,7 +41,7 @@ func TestJ32_LostAnswers_Model(t *testing.T) {
 		})
 		return Pool(newPool(t, proxy.URL()), Options{Schema: db.Schema})
 	}
-	storetest.RunModel(t, 20, lossy, func(*testing.T) store.Opener { return sqlite.Memory() })
+	storetest.RunModelOfLostAnswers(t, 20, lossy, func(*testing.T) store.Opener { return sqlite.Memory() })
 	t.Logf("%d answers were lost", lost.Load())
 	if lost.Load() == 0 {
 		t.Error("no answer was lost")

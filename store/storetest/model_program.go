@@ -26,6 +26,7 @@ type program struct {
 	offset  int // ticks
 	queues  []string
 	prefix  string // of its unique keys
+	lossy   bool   // some store loses answers
 }
 
 type pastRun struct {
