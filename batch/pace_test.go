@@ -123,7 +123,7 @@ func TestB2_RejectWhenFullIsAPaceThatHolds(t *testing.T) {
 				}
 				began[key] = time.Now()
 				mu.Unlock()
-				time.Sleep(in[0])
+				time.Sleep(in[0]) // virtual: how long the process function takes
 				return make([]int, len(in)), nil
 			}, Options{
 				Policy: Duration(pace).RejectWhenFull(), MaxBatch: most,
@@ -131,7 +131,7 @@ func TestB2_RejectWhenFullIsAPaceThatHolds(t *testing.T) {
 			})
 			var group sync.WaitGroup
 			for range 300 {
-				time.Sleep(time.Duration(r.IntN(int(pace)/most + 1)))
+				time.Sleep(time.Duration(r.IntN(int(pace)/most + 1))) // virtual: callers that come at random
 				key, takes := r.IntN(2), time.Duration(r.IntN(int(3*pace)))
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+r.IntN(int(20*pace))))
 				group.Go(func() {

@@ -224,6 +224,10 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 			continue
 		}
 		r.endBytes -= t.weight
+		if verdicts[i] == job.Applied && t.outcome.Kind == job.Succeeded && r.config.Hooks.Finish == nil {
+			r.endApplied(t, now) // as nearly all: nobody is to be told, and what would be is large
+			continue
+		}
 		f := Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took}
 		switch {
 		case f.Verdict == job.Already && t.inDoubt:
