@@ -32,14 +32,23 @@ func (i insideTx) run(ctx context.Context, steps ...*step) error {
 	for _, st := range steps {
 		rows, err := i.tx.Query(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
 		if err != nil {
-			return err
+			return because(ctx, err)
 		}
 		if err := st.read(rows); err != nil {
 			rows.Close()
-			return err
+			return because(ctx, err)
 		}
 	}
 	return nil
+}
+
+// because says why the context ended under a statement (a lost lease, a stop):
+// the driver only says that it did.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
 }
 
 // insideSQL is inside for database/sql. A handle does not tell the mode of its
@@ -53,7 +62,7 @@ type insideSQL struct {
 func (i insideSQL) run(ctx context.Context, steps ...*step) error {
 	for _, st := range steps {
 		if err := i.step(ctx, st); err != nil {
-			return err
+			return because(ctx, err)
 		}
 	}
 	return nil

@@ -195,7 +195,7 @@ func (w *within) Exec(ctx context.Context, text string, args ...any) (int64, err
 	if w.sql != nil {
 		r, err := w.sql.ExecContext(ctx, text, args...)
 		if err != nil {
-			return 0, err
+			return 0, because(ctx, err)
 		}
 		return r.RowsAffected()
 	}
@@ -211,7 +211,7 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 	if w.sql != nil {
 		rows, err := w.sql.QueryContext(ctx, text, args...)
 		if err != nil {
-			return nil, err
+			return nil, because(ctx, err)
 		}
 		return rows, nil
 	}
@@ -219,20 +219,19 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 	if err != nil {
 		return nil, ofUser(ctx, err)
 	}
-	return userRows{rows}, nil
+	return userRows{rows, ctx}, nil
 }
 
 // ofUser names the end of a transaction that was held too long or whose
-// connection broke, and why the context ended (a lost lease, a stop): pgx only
-// says that it did. Other errors of the user's SQL are the user's.
+// connection broke, and why the context ended. Other errors of the user's SQL
+// are the user's.
 func ofUser(ctx context.Context, err error) error {
-	cause := context.Cause(ctx)
 	switch m := meaning(err); {
 	case err == nil:
 	case strings.Contains(err.Error(), "conn busy"): // as pgx has it, which names no sentinel
 		return fmt.Errorf("%w transaction: rows of an earlier query are still open, close them first: %w", job.ErrInvalid, err)
-	case cause != nil && !errors.Is(err, cause):
-		return fmt.Errorf("%w: %w", cause, err)
+	case ctx.Err() != nil:
+		return because(ctx, err)
 	case meant(err):
 	case m == store.ErrTxTooLong, m == store.ErrUnavailable:
 		return fmt.Errorf("%w: %w", m, err)
@@ -240,8 +239,13 @@ func ofUser(ctx context.Context, err error) error {
 	return err
 }
 
-// userRows closes as store.Rows do.
-type userRows struct{ pgx.Rows }
+// userRows end as store.Rows do.
+type userRows struct {
+	pgx.Rows
+	ctx context.Context
+}
+
+func (r userRows) Err() error { return ofUser(r.ctx, r.Rows.Err()) }
 
 func (r userRows) Close() error {
 	r.Rows.Close()
