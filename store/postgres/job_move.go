@@ -34,11 +34,12 @@ type subject struct {
 const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, coalesce(job.wait, 0), job.failures"
 
 // read takes what is stored as it comes, within range or not: whoever moves many
-// rows must not fail for one (P8).
-func (s *subject) read(scan scan) error {
+// rows must not fail for one (P8). What the statement selects behind them is read
+// along.
+func (s *subject) read(scan scan, more ...any) error {
 	var state, wait int16
 	var due pgtype.Timestamptz // which may be infinity
-	err := scan(&s.id, &state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &due, &s.queue, &wait, &s.failures)
+	err := scan(append([]any{&s.id, &state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &due, &s.queue, &wait, &s.failures}, more...)...)
 	s.state, s.wait, s.due = job.State(state), job.Wait(wait), due.Time
 	return err
 }

@@ -62,6 +62,7 @@ var statements = map[string]struct {
 	"beatWorker":      {beatWorker, []string{"worker_pkey", "job_cancel"}},
 	"lostRuns":        {lostRuns, []string{"job_pkey"}},
 	"lockOrphans":     {lockOrphans, []string{"worker_pkey", "job_held"}},
+	"lockMoreOrphans": {lockMoreOrphans, []string{"worker_pkey", "job_held"}},
 	"markDrained":     {markDrained, []string{"job_held"}},
 	"redateJobs":      {redateJobs, []string{"job_ready"}},
 	"servedQueues":    {servedQueues, []string{"worker_pkey"}},

@@ -3,7 +3,10 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -134,16 +137,31 @@ SELECT j.worker FROM (
 	SELECT worker FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker > gap.low AND worker < coalesce(gap.high, 9223372036854775807) LIMIT 1
 ) AS j`
 
+// orphanage is how far one rescue came: to this claim of this worker.
+type orphanage struct {
+	worker job.WorkerID
+	claim  pgtype.Int8
+}
+
 const (
 	// job_held finds the jobs of a suspect. No lock is waited for, so their order
-	// does not matter.
-	lockOrphans = "SELECT orphan.* FROM (" + suspects + `) AS suspect (id)
-		CROSS JOIN LATERAL (SELECT ` + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = suspect.id
-			LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
+	// is that of the index.
+	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
+		CROSS JOIN LATERAL (SELECT ` + subjectColumns + `, claim FROM pawl.job
+			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
+			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
 		LIMIT $2`
+	// A transaction that goes on where another ended does not pass what that took
+	// back: while a snapshot is held, the dead entries stay.
+	fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
 	// A lost worker cannot claim, so one that holds nothing never will.
 	markDrained = `UPDATE pawl.worker AS w SET drained = true WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
 		AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL`
+)
+
+var (
+	lockOrphans     = strings.Replace(orphans, "{from}", "", 1)
+	lockMoreOrphans = strings.Replace(orphans, "{from}", fromClaim, 1)
 )
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
@@ -161,14 +179,17 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 		return store.Rescued{}, err
 	}
 	var all store.Rescued
+	var at orphanage
 	for all.Total() < limit {
 		n := min(rescuedAtOnce, limit-all.Total())
 		var rescued store.Rescued
 		var told hintSet
+		var reached orphanage
 		err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
 			return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
 				var woken hintSet
-				rescued, woken, err = s.rescue(ctx, t, n)
+				reached = at
+				rescued, woken, err = s.rescue(ctx, t, n, &reached)
 				told.join(woken) // also those of a try whose answer is lost
 				return err
 			})
@@ -180,6 +201,7 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 			return store.Rescued{}, err
 		}
 		s.tell(told)
+		at = reached
 		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
 		if rescued.Total() < n {
 			break
@@ -192,14 +214,25 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 // along, up to 400 KB each, over a link that may be slow.
 const rescuedAtOnce = 50
 
-func (s *Store) rescue(ctx context.Context, session session, limit int) (rescued store.Rescued, told hintSet, err error) {
-	lock, found := subjects(lockOrphans, s.namespace, limit)
+// rescue takes back what comes behind a place, and moves that on.
+func (s *Store) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.Rescued, told hintSet, err error) {
+	text, args := lockOrphans, []any{s.namespace, limit, at.worker}
+	if at.claim.Valid {
+		text, args = lockMoreOrphans, append(args, at.claim)
+	}
+	var found []subject
+	lock := &step{text: text, args: args, each: func(scan scan) error {
+		var f subject
+		err := f.read(scan, &at.claim)
+		found, at.worker = append(found, f), f.worker
+		return err
+	}}
 	var now time.Time
 	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
 		return rescued, nil, err
 	}
 	var moves []move
-	for _, f := range *found {
+	for _, f := range found {
 		j := job.Job{ID: f.id, Run: f.run, Worker: f.worker, Used: f.used, Lost: f.lost, CancelAsked: f.cancel}
 		m, err := decide(f, job.Rescue(&j, f.begun, s.settings.MaxLost, s.keep(f.queue)), true, now)
 		if err != nil {
@@ -215,8 +248,8 @@ func (s *Store) rescue(ctx context.Context, session session, limit int) (rescued
 			rescued.Waiting++
 		}
 	}
-	if told, err = s.apply(ctx, session, moves, now); err != nil {
-		return rescued, nil, err
+	if told, err = s.apply(ctx, session, moves, now); err != nil || len(found) == limit {
+		return rescued, told, err
 	}
 	return rescued, told, session.run(ctx, &step{text: markDrained, args: []any{s.namespace}})
 }

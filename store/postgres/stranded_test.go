@@ -271,6 +271,54 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 	}
 }
 
+// A rescue is several transactions. The entries of what one of them took back stay
+// while a snapshot is held, and the next does not pass them again.
+func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
+	s := openInternal(t)
+	holder, err := newPool(t, s.users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(context.Background()) }()
+	if _, err := holder.Exec(t.Context(), s.sql("SELECT count(*) FROM pawl.job")); err != nil {
+		t.Fatal(err)
+	}
+	c, died := hire(t, s), hire(t, s)
+	const jobs = 40 * rescuedAtOnce
+	c.enqueue(many(jobs)...)
+	for held := 0; held < jobs; {
+		held += len(died.claim(rescuedAtOnce))
+	}
+	if _, err := s.MarkDead(t.Context(), []job.WorkerID{died.worker}); err != nil {
+		t.Fatal(err)
+	}
+	var visited int
+	var at orphanage
+	for back := 0; back < jobs; back += rescuedAtOnce {
+		if at.claim.Valid {
+			visited = c.entries("job_held", lockMoreOrphans, s.namespace, rescuedAtOnce, at.worker, at.claim)
+		}
+		err := s.transact(t.Context(), s.reserved, upkeepLimits, func(tx *transaction) error {
+			rescued, _, err := s.rescue(t.Context(), tx, rescuedAtOnce, &at)
+			if rescued.Total() != rescuedAtOnce {
+				t.Fatalf("%d came back with others, after %d: %v", rescued.Total(), back, err)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("index entries visited by the last transaction: %d", visited)
+	if visited > 6*rescuedAtOnce {
+		t.Errorf("the last transaction of a rescue visits %d index entries, %d jobs having come back before", visited, jobs)
+	}
+	again, err := s.Rescue(t.Context(), 10)
+	if err != nil || again.Total() != 0 {
+		t.Errorf("a rescue after that: %d, %v", again.Total(), err)
+	}
+}
+
 // visits counts the index entries that a claim of ten jobs steps over.
 func (c *crew) visits(v view) int {
 	c.t.Helper()
