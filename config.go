@@ -75,8 +75,9 @@ type QueueConfig struct {
 	Workers int
 	// Total is how many of them run at once in the whole cluster [no bound]. It is
 	// split over the processes that serve the queue, as evenly as their Workers
-	// allow. A process that comes gets its portion when all others have heard of
-	// it, which takes milliseconds, or until the lease of a silent one is over.
+	// allow. A process that comes gets its portion when it has lived for a Beat,
+	// unless it is the first, and all others have heard of it, which takes
+	// milliseconds, or until the lease of a silent one is over.
 	// Jobs that began under a larger portion are not interrupted: until they end
 	// more than Total may run. Give every process the same Total: the lowest
 	// holds, and a process without one does not take part.

@@ -16,22 +16,45 @@ type Situation struct {
 	Label       string  // of the worker that runs it, while running
 	// Unheard is that worker when its beats have stopped: its lease still runs.
 	Unheard *Unheard
+	// Use is how much of the total of the job's queue is used, if it has one.
+	Use Use
 	// Holding are the workers that share the total of the job's queue and whose
 	// beats have stopped: until they are lost, their portions are nobody else's,
-	// and nobody new gets one.
+	// and nobody new gets one. Those that were lost, or left, hold what they still
+	// run until it is taken back.
 	Holding     []Unheard
 	Ahead       int // ready jobs of the queue that come first, capped
 	AheadCapped bool
 }
 
-// Unheard is a worker that has stopped to beat, and is not declared lost yet.
+// Use is how much of the total of a queue is used.
+type Use struct {
+	Total   int // how many of its jobs may run in the cluster; 0 means no bound
+	Sharing int // live workers between which it is split
+	Running int // its jobs that run on workers with a total
+	Workers int // that run them
+}
+
+func (u *Use) String() string {
+	if u.Running >= u.Total {
+		return fmt.Sprintf("its total of %d is used up: %d run on %d workers, %d share it", u.Total, u.Running, u.Workers, u.Sharing)
+	}
+	return fmt.Sprintf("%d of its total of %d run on %d workers, %d share it", u.Running, u.Total, u.Workers, u.Sharing)
+}
+
+// Unheard is a worker that has stopped to beat.
 type Unheard struct {
 	Label string
 	Since time.Time // of its last beat
 	Until time.Time // when it may be declared lost
+	Lost  bool      // it was declared lost, or has left
+	Runs  int       // that it holds, of the queue, when it is lost
 }
 
 func (u *Unheard) String() string {
+	if u.Lost {
+		return fmt.Sprintf("%s, which is lost or has left, and holds %d of its runs until they are taken back", u.Label, u.Runs)
+	}
 	return fmt.Sprintf("%s, not heard of since %s (its lease ends %s)", u.Label, stamp(u.Since), stamp(u.Until))
 }
 
@@ -81,13 +104,16 @@ func ready(s *Situation) string {
 	if j.Suspect() {
 		text += "; " + suspected(j)
 	}
+	if s.Use.Total > 0 {
+		text += "; " + s.Use.String()
+	}
 	switch n := len(s.Holding); n {
 	case 0:
 		return text
 	case 1:
 		return fmt.Sprintf("%s; a portion of its total belongs to %s", text, &s.Holding[0])
 	default:
-		return fmt.Sprintf("%s; portions of its total belong to %d workers that are not heard of, such as %s", text, n, &s.Holding[0])
+		return fmt.Sprintf("%s; portions of its total belong to %d workers that are lost or not heard of, such as %s", text, n, &s.Holding[0])
 	}
 }
 

@@ -65,7 +65,16 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		}, "a portion of its total belongs to a-worker-1, not heard of since 2026-11-15 11:59:40"},
 		{"J18_silent ones hold portions", func(s *job.Situation) {
 			s.Holding = []job.Unheard{{Label: "a-worker-1"}, {Label: "a-worker-2"}}
-		}, "belong to 2 workers that are not heard of, such as a-worker-1"},
+		}, "belong to 2 workers that are lost or not heard of, such as a-worker-1"},
+		{"J18_a lost one holds runs", func(s *job.Situation) {
+			s.Holding = []job.Unheard{{Label: "a-worker-1", Lost: true, Runs: 3}}
+		}, "a portion of its total belongs to a-worker-1, which is lost or has left, and holds 3 of its runs until they are taken back"},
+		{"J18_a total is used up", func(s *job.Situation) {
+			s.Use = job.Use{Total: 4, Sharing: 3, Running: 4, Workers: 2}
+		}, "its total of 4 is used up: 4 run on 2 workers, 3 share it"},
+		{"J18_a total is used in part", func(s *job.Situation) {
+			s.Use = job.Use{Total: 4, Sharing: 3, Running: 1, Workers: 1}
+		}, "1 of its total of 4 run on 1 workers, 3 share it"},
 		{"dead", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Dead, "all 5 attempts failed" }, "all 5 attempts failed"},
 		{"dead with its last message", func(s *job.Situation) {
 			s.Job.State, s.Job.Reason, s.Job.Failures = job.Dead, "all 2 attempts failed", failures("timeout", "connection refused")

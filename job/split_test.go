@@ -42,6 +42,21 @@ func TestJ18_PortionsAreEvenAndAddUp(t *testing.T) {
 	})
 }
 
+// TestJ18_ASmallerTotalMakesNoPortionLarger is what lets workers that have heard of different totals split them at one time.
+func TestJ18_ASmallerTotalMakesNoPortionLarger(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 60).Draw(t, "total")
+		workers := rapid.SliceOfN(rapid.IntRange(0, 20), 0, 9).Draw(t, "workers")
+		queue := rapid.SampledFrom([]string{"mail", "default", "gpu"}).Draw(t, "queue")
+		less, more := job.Split(total-1, queue, workers), job.Split(total, queue, workers)
+		for i := range workers {
+			if less[i] > more[i] {
+				t.Fatalf("%v of %d and %v of %d: portion %d is larger of the smaller total", less, total-1, more, total, i)
+			}
+		}
+	})
+}
+
 func TestJ18_TheRemainderIsSpreadByQueue(t *testing.T) {
 	first := map[int]bool{}
 	for i := range 50 {

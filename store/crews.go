@@ -2,23 +2,36 @@ package store
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/pawlwork/pawl/job"
 )
 
-// Crews puts together who shares the totals of one worker, from the totals of all
+// Crews puts together who shares the totals of one worker, from the totals of the
 // live workers in the order of their ids.
 type Crews struct {
 	Worker job.WorkerID
 	all    map[string]Crew
+	held   map[string]int
 	mine   []string
+	shares bool
 }
 
-// Add takes over a worker's totals, a list of [Total] as JSON. One whose totals
-// cannot be read shares none: it must not cost the others their heartbeat (P8).
-func (c *Crews) Add(w job.WorkerID, text []byte) {
+// Add takes over a live worker's totals, a list of [Total] as JSON, and whether it
+// shares. One whose totals cannot be read shares none: it must not cost the
+// others their heartbeat (P8).
+func (c *Crews) Add(w job.WorkerID, text []byte, shares bool) {
 	var totals []Total
 	if json.Unmarshal(text, &totals) != nil {
+		return
+	}
+	if w == c.Worker {
+		c.shares = shares
+		for _, t := range totals {
+			c.mine = append(c.mine, t.Queue)
+		}
+	}
+	if !shares {
 		return
 	}
 	if c.all == nil {
@@ -31,18 +44,36 @@ func (c *Crews) Add(w job.WorkerID, text []byte) {
 		}
 		if w == c.Worker {
 			crew.Index = len(crew.Workers)
-			c.mine = append(c.mine, t.Queue)
 		}
 		crew.Workers = append(crew.Workers, t.Workers)
 		c.all[t.Queue] = crew
 	}
 }
 
-// Mine are the crews that the worker belongs to, by queue.
+// AddHeld takes over how many runs of a queue a worker holds that left or was
+// lost, and had these totals. Of one whose totals cannot be read every run counts:
+// it may have shared any queue.
+func (c *Crews) AddHeld(text []byte, queue string, runs int) {
+	var totals []Total
+	if json.Unmarshal(text, &totals) == nil && !slices.ContainsFunc(totals, func(t Total) bool { return t.Queue == queue }) {
+		return
+	}
+	if c.held == nil {
+		c.held = map[string]int{}
+	}
+	c.held[queue] += runs
+}
+
+// Mine are the crews of the worker's queues that have a total.
 func (c *Crews) Mine() map[string]Crew {
 	mine := make(map[string]Crew, len(c.mine))
 	for _, queue := range c.mine {
-		mine[queue] = c.all[queue]
+		crew := c.all[queue]
+		crew.Held = c.held[queue]
+		if !c.shares {
+			crew.Index = -1
+		}
+		mine[queue] = crew
 	}
 	return mine
 }

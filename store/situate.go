@@ -1,16 +1,27 @@
 package store
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 )
 
+// QueueRuns is how many runs of a job's queue a worker with totals holds.
+type QueueRuns struct {
+	Label  string
+	Totals []byte // []Total as JSON
+	Lost   bool   // or left
+	Runs   int
+}
+
 // Situate adds to a situation what the registry says: who serves the job's
-// queue, whether the worker that runs it is still heard of, and who holds a
-// portion of the queue's total without being heard of. Sit.Job and Sit.Now are set.
-func Situate(sit *job.Situation, workers []WorkerInfo) {
+// queue, whether the worker that runs it is still heard of, how much of the
+// queue's total is used, and who holds a portion of it without being heard of.
+// Sit.Job and Sit.Now are set.
+func Situate(sit *job.Situation, workers []WorkerInfo, runs []QueueRuns) {
+	ofQueue := func(t Total) bool { return t.Queue == sit.Job.Queue }
 	for i := range workers {
 		w := &workers[i]
 		if w.Lost {
@@ -20,6 +31,15 @@ func Situate(sit *job.Situation, workers []WorkerInfo) {
 		if sit.Now.Sub(w.Beat) < w.Worker.LostAfter && slices.Contains(w.Worker.Queues, sit.Job.Queue) {
 			sit.Workers = append(sit.Workers, w.Worker.Offer)
 		}
+		if i := slices.IndexFunc(w.Worker.Totals, ofQueue); i >= 0 {
+			total := w.Worker.Totals[i].Total
+			if sit.Use.Total == 0 || total < sit.Use.Total {
+				sit.Use.Total = total
+			}
+			if w.Shares {
+				sit.Use.Sharing++
+			}
+		}
 		if !w.silent(sit.Now) {
 			continue
 		}
@@ -27,8 +47,19 @@ func Situate(sit *job.Situation, workers []WorkerInfo) {
 		if sit.Job.State == job.Running && sit.Job.Worker == w.ID {
 			sit.Unheard = &unheard
 		}
-		if sit.Job.State == job.Waiting && slices.ContainsFunc(w.Worker.Totals, func(t Total) bool { return t.Queue == sit.Job.Queue }) {
+		if sit.Job.State == job.Waiting && w.Shares && slices.ContainsFunc(w.Worker.Totals, ofQueue) {
 			sit.Holding = append(sit.Holding, unheard)
+		}
+	}
+	for _, r := range runs {
+		var totals []Total
+		if json.Unmarshal(r.Totals, &totals) == nil && !slices.ContainsFunc(totals, ofQueue) {
+			continue
+		}
+		sit.Use.Running += r.Runs
+		sit.Use.Workers++
+		if r.Lost && sit.Job.State == job.Waiting && sit.Use.Total > 0 {
+			sit.Holding = append(sit.Holding, job.Unheard{Label: r.Label, Lost: true, Runs: r.Runs})
 		}
 	}
 }

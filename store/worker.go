@@ -58,7 +58,10 @@ type Beat struct {
 	// Splits says that the worker has totals and wants to know who shares them.
 	Splits bool
 	// Version is that of the registry by which it splits them now, from the
-	// answer to an earlier beat; 0 before the first.
+	// answer to an earlier beat; 0 before the first, which changes nothing. A
+	// worker shares from the first beat on that names one which every worker that
+	// shares has stored, or a later one: who never comes so far takes nothing from
+	// others. The answer to that beat is still of before.
 	Version int64
 }
 
@@ -66,23 +69,31 @@ type Beat struct {
 type Beaten struct {
 	Now     time.Time
 	Cancels []RunRef
-	// Version is that of the registry, which changes whenever a worker with
-	// totals comes, leaves or is lost, and never comes again. Zero without Splits.
+	// Version is that of the registry, which changes whenever a worker begins to
+	// share totals, leaves or is lost, and never comes again. Zero without Splits.
 	Version int64
-	// Settled says that every other live worker with totals has stored this
-	// version, and that none that left or was lost still holds a run. Only then
-	// may the caller's portions grow: who has not stored it may still use more.
+	// Settled says that every other live worker that shares has stored this
+	// version. Only then may the caller's portions grow: who has not stored it may
+	// still use more.
 	Settled bool
 	// Crews tells who shares the total of each queue of the worker that has one.
 	Crews map[string]Crew
 }
 
-// Crew is who shares the total of a queue: its live workers with a total, in id order.
+// Crew is who shares the total of a queue: its live workers with a total that
+// have begun to share, in id order.
 type Crew struct {
 	Total   int   // the lowest that one of them has
+	Held    int   // runs of the queue that those still hold who shared it and left or were lost
 	Workers []int // how many jobs each of them runs at most
-	Index   int   // which of them asked
+	Index   int   // which of them asked; -1 while it does not share
 }
+
+// Shares says whether the worker that asked is one of those who share.
+func (c Crew) Shares() bool { return c.Index >= 0 }
+
+// Free is how much of the total there is to share.
+func (c Crew) Free() int { return max(c.Total-c.Held, 0) }
 
 // Held is the answer to Hold.
 type Held struct {
@@ -97,6 +108,7 @@ type WorkerInfo struct {
 	Started time.Time
 	Beat    time.Time
 	Lost    bool
+	Shares  bool // it has begun to share its totals
 	Running int
 	// Unreadable names the fields that are empty because what is stored of them
 	// cannot be read, such as "offer".

@@ -123,6 +123,10 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 		r.suspect = suspect{}
 		r.loseLease(s.task)
 		r.startReady()
+	case s.task.queue.slots == 0: // the portion of its total went to another meanwhile
+		r.suspect = suspect{}
+		r.giveBack(s.task, 0)
+		r.startReady()
 	default:
 		r.suspect.phase = suspectAlone
 		r.stats.Alone++

@@ -24,6 +24,7 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 	}
 	registered := worker == 0
 	if registered {
+		came := time.Now()
 		id, err := r.store.Register(ctx, store.Worker{
 			Label: r.config.Label, Host: r.config.Host, Process: r.config.Boot.Process, Machine: r.config.Boot.Machine, Start: r.config.Boot.Start,
 			Queues: r.queueNames(), Totals: r.split.totals, Offer: r.offer, LostAfter: r.config.LostAfter,
@@ -33,7 +34,7 @@ func (r *Runner) beatOnce(ctx context.Context) error {
 			return fmt.Errorf("register the worker: %w", err)
 		}
 		r.mu.Lock()
-		r.worker = id
+		r.worker, r.split.came = id, came
 		r.stats.Registered++
 		r.mu.Unlock()
 		worker, begun = id, nil

@@ -63,7 +63,9 @@ func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 			if t == r.suspect.task {
 				r.suspectEnded()
 			}
-		case !r.healthy || r.stopping:
+		case !r.healthy || r.stopping || t.queue.running >= t.queue.slots:
+			// The portion of a total may have become smaller meanwhile, and be used by
+			// another: this one would begin beyond the total, not go on beyond it.
 			t.queue.first.pushFirst(t)
 		default:
 			r.start(t)

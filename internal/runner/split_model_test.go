@@ -22,6 +22,8 @@ type peer struct {
 	version int64
 	portion int // that it uses
 	beat    *sentBeat
+	seq     int64 // of its claims
+	runs    []job.ID
 }
 
 // sentBeat is on its way to the store, or its answer is on its way back.
@@ -33,6 +35,12 @@ type sentBeat struct {
 	err     error
 }
 
+// leftRun is a run that its worker left behind.
+type leftRun struct {
+	job    job.ID
+	worker job.WorkerID
+}
+
 // cluster is peers that share one total, in any order of events.
 type cluster struct {
 	t     *rapid.T
@@ -41,14 +49,17 @@ type cluster struct {
 	peers []*peer
 	late  []*sentBeat // given up by their senders, and still under way
 	gone  []job.WorkerID
+	left  []leftRun // by processes that are no more, as many of each as its portion
 	did   []string
 }
 
 const sharedQueue, sharedTotal = "q", 5
 
 // TestJ18_PortionsNeverAddUpToMoreThanTheTotal lets workers come, leave, die and be declared lost while they beat, with
-// beats and answers that are late, lost, or carried out after their sender has given up. Whatever happens, the portions in
-// use never add up to more than the total; and when it is over, all of the total is in use.
+// beats and answers that are late, lost, or carried out after their sender has given up. Some leave runs behind, which are
+// taken back later. There are ghosts: processes that die before they hear of anything, and are not declared lost. Whatever
+// happens, the portions in use and what was left behind never add up to more than the total; and when it is over, all
+// of the total is in use, and nothing of it by ghosts.
 func TestJ18_PortionsNeverAddUpToMoreThanTheTotal(t *testing.T) {
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,6 +77,7 @@ func TestJ18_PortionsNeverAddUpToMoreThanTheTotal(t *testing.T) {
 		}{
 			{12, c.wholeBeat}, {3, c.send}, {3, c.carryOut}, {3, c.deliver}, {1, c.loseAnswer}, {1, c.giveUp}, {1, c.carryOutLate},
 			{2, c.join}, {1, c.leave}, {1, c.die}, {1, c.bury}, {1, c.cutOff},
+			{2, c.ghost}, {4, c.work}, {1, c.rescue},
 		} {
 			for range e.often {
 				events = append(events, e.do)
@@ -103,7 +115,7 @@ func (c *cluster) say(format string, args ...any) {
 
 // check is the invariant.
 func (c *cluster) check() {
-	sum := 0
+	sum := len(c.left)
 	for _, p := range c.peers {
 		sum += p.portion
 	}
@@ -111,8 +123,72 @@ func (c *cluster) check() {
 		for _, did := range c.did {
 			c.t.Log(did)
 		}
-		c.t.Fatalf("portions add up to %d, the total is %d", sum, sharedTotal)
+		c.t.Fatalf("portions and %d runs that were left behind add up to %d, the total is %d", len(c.left), sum, sharedTotal)
 	}
+}
+
+// ghost is a process that dies before it hears of anything. Nobody declares it lost.
+func (c *cluster) ghost() {
+	p := &peer{total: store.Total{Queue: sharedQueue, Total: 1, Workers: 6}}
+	c.register(p)
+	if rapid.Bool().Draw(c.t, "beats") {
+		c.do(&sentBeat{worker: p.id})
+	}
+}
+
+// work lets a peer claim what its portion has room for.
+func (c *cluster) work() {
+	p := c.any(func(p *peer) bool { return len(p.runs) < p.portion })
+	if p == nil {
+		return
+	}
+	n := p.portion - len(p.runs)
+	drafts := make([]job.Draft, n)
+	for i := range drafts {
+		drafts[i] = job.Draft{ID: job.NewID(), Kind: "k", Queue: sharedQueue, Priority: 5, Attempts: 5}
+	}
+	if _, err := c.store.Enqueue(c.ctx, drafts); err != nil {
+		c.t.Fatal(err)
+	}
+	p.seq++
+	claimed, err := c.store.Claim(c.ctx, store.Claim{
+		Worker: p.id, Seq: p.seq, Offer: job.Offer{Kinds: map[string]int{"k": 0}}, Queues: []store.QueueClaim{{Queue: sharedQueue, Limit: n, Start: n}},
+	})
+	if err != nil && !errors.Is(err, job.ErrWorkerLost) {
+		c.t.Fatal(err)
+	}
+	for _, j := range claimed.Jobs {
+		p.runs = append(p.runs, j.ID)
+	}
+	c.say("%d runs %d", p.id, len(p.runs))
+}
+
+// abandon leaves the runs of a peer behind. What it began under a larger portion may run over the total.
+func (c *cluster) abandon(p *peer) {
+	for _, id := range p.runs[:min(len(p.runs), p.portion)] {
+		c.left = append(c.left, leftRun{id, p.id})
+	}
+	p.runs, p.portion = nil, 0
+}
+
+// rescue takes back some of what was left behind, of those who are declared lost.
+func (c *cluster) rescue() {
+	rescued, err := c.store.Rescue(c.ctx, rapid.IntRange(1, 3).Draw(c.t, "rescued"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.say("%d taken back", rescued.Total())
+	var left []leftRun
+	for _, run := range c.left {
+		jobs, err := c.store.Get(c.ctx, []job.ID{run.job})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if jobs[0].State == job.Running && jobs[0].Worker == run.worker {
+			left = append(left, run)
+		}
+	}
+	c.left = left
 }
 
 func (c *cluster) any(which func(*peer) bool) *peer {
@@ -142,7 +218,7 @@ func (c *cluster) register(p *peer) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	p.id, p.version, p.portion, p.beat = id, 0, 0, nil
+	p.id, p.version, p.portion, p.beat, p.seq, p.runs = id, 0, 0, nil, 0, nil
 	c.say("%d comes with %d workers", id, p.total.Workers)
 }
 
@@ -219,6 +295,7 @@ func (c *cluster) remove(p *peer) {
 func (c *cluster) leave() {
 	if p := c.any(nil); p != nil {
 		c.remove(p)
+		c.abandon(p)
 		if err := c.store.Deregister(c.ctx, p.id); err != nil {
 			c.t.Fatal(err)
 		}
@@ -230,6 +307,7 @@ func (c *cluster) leave() {
 func (c *cluster) die() {
 	if p := c.any(nil); p != nil {
 		c.remove(p)
+		c.abandon(p)
 		c.gone = append(c.gone, p.id)
 		c.say("%d dies", p.id)
 	}
@@ -253,7 +331,7 @@ func (c *cluster) declare(w job.WorkerID) {
 // answer that is still on its way to it is older than its lease.
 func (c *cluster) cutOff() {
 	if p := c.any(nil); p != nil {
-		p.portion = 0
+		c.abandon(p)
 		if p.beat != nil && p.beat.done {
 			p.beat = nil
 		}
@@ -272,7 +350,14 @@ func (c *cluster) settle() {
 		c.bury()
 		c.check()
 	}
-	for range 4 {
+	for len(c.left) > 0 {
+		c.rescue()
+		c.check()
+	}
+	if _, err := c.store.Rescue(c.ctx, 1000); err != nil { // what was left beyond the portions
+		c.t.Fatal(err)
+	}
+	for range 4 + 2*len(c.peers) {
 		for _, p := range c.peers {
 			if p.beat == nil {
 				p.beat = &sentBeat{worker: p.id, version: p.version}

@@ -38,7 +38,7 @@ func TestJ18_TotalIsSplitOverTheLiveWorkers(t *testing.T) {
 		for i := range p {
 			p[i] = l.run(8, waits, totalOf(8))
 		}
-		after(6 * time.Second) // everyone has heard of everyone by a beat
+		after(11 * time.Second) // the newcomers have lived for a beat, and everyone has heard of everyone by the next
 		l.add(40, nil, p...)
 		after(time.Second)
 		total := 0
@@ -226,5 +226,201 @@ func TestJ18_AHintOfMembersCausesABeat(t *testing.T) {
 	}
 	if with, without := beats(totalOf(4)), beats(func(*runner.Config) {}); with != 1 || without != 0 {
 		t.Errorf("%d beats with a total and %d without, want 1 and 0", with, without)
+	}
+}
+
+// TestJ18_ProcessesThatComeAndDieTakeNothing has processes that register, beat and die, one after the other, where nobody can
+// tell that they are dead: the others go on with their portions, and one that comes and lives has its own after some beats.
+func TestJ18_ProcessesThatComeAndDieTakeNothing(t *testing.T) {
+	inLab(t, func(l *lab) {
+		brief := func(context.Context, *runner.Task) job.Outcome { <-time.After(100 * time.Millisecond); return succeed }
+		first, second := l.run(4, brief, totalOf(4)), l.run(4, brief, totalOf(4))
+		after(12 * time.Second)
+		l.add(10_000, nil, first, second)
+		after(time.Second)
+		var ghosts []*process
+		ghost := func(n int) {
+			if n%2 == 0 { // it never gets to its first beat, or no further than to it
+				w, err := l.store.Register(l.t.Context(), store.Worker{
+					Label: "ghost", Queues: []string{"q"}, Totals: []store.Total{{Queue: "q", Total: 4, Workers: 4}}, LostAfter: 30 * time.Second,
+				})
+				if err == nil && n%4 == 0 {
+					_, err = l.store.Beat(l.t.Context(), store.Beat{Worker: w, Splits: true})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			p := l.run(4, brief, totalOf(4)) // a whole process, for a moment
+			p.faults.set(func(f *faults) { f.before = func(string) error { return errors.New("dead") } })
+			ghosts = append(ghosts, p)
+		}
+		for n := range 40 {
+			ghost(n)
+			after(time.Second)
+			if a, b := first.Stats().Running, second.Stats().Running; a != 2 || b != 2 {
+				t.Fatalf("%d and %d of a total of 4 run after %d processes that died, want 2 and 2", a, b, n+1)
+			}
+		}
+		third := l.run(4, brief, totalOf(4))
+		for n := range 15 { // three beats
+			ghost(n)
+			after(time.Second)
+		}
+		portions := 0
+		for _, p := range []*process{first, second, third} {
+			n := p.Stats().Running
+			portions += n
+			if n < 1 || n > 2 {
+				t.Errorf("%d of a total of 4 run in one of three", n)
+			}
+		}
+		if portions != 4 {
+			t.Errorf("%d of a total of 4 run", portions)
+		}
+		for _, p := range ghosts {
+			if n := p.Stats().Began; n != 0 {
+				t.Errorf("%d jobs began in a process that died", n)
+			}
+			p.faults.set(func(f *faults) { f.before = nil })
+			p.stop()
+		}
+		third.stop()
+		second.stop()
+		first.stop()
+	})
+}
+
+// TestJ18_AProcessThatDiesLateTakesNoMoreThanTwoPortions has one that lives long enough to share, dies, and is started anew,
+// again and again: the one that stays goes on with a third of the total at least, as if two had come.
+func TestJ18_AProcessThatDiesLateTakesNoMoreThanTwoPortions(t *testing.T) {
+	inLab(t, func(l *lab) {
+		brief := func(context.Context, *runner.Task) job.Outcome { <-time.After(100 * time.Millisecond); return succeed }
+		first := l.run(9, brief, totalOf(9))
+		l.add(20_000, nil, first)
+		var ghosts []*process
+		for range 15 {
+			p := l.run(9, brief, totalOf(9))
+			for range 7 {
+				after(time.Second)
+				first.hub.Ready(store.Hint{Members: true})
+				if n := first.Stats().Running; n < 3 {
+					t.Fatalf("%d of a total of 9 run after %d processes that died", n, len(ghosts))
+				}
+			}
+			p.faults.set(func(f *faults) { f.before = func(string) error { return errors.New("dead") } })
+			ghosts = append(ghosts, p)
+		}
+		began := uint64(0)
+		for _, p := range ghosts {
+			began += p.Stats().Began
+			p.faults.set(func(f *faults) { f.before = nil })
+			p.stop()
+		}
+		if began == 0 {
+			t.Error("none of them shared: nothing is proven")
+		}
+		first.stop()
+	})
+}
+
+// TestJ18_ARunOfALostWorkerCostsOnlyItself has a run of a lost worker that cannot be taken back, as when a transaction has
+// locked its row: a newcomer has its portion of what is left, and all of the other total.
+func TestJ18_ARunOfALostWorkerCostsOnlyItself(t *testing.T) {
+	inLab(t, func(l *lab) {
+		ctx := l.t.Context()
+		offer := job.Offer{Kinds: map[string]int{"k": 0}}
+		w, err := l.store.Register(ctx, store.Worker{
+			Label: "lost", Queues: []string{"q"}, Totals: []store.Total{{Queue: "q", Total: 4, Workers: 4}}, Offer: offer, LostAfter: 30 * time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.add(1, nil)
+		if c, err := l.store.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err != nil || len(c.Jobs) != 1 {
+			t.Fatal(c.Jobs, err)
+		}
+		if err := l.store.Deregister(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+		locked := func(method string) error {
+			if method == "Rescue" {
+				return errors.New("its row is locked")
+			}
+			return nil
+		}
+		both := func(c *runner.Config) {
+			totalOf(4)(c)
+			c.Queues = append(c.Queues, runner.Queue{Name: "other", Workers: 4, Total: 4})
+		}
+		p := l.run(4, waits, both, func(c *runner.Config) { c.Store.(*faults).before = locked })
+		l.add(10, nil, p)
+		l.add(10, func(d *job.Draft) { d.Queue = "other" }, p)
+		after(10 * time.Second)
+		if n := p.Stats().Running; n != 3+4 {
+			t.Errorf("%d run, want 3 beside the one that is locked, and 4 of the other total", n)
+		}
+		p.faults.set(func(f *faults) { f.before = nil })
+		after(40 * time.Second)
+		if n := p.Stats().Running; n != 4+4 {
+			t.Errorf("%d run when the run was taken back, want 4 and 4", n)
+		}
+		p.stop()
+	})
+}
+
+// TestJ18_WhatIsMarkedDoesNotBeginWithoutAPortion has a job whose beginning is being committed while the portion it was
+// claimed for goes to another process: it does not begin beside what runs there.
+func TestJ18_WhatIsMarkedDoesNotBeginWithoutAPortion(t *testing.T) {
+	if job.Split(1, "q", []int{1, 1})[1] != 0 {
+		t.Fatal("the one with the higher number keeps its portion: nothing is proven")
+	}
+	for name, times := range map[string]int{"rescued": 1, "suspect": job.SuspectLost} {
+		t.Run(name, func(t *testing.T) {
+			inLab(t, func(l *lab) {
+				var mute atomic.Bool
+				mute.Store(true)
+				second := l.run(1, waits, totalOf(1), func(c *runner.Config) {
+					c.Store.(*faults).before = func(method string) error {
+						if method == "Beat" && mute.Load() {
+							return errors.New("not now")
+						}
+						return nil
+					}
+				})
+				first := l.run(1, waits, totalOf(1)) // shares before the second, which has the lower number
+				after(5500 * time.Millisecond)
+				mute.Store(false)
+				second.hub.Ready(store.Hint{Members: true})
+				after(4 * time.Second) // the second shares, and the first has not heard
+				id := l.lost(1, times)[0]
+				committed := make(chan struct{})
+				first.faults.set(func(f *faults) {
+					f.before = func(method string) error {
+						if method == "Note" {
+							<-committed
+						}
+						return nil
+					}
+				})
+				first.hub.Ready(store.Hint{Queue: "q"})
+				after(time.Millisecond)
+				l.expect(id, job.Running, 0, times)
+				l.add(1, nil, second)
+				after(5 * time.Second) // the first has heard by its beat
+				if n := second.Stats().Running; n != 1 {
+					t.Errorf("%d run in the second: nothing is proven", n)
+				}
+				close(committed)
+				after(5 * time.Second)
+				if n := first.Stats().Began; n != 0 {
+					t.Errorf("%d jobs began in the first beside the one that is all of the total", n)
+				}
+				l.expect(id, job.Waiting, 0, times)
+				second.stop()
+				first.stop()
+			})
+		})
 	}
 }

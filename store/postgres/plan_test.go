@@ -60,6 +60,8 @@ var statements = map[string]struct {
 	"freeJobs":        {freeJobs, []string{"job_pkey"}},
 	"reviveJobs":      {reviveJobs, []string{"job_archive_pkey"}},
 	"beatWorker":      {beatWorker, []string{"worker_pkey", "job_cancel"}},
+	"beatSplitting":   {beatSplitting, []string{"worker_pkey", "job_cancel", "job_held"}},
+	"runsOfQueue":     {runsOfQueue, []string{"job_pkey", "job_held"}},
 	"lostRuns":        {lostRuns, []string{"job_pkey"}},
 	"lockOrphans":     {lockOrphans, []string{"worker_pkey", "job_held"}},
 	"lockMoreOrphans": {lockMoreOrphans, []string{"worker_pkey", "job_held"}},

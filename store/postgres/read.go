@@ -91,16 +91,23 @@ const aheadOf = `SELECT count(*) FROM (
 	) AS ahead
 	WHERE j.namespace = $1 AND j.id = $2 AND j.state = 2 LIMIT 10001) AS counted`
 
+// runsOfQueue counts what the workers with totals run of a job's queue (job_held).
+const runsOfQueue = `SELECT w.label, w.totals, w.lost IS NOT NULL, held.runs
+FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained CROSS JOIN LATERAL (
+	SELECT count(*) AS runs FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = me.queue) AS held
+WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
+
 // Situation gathers why a job is not running.
 func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	var found []numbered
 	var workers []store.WorkerInfo
+	var runs []store.QueueRuns
 	var now time.Time
 	var ahead int
 	var paused bool
 	var label string
 	err := s.read(ctx, func() []*step {
-		found, workers = nil, nil
+		found, workers, runs = nil, nil, nil
 		return []*step{
 			{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }},
 			s.getStep([]job.ID{id}, &found),
@@ -108,6 +115,12 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
 				args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&paused, &label) }},
 			s.registryStep(&workers, new(time.Time)),
+			{text: runsOfQueue, args: []any{s.namespace, id}, each: func(scan scan) error {
+				var r store.QueueRuns
+				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)
+				runs = append(runs, r)
+				return err
+			}},
 			{text: aheadOf, args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&ahead) }},
 		}
 	})
@@ -123,7 +136,7 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 	}
 	sit.QueuePaused, sit.Label = paused, label
 	sit.Ahead, sit.AheadCapped = min(ahead, maxAhead), ahead > maxAhead
-	store.Situate(&sit, workers)
+	store.Situate(&sit, workers, runs)
 	return sit, nil
 }
 

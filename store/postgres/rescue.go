@@ -29,9 +29,9 @@ const loseWorkers = `WITH me AS MATERIALIZED (
 		AND w.lost_after <= $4
 	ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
 ), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id, w.totals
+	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id, w.split
 ), changed AS (
-	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE totals IS NOT NULL) RETURNING id
+	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0) RETURNING id
 ), ahead AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
 	WHERE w.namespace = $1 AND w.lost IS NULL AND w.beat > {now} + interval '1 second' ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
@@ -89,9 +89,9 @@ func (s *Store) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
 const deadWorkers = `WITH dead AS MATERIALIZED (
 	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = ANY ($2::bigint[]) AND lost IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
 ), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM dead WHERE w.namespace = $1 AND w.id = dead.id RETURNING w.id, w.totals
+	UPDATE pawl.worker AS w SET lost = {now} FROM dead WHERE w.namespace = $1 AND w.id = dead.id RETURNING w.id, w.split
 ), changed AS (
-	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE totals IS NOT NULL) RETURNING id
+	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0) RETURNING id
 )
 SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
 

@@ -53,9 +53,6 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 		return 0, err
 	}
 	s.claims.know(id)
-	if totals != nil {
-		s.notifier.members()
-	}
 	return id, nil
 }
 
@@ -65,13 +62,10 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 // each other's lease and give each other's jobs back (P2). Numbers ascend, and
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
 const (
-	newWorker = `WITH new AS (
-	INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
+	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
 	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
 		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
-	ON CONFLICT DO NOTHING RETURNING id, totals
-), changed AS (` + changeRegistry + ` AND EXISTS (SELECT FROM new WHERE totals IS NOT NULL))
-SELECT id FROM new`
+	ON CONFLICT DO NOTHING RETURNING id`
 	workerDraw = 1 << 21
 )
 
@@ -94,30 +88,36 @@ SELECT 1, {now}, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 
 
 // beatSplitting is the beat of a worker with totals: it also stores by which
 // version the worker splits them, and tells the version there is now, whether it
-// is settled (store.Beaten), and who shares each of the worker's totals. All of
-// it is of one snapshot. job_held tells whether one that left holds a run; such
-// are few: a rescue drains them within seconds.
-const beatSplitting = `WITH beaten AS (
-	UPDATE pawl.worker SET beat = {now}, split = $3 WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
-)
-SELECT 0 AS what, {now} AS now, NULL::uuid AS id, n.registry AS run, NOT EXISTS (
-		SELECT FROM pawl.worker AS o
-		WHERE o.namespace = $1 AND o.id <> $2 AND o.totals IS NOT NULL AND CASE
-			WHEN o.lost IS NULL THEN o.split <> n.registry
-			WHEN o.drained THEN false
-			ELSE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = o.id)
-		END) AS settled,
-	NULL::jsonb AS totals
-FROM beaten JOIN pawl.namespace AS n ON n.id = $1
+// is settled (store.Beaten), and who shares each of the worker's totals. All that
+// it tells is of one snapshot, in which the worker does not share if it begins to
+// by this beat (split, which was 0): the version that it makes may be that of
+// others, too, who are not in the snapshot. job_held tells what those hold that
+// left; they are few: a rescue drains them within seconds.
+const beatSplitting = `WITH was AS MATERIALIZED (
+	SELECT n.registry, w.split = 0 AS apart, others.oldest, others.oldest IS NULL OR others.oldest = n.registry AND others.newest = n.registry AS settled
+	FROM pawl.worker AS w JOIN pawl.namespace AS n ON n.id = $1 CROSS JOIN LATERAL (
+		SELECT min(o.split) AS oldest, max(o.split) AS newest FROM pawl.worker AS o
+		WHERE o.namespace = $1 AND o.id <> $2 AND o.lost IS NULL AND o.split <> 0) AS others
+	WHERE w.namespace = $1 AND w.id = $2
+), beaten AS (
+	UPDATE pawl.worker AS w SET beat = {now}, split = CASE WHEN $3::bigint = 0 OR was.apart AND was.oldest < $3 THEN w.split ELSE $3 END
+	FROM was WHERE w.namespace = $1 AND w.id = $2 AND w.lost IS NULL RETURNING w.id, was.apart AND w.split <> 0 AS joined
+), changed AS (` + changeRegistry + ` AND EXISTS (SELECT FROM beaten WHERE joined))
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, was.registry AS run, was.settled, beaten.joined AS shares, NULL::jsonb AS totals, '' AS queue
+FROM beaten CROSS JOIN was
 UNION ALL
-SELECT 1, {now}, j.id, j.run, false, NULL FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
+SELECT 1, {now}, j.id, j.run, false, false, NULL, '' FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
 UNION ALL
-SELECT 2, {now}, NULL, o.id, false, o.totals FROM beaten CROSS JOIN pawl.worker AS o
-WHERE o.namespace = $1 AND o.lost IS NULL AND o.totals IS NOT NULL
+SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, '' FROM beaten CROSS JOIN pawl.worker AS o
+WHERE o.namespace = $1 AND o.lost IS NULL AND o.totals IS NOT NULL AND (o.split <> 0 OR o.id = $2)
+UNION ALL
+SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue FROM beaten CROSS JOIN pawl.worker AS o CROSS JOIN LATERAL (
+	SELECT j.queue, count(*) AS runs FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = o.id GROUP BY j.queue) AS held
+WHERE o.namespace = $1 AND o.lost IS NOT NULL AND NOT o.drained AND o.totals IS NOT NULL
 ORDER BY what, run`
 
-// beatStep renews a lease.
-func (s *Store) beatStep(b store.Beat, beaten *store.Beaten) *step {
+// beatStep renews a lease, and says whether the worker shares from now on.
+func (s *Store) beatStep(b store.Beat, beaten *store.Beaten, joined *bool) *step {
 	*beaten = store.Beaten{}
 	var what int
 	var id pgtype.UUID
@@ -141,15 +141,21 @@ func (s *Store) beatStep(b store.Beat, beaten *store.Beaten) *step {
 	}
 	crews := store.Crews{Worker: b.Worker}
 	return &step{text: beatSplitting, args: []any{s.namespace, b.Worker, b.Version}, each: func(scan scan) error {
-		var settled bool
+		var settled, shares bool
 		var totals []byte
-		if err := scan(&what, &beaten.Now, &id, &run, &settled, &totals); err != nil {
+		var queue string
+		if err := scan(&what, &beaten.Now, &id, &run, &settled, &shares, &totals, &queue); err != nil {
 			return err
 		}
-		if what == 2 {
-			crews.Add(job.WorkerID(run), totals)
+		switch what {
+		case 0:
+			beaten.Settled, *joined = settled, shares
+		case 2:
+			crews.Add(job.WorkerID(run), totals, shares)
+		case 3:
+			crews.AddHeld(totals, queue, int(run))
 		}
-		beaten.Settled, beaten.Crews = beaten.Settled || settled, crews.Mine()
+		beaten.Crews = crews.Mine()
 		take()
 		return nil
 	}}
@@ -162,8 +168,9 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
 	}
 	defer s.leave()
 	var beaten store.Beaten
+	joined := false
 	err := s.retry(ctx, "beat", always, func(ctx context.Context, _ bool) error {
-		steps := []*step{s.beatStep(b, &beaten)}
+		steps := []*step{s.beatStep(b, &beaten, &joined)}
 		if len(b.Begun) > 0 {
 			steps = append(steps, s.begunStep(b.Worker, b.Begun))
 		}
@@ -175,6 +182,9 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
 	if beaten.Now.IsZero() {
 		s.claims.forget(b.Worker)
 		return store.Beaten{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
+	}
+	if joined {
+		s.notifier.members()
 	}
 	beaten.Now = beaten.Now.UTC()
 	return beaten, nil
@@ -219,14 +229,14 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 }
 
 const removeWorker = `WITH was AS MATERIALIZED (
-	SELECT id, lost IS NULL AND totals IS NOT NULL AS shares FROM pawl.worker WHERE namespace = $1 AND id = $2 AND NOT gone FOR UPDATE
+	SELECT id, lost IS NULL AND split <> 0 AS shares FROM pawl.worker WHERE namespace = $1 AND id = $2 AND NOT gone FOR UPDATE
 ), gone AS (
 	UPDATE pawl.worker AS w SET gone = true, lost = coalesce(w.lost, {now}) FROM was WHERE w.namespace = $1 AND w.id = was.id
 )
 ` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares) RETURNING id`
 
 // readWorkers lists the registry; job_held counts what each one runs.
-const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, lost IS NOT NULL,
+const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, lost IS NOT NULL, split <> 0,
 	(SELECT count(*) FROM pawl.job WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id), {now}
 FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 
@@ -248,7 +258,7 @@ func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *step 
 		var micros int64
 		var started, beat pgtype.Timestamptz // which may be infinity
 		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &queues, &totals, &offer, &micros,
-			&started, &beat, &w.Lost, &w.Running, now)
+			&started, &beat, &w.Lost, &w.Shares, &w.Running, now)
 		if err != nil {
 			return err
 		}

@@ -46,6 +46,18 @@ func (c *conn) get(namespace int64, id job.ID) (j job.Job, ok bool, err error) {
 	return j, false, nil
 }
 
+// runsOfQueue counts what the workers with totals run of a queue.
+func (c *conn) runsOfQueue(namespace int64, queue string) ([]store.QueueRuns, error) {
+	var runs []store.QueueRuns
+	q := c.query(`SELECT w.label, w.totals, w.lost IS NOT NULL, count(*) FROM pawl_worker AS w CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
+		WHERE w.namespace = ?1 AND w.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = w.id AND j.queue = ?2
+		GROUP BY w.id`).int(namespace).text(queue)
+	for q.step() {
+		runs = append(runs, store.QueueRuns{Label: q.colText(0), Totals: []byte(q.colText(1)), Lost: q.colBool(2), Runs: int(q.colInt(3))})
+	}
+	return runs, q.done()
+}
+
 // maxAhead caps the count of jobs that come first.
 const maxAhead = 10_000
 
@@ -72,7 +84,11 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (sit job.Situation, er
 		if err != nil {
 			return err
 		}
-		store.Situate(&sit, workers)
+		runs, err := c.runsOfQueue(s.namespace, j.Queue)
+		if err != nil {
+			return err
+		}
+		store.Situate(&sit, workers, runs)
 		switch j.State {
 		case job.Running:
 			q := c.query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").int(s.namespace).int(int64(j.Worker))

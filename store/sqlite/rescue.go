@@ -41,7 +41,7 @@ func (s *Store) Lose(ctx context.Context, l store.Losing) (lost store.Lost, err 
 		}
 		const late = "namespace = ?1 AND id <> ?2 AND lost IS NULL AND beat + lost_after < ?3 AND lost_after <= ?4"
 		lost.Workers, err = t.lose(
-			t.on("SELECT 1 FROM pawl_worker WHERE totals IS NOT NULL AND "+late+" LIMIT 1").int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()),
+			t.on("SELECT 1 FROM pawl_worker WHERE split <> 0 AND "+late+" LIMIT 1").int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()),
 			t.on("UPDATE pawl_worker SET lost = ?3 WHERE "+late).int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()))
 		return err
 	})
@@ -92,7 +92,7 @@ func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (lost int, er
 		lost = 0
 		for _, w := range dead {
 			n, err := t.lose(
-				t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND totals IS NOT NULL").int(int64(w)),
+				t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0").int(int64(w)),
 				t.on("UPDATE pawl_worker SET lost = ?3 WHERE namespace = ?1 AND id = ?2 AND lost IS NULL").int(int64(w)).int(t.now))
 			if err != nil {
 				return err

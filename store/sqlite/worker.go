@@ -33,11 +33,6 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 			return err
 		}
 		id = job.WorkerID(n)
-		if totals != nil {
-			if err := t.changeRegistry(); err != nil {
-				return err
-			}
-		}
 		// The byte first: whoever sees the row sees the byte taken.
 		return t.on(`INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, lock, queues, totals, offer, lost_after, started, beat)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).
@@ -81,7 +76,8 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, er
 		if _, err := t.liveWorker(b.Worker); err != nil {
 			return err
 		}
-		if err := t.query("UPDATE pawl_worker SET beat = ?, split = ? WHERE namespace = ? AND id = ?").
+		// Who does not share yet is not told by this: it may begin to (splitting).
+		if err := t.query("UPDATE pawl_worker SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE ?2 END WHERE namespace = ?3 AND id = ?4").
 			int(t.now).int(b.Version).int(t.namespace).int(int64(b.Worker)).exec(); err != nil {
 			return err
 		}
@@ -93,7 +89,7 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, er
 			return err
 		}
 		if b.Splits {
-			return t.splitting(b.Worker, &beaten)
+			return t.splitting(&b, &beaten)
 		}
 		return nil
 	})
@@ -123,28 +119,47 @@ func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) 
 }
 
 // splitting tells the registry's version, whether it is settled (store.Beaten),
-// and who shares each of the worker's totals.
-func (t *transition) splitting(w job.WorkerID, beaten *store.Beaten) (err error) {
+// and who shares each of the worker's totals; then the worker may begin to.
+func (t *transition) splitting(b *store.Beat, beaten *store.Beaten) (err error) {
 	if beaten.Version, err = t.on("SELECT registry FROM pawl_namespace WHERE id = ?").one(); err != nil {
 		return err
 	}
-	// pawl_job_held tells whether one that left or was lost still holds a run.
-	unsettled, err := t.on(`SELECT 1 FROM pawl_worker AS o WHERE o.namespace = ?1 AND o.id <> ?2 AND o.totals IS NOT NULL AND CASE
-			WHEN o.lost IS NULL THEN o.split <> ?3
-			ELSE EXISTS (SELECT 1 FROM pawl_job AS j INDEXED BY pawl_job_held
-				WHERE j.namespace = o.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = o.id)
-		END LIMIT 1`).int(int64(w)).int(beaten.Version).found()
-	if err != nil {
+	q := t.on(`SELECT o.id, o.totals, o.split FROM pawl_worker AS o
+		WHERE o.namespace = ?1 AND o.lost IS NULL AND o.totals IS NOT NULL AND (o.split <> 0 OR o.id = ?2) ORDER BY o.id`).int(int64(b.Worker))
+	crews := store.Crews{Worker: b.Worker}
+	apart, may := false, b.Version != 0
+	beaten.Settled = true
+	for q.step() {
+		o, split := job.WorkerID(q.colInt(0)), q.colInt(2)
+		crews.Add(o, []byte(q.colText(1)), split != 0)
+		if o == b.Worker {
+			apart = split == 0
+			continue
+		}
+		beaten.Settled = beaten.Settled && split == beaten.Version
+		may = may && split >= b.Version
+	}
+	if err := q.done(); err != nil {
 		return err
 	}
-	beaten.Settled = !unsettled
-	q := t.on(`SELECT o.id, o.totals FROM pawl_worker AS o WHERE o.namespace = ? AND o.lost IS NULL AND o.totals IS NOT NULL ORDER BY o.id`)
-	crews := store.Crews{Worker: w}
+	// pawl_job_held tells what those hold that left or were lost.
+	q = t.on(`SELECT o.totals, j.queue, count(*) FROM pawl_worker AS o CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
+		WHERE o.namespace = ?1 AND o.lost IS NOT NULL AND o.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = o.id
+		GROUP BY o.id, j.queue`)
 	for q.step() {
-		crews.Add(job.WorkerID(q.colInt(0)), []byte(q.colText(1)))
+		crews.AddHeld([]byte(q.colText(0)), q.colText(1), int(q.colInt(2)))
+	}
+	if err := q.done(); err != nil {
+		return err
 	}
 	beaten.Crews = crews.Mine()
-	return q.done()
+	if !apart || !may {
+		return nil
+	}
+	if err := t.on("UPDATE pawl_worker SET split = ?3 WHERE namespace = ?1 AND id = ?2").int(int64(b.Worker)).int(b.Version).exec(); err != nil {
+		return err
+	}
+	return t.changeRegistry()
 }
 
 // Hold reports the runs a worker holds. What is leased to it beyond them was
@@ -201,7 +216,7 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 		if err != nil {
 			return err
 		}
-		shared, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND totals IS NOT NULL").int(int64(w)).found()
+		shared, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0").int(int64(w)).found()
 		if err != nil {
 			return err
 		}
@@ -234,7 +249,7 @@ func (s *Store) Registry(ctx context.Context) (workers []store.WorkerInfo, err e
 
 func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL, machine, start, totals,
+	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL, machine, start, totals, split <> 0,
 			(SELECT count(*) FROM pawl_job INDEXED BY pawl_job_held WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
 		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).int(namespace)
 	for q.step() {
@@ -244,7 +259,7 @@ func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
 				Label: q.colText(1), Host: q.colText(2), Process: int(q.colInt(3)), LostAfter: time.Duration(q.colInt(6)) * time.Microsecond,
 				Machine: q.colText(10), Start: q.colText(11),
 			},
-			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Running: int(q.colInt(13)),
+			Started: timeOf(q.colInt(7)), Beat: timeOf(q.colInt(8)), Lost: q.colBool(9), Shares: q.colBool(13), Running: int(q.colInt(14)),
 		}
 		if json.Unmarshal([]byte(q.colText(4)), &w.Worker.Queues) != nil {
 			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")

@@ -57,14 +57,16 @@ func listen() []testCase {
 		}},
 		{name: "J18_AWorkerThatComesOrLeavesElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			total := store.Total{Queue: queue, Total: 1, Workers: 1}
-			d.share(total) // a store need not listen for what none of its workers wants to know
-			d.share(total)
+			d.agree(d.share(total), d.share(total)) // a store need not listen for what none of its workers wants to know
 			members := func(h store.Hint) bool { return h.Members }
 			var came []job.WorkerID
 			come := func(s store.Store) {
-				came = append(came, must[job.WorkerID](d, "register")(s.Register(d.ctx, store.Worker{
+				id := must[job.WorkerID](d, "register")(s.Register(d.ctx, store.Worker{
 					Label: "newcomer", Queues: []string{queue}, Totals: []store.Total{total}, LostAfter: lostAfter,
-				})))
+				}))
+				came = append(came, id)
+				// A version that all have stored for long: it shares at once.
+				must[store.Beaten](d, "beat")(s.Beat(d.ctx, store.Beat{Worker: id, Splits: true, Version: 1}))
 			}
 			heard(d, come, members)
 			for range 100 {

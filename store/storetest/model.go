@@ -19,7 +19,7 @@ type model struct {
 	unique   map[string]holder
 	workers  []modelWorker
 	paused   map[string]bool
-	registry int // how often the workers with totals have changed
+	registry int // one more than how often the workers that share totals have changed
 }
 
 // moment is a time of the model: whole ticks that programs move the clock by,
@@ -68,7 +68,7 @@ type modelWorker struct {
 	seq        int64
 	queues     []string
 	totals     []store.Total
-	split      int // the registry's version that its last beat stored
+	split      int // the registry's version that its last beat stored; 0 while it does not share
 	told       int // and the one it was told in answer
 }
 
@@ -86,7 +86,7 @@ const (
 )
 
 func newModel() *model {
-	return &model{jobs: map[job.ID]*modelJob{}, graves: map[job.ID]moment{}, unique: map[string]holder{}, paused: map[string]bool{}}
+	return &model{registry: 1, jobs: map[job.ID]*modelJob{}, graves: map[job.ID]moment{}, unique: map[string]holder{}, paused: map[string]bool{}}
 }
 
 // forgets reports whether a queue keeps nothing.

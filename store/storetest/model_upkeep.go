@@ -24,9 +24,6 @@ func (p *program) register(t *rapid.T) {
 		totals = append(totals, store.Total{Queue: q, Total: choose(t, "total", 1, 2, 7), Workers: choose(t, "workers", 1, 3)})
 	}
 	play(t, p, fmt.Sprintf("register with totals %v", totals), func(m *model) (bool, error) {
-		if len(totals) > 0 {
-			m.registry++
-		}
 		m.workers = append(m.workers, modelWorker{beat: m.now, queues: queues, totals: totals})
 		return true, nil
 	}, func(pl *player) (bool, error) {
@@ -46,7 +43,7 @@ type beaten struct {
 
 // resign takes a worker out of the registry: what it shares is to be split anew.
 func (m *model) resign(w int) {
-	if m.workers[w].live() && len(m.workers[w].totals) > 0 {
+	if m.workers[w].live() && m.workers[w].split > 0 {
 		m.registry++
 	}
 }
@@ -55,33 +52,53 @@ func (m *model) resign(w int) {
 func (p *program) splitting(m *model, w int) (b beaten) {
 	me := &m.workers[w]
 	b.Settled, b.Repeated, b.Crews = true, me.told == m.registry, map[string]store.Crew{}
+	for _, mine := range me.totals {
+		b.Crews[mine.Queue] = store.Crew{}
+	}
+	may := me.told > 0
 	for i, other := range m.workers {
-		switch {
-		case i == w || len(other.totals) == 0:
-		case other.live():
+		sharing := other.live() && other.split > 0
+		if i != w && sharing {
 			b.Settled = b.Settled && other.split == m.registry
-		default:
-			b.Settled = b.Settled && len(p.held(i)) == 0
-		}
-		if !other.live() {
-			continue
+			may = may && other.split >= me.told
 		}
 		for _, theirs := range other.totals {
-			if !slices.ContainsFunc(me.totals, func(mine store.Total) bool { return mine.Queue == theirs.Queue }) {
+			crew, mine := b.Crews[theirs.Queue]
+			switch {
+			case !mine:
 				continue
+			case !other.live():
+				for _, r := range p.held(i) {
+					if m.jobs[r.ID].queue == theirs.Queue {
+						crew.Held++
+					}
+				}
+			case sharing:
+				if len(crew.Workers) == 0 || theirs.Total < crew.Total {
+					crew.Total = theirs.Total
+				}
+				if i < w {
+					crew.Index++
+				}
+				crew.Workers = append(crew.Workers, theirs.Workers)
 			}
-			crew, begun := b.Crews[theirs.Queue]
-			if !begun || theirs.Total < crew.Total {
-				crew.Total = theirs.Total
-			}
-			if i < w {
-				crew.Index++
-			}
-			crew.Workers = append(crew.Workers, theirs.Workers)
 			b.Crews[theirs.Queue] = crew
 		}
 	}
-	me.split, me.told = me.told, m.registry
+	if me.split == 0 {
+		for queue, crew := range b.Crews {
+			crew.Index = -1
+			b.Crews[queue] = crew
+		}
+	}
+	told := me.told
+	me.told = m.registry
+	if me.split > 0 || may {
+		if me.split == 0 {
+			m.registry++
+		}
+		me.split = told
+	}
 	return b
 }
 

@@ -77,8 +77,10 @@ func read() []testCase {
 			running, waiting := d.one(), d.one()
 			w := d.share(store.Total{Queue: queue, Total: 1, Workers: 1})
 			equal(d, "claimed", len(w.claim(1)), 1)
-			w.hear()
 			v := d.share(store.Total{Queue: queue, Total: 1, Workers: 1})
+			d.agree(w, v)
+			u := d.share(store.Total{Queue: queue, Total: 1, Workers: 1}) // it does not share, and holds nothing
+			u.hear()
 			for _, id := range []job.ID{running, waiting} {
 				if got := job.Explain(why(d, id)); strings.Contains(got, "not heard of") {
 					d.Errorf("why: %q, and all are heard of", got)
@@ -97,6 +99,35 @@ func read() []testCase {
 					d.Errorf("why: %q, and it was declared lost", got)
 				}
 			}
+		}},
+		{name: "P5_ATotalThatIsUsedUpIsNamed", run: func(d *database) {
+			d.one()
+			d.one()
+			waiting := d.one()
+			total := store.Total{Queue: queue, Total: 2, Workers: 2}
+			w, v := d.share(total), d.share(total)
+			d.agree(w, v)
+			d.hire()
+			elsewhere := d.one(onQueue("elsewhere"))
+			d.hire("elsewhere")
+			says(d, waiting, "; 0 of its total of 2 run on 0 workers, 2 share it")
+			equal(d, "claimed", len(w.claim(1)), 1)
+			says(d, waiting, "; 1 of its total of 2 run on 1 workers, 2 share it")
+			equal(d, "claimed", len(v.claim(1)), 1)
+			equal(d, "use", why(d, waiting).Use, job.Use{Total: 2, Sharing: 2, Running: 2, Workers: 2})
+			says(d, waiting, "; its total of 2 is used up: 2 run on 2 workers, 2 share it")
+			equal(d, "use elsewhere", why(d, elsewhere).Use, job.Use{})
+			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{v.id}))
+			says(d, waiting, "a portion of its total belongs to sharer, which is lost or has left, and holds 1 of its runs until they are taken back")
+			d.rescue()
+			equal(d, "holding, when it was taken back", len(why(d, waiting).Holding), 0)
+			if err := d.Store.Deregister(d.ctx, w.id); err != nil {
+				d.Fatal(err)
+			}
+			equal(d, "nobody has a total", why(d, waiting).Use.Total, 0)
+			u := d.share(total)
+			d.agree(u)
+			says(d, waiting, "which is lost or has left, and holds 1 of its runs")
 		}},
 		{name: "J14_NobodyKnowsTheKind", run: func(d *database) {
 			d.hire()

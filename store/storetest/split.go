@@ -11,7 +11,7 @@ type sharer struct {
 	version int64 // that it was told last
 }
 
-// share registers a worker with totals.
+// share registers a worker with totals. It shares them when it has beaten twice.
 func (d *database) share(totals ...store.Total) *sharer {
 	d.Helper()
 	var queues []string
@@ -34,6 +34,38 @@ func (w *sharer) hear() store.Beaten {
 	return answer
 }
 
+// hearAgain beats with a version of the caller's choice.
+func (w *sharer) hearAgain(version int64) store.Beaten {
+	w.d.Helper()
+	told := w.version
+	defer func() {
+		if told != 0 {
+			w.version = told
+		}
+	}()
+	w.version = version
+	return w.hear()
+}
+
+// agree lets workers beat until all of them share, and each has stored what the
+// others know.
+func (d *database) agree(workers ...*sharer) {
+	d.Helper()
+	for range 2 + 2*len(workers) {
+		for _, w := range workers {
+			w.hear()
+		}
+	}
+	for _, w := range workers {
+		answer := w.hear()
+		for queue, crew := range answer.Crews {
+			if !answer.Settled || !crew.Shares() {
+				d.Fatalf("worker %d: settled %t, and its crew of %s is %+v", w.id, answer.Settled, queue, crew)
+			}
+		}
+	}
+}
+
 // settled says of each in turn, by one beat, whether it may use more.
 func settled(workers ...*sharer) []bool {
 	var list []bool
@@ -50,6 +82,7 @@ func split() []testCase {
 		{name: "J18_BeatTellsWhoSharesATotal", run: func(d *database) {
 			a, b, c := d.share(x(8, 2), y(5, 1)), d.share(y(4, 3)), d.share(y(5, 9), x(8, 8))
 			d.hire("x", "y") // has no total, and is nobody's business
+			d.agree(a, b, c)
 			equal(d, "first", a.hear().Crews, map[string]store.Crew{
 				"x": {Total: 8, Workers: []int{2, 8}}, "y": {Total: 4, Workers: []int{1, 3, 9}},
 			})
@@ -70,20 +103,24 @@ func split() []testCase {
 		}},
 		{name: "J18_WithoutTotalsNothingIsTold", run: func(d *database) {
 			w := d.hire()
-			d.share(x(1, 1))
+			d.agree(d.share(x(1, 1)))
 			answer := w.beat()
 			equal(d, "version", answer.Version, 0)
 			equal(d, "crews", len(answer.Crews), 0)
 			b := d.share(x(1, 1))
+			b.hear()
+			b.hear()
 			before := b.hear().Version
 			d.hire("x")
 			equal(d, "a worker without totals changed the version", b.hear().Version, before)
 		}},
 		{name: "J18_ANewcomerWaitsUntilTheOthersHaveStoredItsVersion", run: func(d *database) {
 			a := d.share(x(4, 4))
-			equal(d, "alone", settled(a), []bool{true})
+			d.agree(a)
 			equal(d, "alone again", settled(a), []bool{true})
 			b := d.share(x(4, 4))
+			b.hear()
+			b.hear()
 			equal(d, "the newcomer, before the other has heard", settled(b, b), []bool{false, false})
 			a.hear() // it hears now, and has stored the old version
 			equal(d, "the newcomer, before the other has stored it", settled(b), []bool{false})
@@ -93,9 +130,9 @@ func split() []testCase {
 		}},
 		{name: "J18_AnAnswerThatWasLostStoresNothingNew", run: func(d *database) {
 			a := d.share(x(4, 4))
-			a.hear()
-			a.hear()
+			d.agree(a)
 			b := d.share(x(4, 4))
+			b.hear()
 			b.hear()
 			old := a.version
 			for range 3 { // the answers do not arrive: it goes on splitting by the old version
@@ -106,17 +143,68 @@ func split() []testCase {
 		}},
 		{name: "J18_ALateBeatOfAnOlderVersionSettlesNothing", run: func(d *database) {
 			a := d.share(x(4, 4))
-			a.hear()
+			d.agree(a)
 			old := a.version
 			b := d.share(x(4, 4))
-			a.hear()
-			a.hear()
+			d.agree(a, b)
 			equal(d, "before", settled(b), []bool{true})
 			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: a.id, Splits: true, Version: old}))
 			equal(d, "after", settled(b), []bool{false})
 		}},
+		{name: "J18_WhoHasNotHeardTakesNothing", run: func(d *database) {
+			a, b := d.share(x(4, 4)), d.share(x(4, 4))
+			d.agree(a, b)
+			before := a.hear()
+			ghosts := []*sharer{d.share(x(1, 4)), d.share(x(1, 4)), d.share(x(1, 4))} // they die
+			ghosts[1].hear()
+			ghosts[2].hear()
+			equal(d, "crew as one sees it that does not share", ghosts[2].hearAgain(0).Crews, map[string]store.Crew{"x": {Total: 4, Workers: []int{4, 4}, Index: -1}})
+			for _, w := range []*sharer{a, b} {
+				after := w.hear()
+				equal(d, "version", after.Version, before.Version)
+				equal(d, "settled", after.Settled, true)
+				equal(d, "workers", after.Crews["x"].Workers, []int{4, 4})
+				equal(d, "total", after.Crews["x"].Total, 4)
+			}
+			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{ghosts[0].id}))
+			if err := d.Store.Deregister(d.ctx, ghosts[1].id); err != nil {
+				d.Fatal(err)
+			}
+			d.lose(ghosts[2].hand, a.hand, b.hand)
+			equal(d, "version when they are gone", a.hear().Version, before.Version)
+			c := d.share(x(4, 4))
+			d.share(x(4, 4)).hear()
+			d.agree(a, b, c)
+			equal(d, "crew with one that lives", a.hear().Crews["x"].Workers, []int{4, 4, 4})
+		}},
+		{name: "J18_OnlyWhoOthersHaveHeardOfLetsAnotherIn", run: func(d *database) {
+			a, dead := d.share(x(4, 4)), d.share(x(4, 4))
+			d.agree(a, dead)
+			b := d.share(x(4, 4)) // comes when one has died that has stored all there is
+			b.hear()
+			b.hear()
+			equal(d, "crew with the first", len(a.hear().Crews["x"].Workers), 3)
+			c := d.share(x(4, 4)) // was told what the dead one has not stored
+			for range 3 {
+				a.hear()
+				b.hear()
+				c.hearAgain(c.version)
+			}
+			equal(d, "crew without the second", len(a.hear().Crews["x"].Workers), 3)
+			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{dead.id}))
+			d.agree(a, b, c)
+			equal(d, "crew when the dead one is lost", a.hear().Crews["x"].Workers, []int{4, 4, 4})
+		}},
+		{name: "J18_ALateFirstBeatDoesNotUndoThatItShares", run: func(d *database) {
+			a, b := d.share(x(4, 4)), d.share(x(4, 4))
+			d.agree(a, b)
+			b.hearAgain(0)
+			equal(d, "crew", a.hear().Crews["x"].Workers, []int{4, 4})
+			equal(d, "settled", settled(a, b), []bool{true, true})
+		}},
 		{name: "J18_WhoeverLeavesOrIsLostChangesTheVersion", run: func(d *database) {
 			a, b, c, e := d.share(x(4, 4)), d.share(x(4, 4)), d.share(x(4, 4)), d.share(x(4, 4))
+			d.agree(a, b, c, e)
 			versions := map[int64]bool{a.hear().Version: true}
 			if err := d.Store.Deregister(d.ctx, b.id); err != nil {
 				d.Fatal(err)
@@ -137,22 +225,45 @@ func split() []testCase {
 			equal(d, "versions, after nothing changed", len(versions), 4)
 		}},
 		{name: "J18_APortionIsFreeWhenItsWorkerHoldsNoRun", run: func(d *database) {
-			a, b := d.share(x(4, 4)), d.share(x(4, 4))
+			a, b := d.share(x(4, 4), y(4, 4)), d.share(x(4, 4))
+			d.agree(a, b)
 			d.one(onQueue("x"))
-			equal(d, "claimed", len(b.ask(store.QueueClaim{Queue: "x", Limit: 1, Start: 1}).Jobs), 1)
-			equal(d, "both live", settled(a, b, a, b, a), []bool{false, false, false, true, true})
+			d.one(onQueue("z"))
+			d.one(onQueue("y"))
+			for _, q := range []string{"x", "y", "z"} { // it has a total for one of them only
+				equal(d, "claimed", len(b.ask(store.QueueClaim{Queue: q, Limit: 1, Start: 1}).Jobs), 1)
+			}
+			held := func() []int {
+				crews := a.hear().Crews
+				return []int{crews["x"].Held, crews["y"].Held}
+			}
+			equal(d, "held, of x and y, while it lives", held(), []int{0, 0})
 			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{b.id}))
-			equal(d, "while its run is not rescued", settled(a, a), []bool{false, false})
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
-			equal(d, "after that", settled(a), []bool{true})
+			equal(d, "while its runs are not rescued", held(), []int{1, 0})
+			equal(d, "total", a.hear().Crews["x"].Total, 4)
+			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 3})
+			equal(d, "after that", held(), []int{0, 0})
 			c := d.share(x(4, 4))
+			d.agree(a, c)
 			equal(d, "claimed", len(c.ask(store.QueueClaim{Queue: "x", Limit: 1, Start: 1}).Jobs), 1)
 			if err := d.Store.Deregister(d.ctx, c.id); err != nil {
 				d.Fatal(err)
 			}
-			equal(d, "left with a run", settled(a, a), []bool{false, false})
+			equal(d, "left with a run", held(), []int{1, 0})
 			d.rescue()
-			equal(d, "without", settled(a), []bool{true})
+			equal(d, "without", held(), []int{0, 0})
+		}},
+		{name: "J18_WhatALostWorkerHoldsKeepsNobodyFromSharing", run: func(d *database) {
+			a, b := d.share(x(4, 4)), d.share(x(4, 4))
+			d.agree(a, b)
+			d.one(onQueue("x"))
+			equal(d, "claimed", len(b.ask(store.QueueClaim{Queue: "x", Limit: 1, Start: 1}).Jobs), 1)
+			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{b.id}))
+			c := d.share(x(4, 4), y(2, 2)) // nobody takes the run back meanwhile: its row may be locked
+			d.agree(a, c)
+			equal(d, "crews of the newcomer", c.hear().Crews, map[string]store.Crew{
+				"x": {Total: 4, Held: 1, Workers: []int{4, 4}, Index: 1}, "y": {Total: 2, Workers: []int{2}},
+			})
 		}},
 	}
 }

@@ -13,7 +13,7 @@
 CREATE TABLE pawl.namespace (
     id       int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name     text   COLLATE "C" NOT NULL UNIQUE,
-    registry bigint NOT NULL DEFAULT 0 -- version of the workers with totals; no version comes twice
+    registry bigint NOT NULL DEFAULT 1 -- version of the workers that share totals; no version comes twice, and none is 0
 );
 
 -- Live jobs only. Rows are written three times in their life (enqueue, claim,
@@ -163,7 +163,7 @@ CREATE TABLE pawl.worker (
     start      text        NOT NULL,
     queues     text[]      NOT NULL,
     totals     jsonb,                              -- []store.Total; NULL means none
-    split      bigint      NOT NULL DEFAULT 0,     -- version of the registry by which it splits them
+    split      bigint      NOT NULL DEFAULT 0,     -- version of the registry by which it splits them; 0: it does not share yet
     offer      bytea       NOT NULL,               -- job.Offer as JSON
     lost_after bigint      NOT NULL,               -- microseconds without a beat
     started    timestamptz NOT NULL,

@@ -8,7 +8,7 @@ CREATE TABLE pawl_namespace (
     id          INTEGER PRIMARY KEY,
     name        TEXT NOT NULL UNIQUE,
     last_worker INTEGER NOT NULL DEFAULT 0, -- numbers are never used again
-    registry    INTEGER NOT NULL DEFAULT 0  -- version of the workers with totals
+    registry    INTEGER NOT NULL DEFAULT 1  -- version of the workers that share totals, never 0
 ) STRICT;
 
 -- Live jobs only. Short columns that claims and fences read come first, so that
@@ -154,7 +154,7 @@ CREATE TABLE pawl_worker (
     lock       TEXT NOT NULL,              -- the file in which it holds its byte; empty means none
     queues     TEXT NOT NULL,              -- JSON array
     totals     TEXT,                       -- []store.Total as JSON; NULL means none
-    split      INTEGER NOT NULL DEFAULT 0, -- version of the registry by which it splits them
+    split      INTEGER NOT NULL DEFAULT 0, -- version of the registry by which it splits them; 0: it does not share yet
     offer      TEXT NOT NULL,              -- job.Offer as JSON
     lost_after INTEGER NOT NULL,           -- microseconds without a beat
     started    INTEGER NOT NULL,
