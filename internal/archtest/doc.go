@@ -13,6 +13,8 @@
 //	portable_test.go    no machine's paths and no registry's host names in the repository
 //	modules_test.go     every direct dependency is explained in docs/dependencies.md
 //	pages_test.go       code on how-to pages is code of the tree; what pages name and link to exists
+//	checklist_test.go   every number in the name of a test has an entry in docs/checklist.md or docs/promises.md
+//	figures_test.go     the README's figures are in docs/performance.md
 //
 // The import rules read `go list` of the root module. The other rules read the files of the whole repository, so
 // they also hold in the modules beside it. Each rule has a second test that feeds it violations: a rule that cannot
