@@ -26,6 +26,7 @@ type Engine struct {
 	hub      *wake.Hub
 	handlers Handlers
 	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
+	batches  batchSlots
 
 	mu      sync.Mutex
 	closed  bool
