@@ -30,7 +30,8 @@ const (
 // of them are done, or one error per job, in order: each job is retried, snoozed
 // or dead for itself. Any other number of errors fails them all. Every job of a
 // batch holds a slot of its queue, so a queue needs at least Size workers to
-// fill one. A panic fails each job of its batch and no other.
+// fill one; when all its slots wait in batches these start at once, since no more
+// can come. A panic fails each job of its batch and no other.
 func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Job[A]) []error, b Batch[A], opts ...HandleOption) {
 	if work == nil {
 		Handle[A](to, nil, opts...)
@@ -62,8 +63,14 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 		}
 	})}, opts...)
 	Handle(to, func(ctx context.Context, j *Job[A]) error {
+		of := lot{j.engine, key(j.Args)}
 		item := &batched[A]{ctx: ctx, job: j, end: make(chan error, 1)}
-		_, err := group.Do(ctx, lot{j.engine, key(j.Args)}, item)
+		if b.Wait > 0 { // else nothing waits to be filled
+			item.wait = &batchWait{j.Queue, func() { group.Flush(of) }}
+			j.engine.batches.join(item.wait, j.engine.slots)
+			defer j.engine.batches.leave(item.wait)
+		}
+		_, err := group.Do(ctx, of, item)
 		if errors.Is(err, batch.ErrOutcomeUnknown) {
 			return <-item.end // its context ended while the batch works on it: the run is over when that is
 		}
@@ -73,9 +80,10 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 
 // batched is one job on its way through a batch.
 type batched[A Args] struct {
-	ctx context.Context
-	job *Job[A]
-	end chan error // what became of it, for a job that is not waited for by its batch
+	ctx  context.Context
+	job  *Job[A]
+	end  chan error // what became of it, for a job that is not waited for by its batch
+	wait *batchWait // nil when it is not waited for more
 }
 
 // workTogether runs one batch. Its context ends when those of all its jobs have:
@@ -87,6 +95,9 @@ func workTogether[A Args](ctx context.Context, work func(context.Context, []*Job
 	jobs := make([]*Job[A], len(items))
 	for i, item := range items {
 		jobs[i] = item.job
+		if item.wait != nil {
+			item.job.engine.batches.leave(item.wait)
+		}
 		stop := context.AfterFunc(item.ctx, func() {
 			if ended.Add(1) == int64(len(items)) {
 				cancel(context.Cause(item.ctx))

@@ -141,3 +141,53 @@ func TestP8_BatchesOfTwoEnginesDoNotMix(t *testing.T) {
 		t.Errorf("batches of %s, want 1 1", &seen)
 	}
 }
+
+// Size is more than can ever be there: every slot waits, so nothing more can come,
+// and waiting on would be for nothing.
+func TestJ7_ABatchThatAllSlotsWaitInStartsAtOnce(t *testing.T) {
+	const wait = time.Hour
+	for _, c := range []struct {
+		name  string
+		queue pawl.QueueConfig
+		key   func(Email) string
+		jobs  int
+		want  string // sizes of the batches
+		full  bool   // waits for Wait: more can come
+	}{
+		{"fewer workers than size", pawl.QueueConfig{Workers: 3}, nil, 6, "3 3", false},
+		{"by key", pawl.QueueConfig{Workers: 4}, func(m Email) string { return m.To }, 4, "2 2", false},
+		{"a portion of a total", pawl.QueueConfig{Workers: 10, Total: 2}, nil, 4, "2 2", false},
+		{"a slot is free", pawl.QueueConfig{Workers: 4}, nil, 3, "3", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var seen record
+			pawltest.Run(t, func(to *pawl.Engine) {
+				pawl.HandleBatch(to, func(ctx context.Context, jobs []*pawl.Job[Email]) []error {
+					seen.add("%d", len(jobs))
+					return nil
+				}, pawl.Batch[Email]{Size: 20, Wait: wait, Key: c.key})
+			}, func(t *testing.T, e *pawltest.Engine) {
+				for i := range c.jobs {
+					e.Enqueue(Email{To: []string{"ann", "bob"}[i%2]})
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- e.Run(ctx) }()
+				time.Sleep(wait / 2) // stimulus: virtual, in which nothing but a flush starts a batch
+				synctest.Wait()
+				if early := seen.String() == c.want; early == c.full {
+					t.Errorf("batches of %q after half of Wait, want %q; waits for more: %v", &seen, c.want, c.full)
+				}
+				time.Sleep(wait) // stimulus: virtual
+				synctest.Wait()
+				if seen.String() != c.want {
+					t.Errorf("batches of %q, want %q", &seen, c.want)
+				}
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}, pawltest.Config(func(cfg *pawl.Config) { cfg.Queues = pawl.Queues{"default": c.queue} }))
+		})
+	}
+}

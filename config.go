@@ -55,8 +55,10 @@ type Config struct {
 	// least three beats, and two beats and 5 s. One that died on a machine where
 	// another lives is lost at once.
 	LostAfter time.Duration
-	// Grace is how long handlers may go on when Run stops [20 s]. Run may take five
-	// seconds more for those that it then cancels.
+	// Grace is how long handlers may go on when Run stops [20 s]. Run returns within
+	// Grace and 8 s, whatever goes wrong: handlers that it cancels then get 5 s to
+	// return, and the last writes have the rest, also when the store is down. Who
+	// kills the process must leave it that long: 28 s of Kubernetes' 30 s.
 	Grace time.Duration
 	// StuckAfter a handler still ignores its cancelled context it is reported [10 s].
 	StuckAfter time.Duration

@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -25,6 +26,7 @@ type Engine struct {
 	hub      *wake.Hub
 	handlers Handlers
 	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
+	batches  batchSlots
 
 	mu      sync.Mutex
 	closed  bool
@@ -32,6 +34,7 @@ type Engine struct {
 	run     context.Context    // of Run, while it runs; ended when it stops
 	stop    context.CancelFunc // of Run
 	stopped chan struct{}      // closed when Run has returned
+	late    []error            // handlers that were registered while Run runs
 }
 
 // openLimit bounds how long New waits for a store.
@@ -70,6 +73,7 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 		Migrate:   cfg.Migrate,
 		Logger:    cfg.Logger,
 		MaxLost:   cfg.MaxLost,
+		LostAfter: cfg.LostAfter,
 		Keep:      func(queue string) job.Keep { return cfg.Queues[queue].keep() },
 	})
 	if err != nil {
@@ -83,7 +87,8 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 // is cancelled, and what did not finish goes back without burning an attempt.
 // Nil means that everything was clean (P7). Faults of handlers are returned at
 // once, all of them; so are ErrNoHandlers, a lack of queues, ErrRunning while
-// another Run runs, and ErrClosed after Close.
+// another Run runs, and ErrClosed after Close. A handler that is registered while
+// Run runs ends it with an error.
 func (e *Engine) Run(ctx context.Context) error {
 	r, ctx, done, err := e.start(ctx)
 	if err != nil {
@@ -101,7 +106,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
 	}
-	return r.Run(ctx, beside...)
+	return errors.Join(r.Run(ctx, beside...), e.takeLate())
 }
 
 // start makes the runner and marks the engine as running.
@@ -109,7 +114,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	if err := e.usable(ctx); err != nil {
 		return nil, nil, nil, fmt.Errorf("run: %w", err)
 	}
-	kinds, err := e.kinds()
+	kinds, seen, err := e.kinds()
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -159,9 +164,12 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	if e.stop != nil {
 		return nil, nil, nil, ErrRunning
 	}
+	if late := e.handlers.since(seen); len(late) > 0 { // another goroutine's, just now
+		return nil, nil, nil, errors.Join(late...)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	e.running, e.run, e.stop, e.stopped = r, ctx, cancel, stopped
+	e.running, e.run, e.stop, e.stopped, e.late = r, ctx, cancel, stopped, nil
 	done := func() {
 		cancel()
 		e.mu.Lock()
@@ -170,6 +178,13 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		close(stopped)
 	}
 	return r, ctx, done, nil
+}
+
+// takeLate is what was registered while Run ran, as one error.
+func (e *Engine) takeLate() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return errors.Join(e.late...)
 }
 
 // Close stops Run, if it runs, and closes the store. It is idempotent.

@@ -152,8 +152,9 @@ func (e *Engine) draft(d *draft, item Item) error {
 	return err
 }
 
-// checkDeadlines refuses deadlines that have passed. The store's clock decides,
-// and is asked only when there is a deadline.
+// checkDeadlines refuses deadlines that have passed, or will have when the job is
+// due: it would never run. The store's clock decides, and is asked only when
+// there is a deadline.
 func (e *Engine) checkDeadlines(ctx context.Context, drafts []job.Draft) error {
 	for i := range drafts {
 		if drafts[i].Deadline.IsZero() {
@@ -164,8 +165,15 @@ func (e *Engine) checkDeadlines(ctx context.Context, drafts []job.Draft) error {
 			return err
 		}
 		for k := i; k < len(drafts); k++ {
-			if d := drafts[k].Deadline; !d.IsZero() && !d.After(now) {
-				return job.Invalid("deadline", d, "must be after the store's now, "+now.UTC().String())
+			d := &drafts[k]
+			switch before := "must be before the deadline, " + d.Deadline.UTC().String(); {
+			case d.Deadline.IsZero():
+			case !d.Deadline.After(now):
+				return job.Invalid("deadline", d.Deadline, "must be after the store's now, "+now.UTC().String())
+			case !d.At.IsZero() && !d.At.Before(d.Deadline):
+				return job.Invalid("at", d.At, before)
+			case d.At.IsZero() && d.In >= d.Deadline.Sub(now): // the sum may overflow
+				return job.Invalid("in", d.In, before)
 			}
 		}
 		return nil

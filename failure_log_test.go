@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store"
 )
 
 // written is a log as text.
@@ -107,4 +108,57 @@ func TestJ28_TheLogTellsOfEveryFailure(t *testing.T) {
 			t.Log(log.buf.String())
 		}
 	}, pawltest.Config(func(c *pawl.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) }))
+}
+
+// A job may also die while no handler of it runs: the process that notices says
+// so in the same words.
+func TestJ28_TheLogTellsOfJobsThatDieOutsideOfAHandler(t *testing.T) {
+	log, ends := &written{}, 0
+	pawltest.Run(t, func(to *pawl.Engine) {
+		pawl.Handle(to, func(context.Context, *pawl.Job[Welcome]) error { return nil })
+	}, func(t *testing.T, e *pawltest.Engine) {
+		late := job.Draft{ID: job.NewID(), Kind: "welcome", Queue: "nobodys", Priority: 5, Attempts: 5, Args: []byte("{}"), Deadline: pawltestBegin.Add(time.Minute)}
+		deadly := job.Draft{ID: job.NewID(), Kind: "deadly", Queue: "theirs", Priority: 5, Attempts: 7, Args: []byte("{}")}
+		if _, err := e.Store().Enqueue(t.Context(), []job.Draft{late, deadly}); err != nil {
+			t.Fatal(err)
+		}
+		offer := job.Offer{Kinds: map[string]int{"deadly": 0}}
+		w, err := e.Store().Register(t.Context(), store.Worker{Label: "theirs", Queues: []string{"theirs"}, Offer: offer, LostAfter: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed, err := e.Store().Claim(t.Context(), store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "theirs", Limit: 1, Start: 1}}})
+		if err != nil || len(claimed.Jobs) != 1 {
+			t.Fatal(claimed, err)
+		}
+		run := store.RunRef{ID: deadly.ID, Run: claimed.Jobs[0].Run}
+		if _, err := e.Store().Note(t.Context(), w, []store.Note{{RunRef: run, Begun: true}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- e.Run(ctx) }()
+		time.Sleep(5 * time.Minute) // stimulus: virtual, in which the other worker does not beat
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, parts := range [][]string{
+			{"level=ERROR", "a job is dead", "kind=welcome", "queue=nobodys", "job=" + late.ID.String(), "run=0", "attempt=1 of=5", `reason="its deadline passed"`},
+			{"level=ERROR", "a job is dead", "kind=deadly", "queue=theirs", "job=" + deadly.ID.String(), "run=1", "attempt=1 of=7", `reason="lost with its worker 1 times"`},
+		} {
+			if n := log.count(parts...); n != 1 {
+				t.Errorf("%d lines with %q, want one", n, parts)
+			}
+		}
+		if n := log.count("a job is dead"); n != 2 || ends != 0 {
+			t.Errorf("%d lines of dead jobs, want 2; %d ends of runs, want none: this process ran nothing", n, ends)
+		}
+		if t.Failed() {
+			t.Log(log.buf.String())
+		}
+	}, pawltest.Config(func(c *pawl.Config) {
+		c.Logger, c.MaxLost = slog.New(slog.NewTextHandler(log, nil)), 1
+		c.Hooks.Finish = func(pawl.Finished) { ends++ }
+	}))
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +31,16 @@ func (h *Handlers) register(r *registration) {
 	h.list = append(h.list, r)
 }
 
+// since are the faults of those that were registered after the first seen ones.
+func (h *Handlers) since(seen int) (late []error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.list[seen:] {
+		late = append(late, lateHandler(r))
+	}
+	return late
+}
+
 // Register adds the handlers that a set has now. Faults are reported by Run.
 func (e *Engine) Register(h *Handlers) {
 	if h == nil {
@@ -43,7 +55,21 @@ func (e *Engine) Register(h *Handlers) {
 	}
 }
 
-func (e *Engine) register(r *registration) { e.handlers.register(r) }
+// register adds a handler. Run has its handlers when it begins: one that comes
+// later would never be called, and nobody would know why, so it ends Run.
+func (e *Engine) register(r *registration) {
+	e.handlers.register(r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stop != nil {
+		e.late = append(e.late, lateHandler(r))
+		e.stop()
+	}
+}
+
+func lateHandler(r *registration) error {
+	return job.Invalid("handler of "+r.kindText(), "registered while Run runs", "must be registered before Run")
+}
 
 // registration is one handler with its options.
 type registration struct {
@@ -63,8 +89,9 @@ func (r *registration) fault(err error) { r.faults = append(r.faults, err) }
 // Handle registers the handler of a kind: a function of one job. It returns nil
 // when the job is done, an error to be tried again, or Snooze, RetryIn or
 // Dead.
-// The function must be safe for concurrent use. Register before Run: what comes
-// later counts from the next Run on.
+// The function must be safe for concurrent use. Register before Run: a handler
+// that comes later ends Run, in order and with an error that names it, and counts
+// from the next Run on.
 func Handle[A Args](to Registrar, work func(ctx context.Context, j *Job[A]) error, opts ...HandleOption) {
 	r := registrationOf[A](opts)
 	if work == nil {
@@ -102,6 +129,9 @@ func HandleResult[A Args, R any](to Registrar, work func(ctx context.Context, j 
 func HandleRaw(to Registrar, kind string, work func(ctx context.Context, j *Job[Raw]) error, opts ...HandleOption) {
 	r := &registration{kinds: []string{kind}}
 	r.apply(opts)
+	for _, from := range slices.Sorted(maps.Keys(r.upgrades)) {
+		r.fault(job.Invalid("upgrade of "+kind, from, "would never run: HandleRaw takes arguments as they are"))
+	}
 	if err := job.CheckName("kind", kind); err != nil {
 		r.fault(err)
 	}
@@ -146,6 +176,11 @@ func registrationOf[A Args](opts []HandleOption) *registration {
 		r.fault(job.Invalid("version of "+kind, r.version, fmt.Sprintf("must be 0..%d", job.MaxVersion)))
 	}
 	r.apply(opts)
+	for _, from := range slices.Sorted(maps.Keys(r.upgrades)) {
+		if from < 0 || from >= r.version {
+			r.fault(job.Invalid("upgrade of "+kind, from, fmt.Sprintf("would never run: must be below the Version() of %v, which is %d, and 0 or more", t, r.version)))
+		}
+	}
 	return r
 }
 
@@ -185,7 +220,8 @@ func decode[A Args](e *Engine, r *registration, t *runner.Task) (args A, err err
 }
 
 // kinds are the handlers as the runner takes them; all faults at once.
-func (e *Engine) kinds() ([]runner.Kind, error) {
+// The number is how many registrations it has seen.
+func (e *Engine) kinds() ([]runner.Kind, int, error) {
 	e.handlers.mu.Lock()
 	defer e.handlers.mu.Unlock()
 	var (
@@ -211,7 +247,7 @@ func (e *Engine) kinds() ([]runner.Kind, error) {
 			})
 		}
 	}
-	return kinds, errors.Join(errs...)
+	return kinds, len(e.handlers.list), errors.Join(errs...)
 }
 
 // handler is the runner's view of a registered function.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -46,6 +47,9 @@ func TestP10_BadInputIsRefusedAtTheCaller(t *testing.T) {
 			{"attempts", Welcome{1}, opts(pawl.Attempts(0)), []string{"attempts", "0", "1..10000"}},
 			{"deadline past", Welcome{1}, opts(pawl.Deadline(time.Now().Add(-time.Hour))), []string{"deadline", "1999", "after the store's now"}},
 			{"deadline zero", Welcome{1}, opts(pawl.Deadline(time.Time{})), []string{"deadline", "must be a time"}},
+			{"in beyond the deadline", Welcome{1}, opts(pawl.In(time.Hour), pawl.Deadline(time.Now().Add(time.Hour))), []string{"in", "1h0m0s", "before the deadline, 2000-01-01 01:00:00"}},
+			{"endless in", Welcome{1}, opts(pawl.In(math.MaxInt64), pawl.Deadline(time.Now().Add(time.Hour))), []string{"in", "before the deadline"}},
+			{"at beyond the deadline", Welcome{1}, opts(pawl.At(time.Now().Add(2*time.Hour)), pawl.Deadline(time.Now().Add(time.Hour))), []string{"at", "02:00:00", "before the deadline, 2000-01-01 01:00:00"}},
 			{"payload", Email{To: long}, nil, []string{"args", "bytes", "1048576"}},
 			{"invalid UTF-8", text{map[string][]string{"a": {"ok", "caf\xe9"}}}, nil, []string{"text.Lines[a][1]", "UTF-8"}},
 			{"pointer", &Welcome{1}, nil, []string{"args", "*pawl_test.Welcome", "not a pointer"}},
@@ -280,15 +284,53 @@ func TestHandlerFaultsAreReturnedByRun(t *testing.T) {
 	pawl.HandleRaw(e, "a,b", nil, nil)
 	e.Register(nil)
 	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[mailed]) error { return nil }, pawl.Use(nil))
+	same := func(args []byte) ([]byte, error) { return args, nil }
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[text]) error { return nil }, pawl.Upgrade(0, same))
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[second]) error { return nil }, pawl.Upgrade(0, same), pawl.Upgrade(1, same), pawl.Upgrade(2, same), pawl.Upgrade(-1, same))
+	pawl.HandleRaw(e, "raw", func(context.Context, *pawl.Job[pawl.Raw]) error { return nil }, pawl.Upgrade(0, same))
 	err = e.Run(t.Context())
 	if !errors.Is(err, pawl.ErrInvalid) {
 		t.Fatalf("got %v", err)
 	}
-	for _, w := range []string{`"welcome": is registered twice`, `handler of ship "nil"`, "*pawl_test.Charge", "Kind() must not be empty", "timeout -1ns", `backoff "nil"`, "batch size 0", `kind "a,b"`, `option of a,b "nil"`, `middleware of mail.sent "nil"`, `handlers "nil"`} {
+	for _, w := range []string{`"welcome": is registered twice`, `handler of ship "nil"`, "*pawl_test.Charge", "Kind() must not be empty", "timeout -1ns", `backoff "nil"`, "batch size 0", `kind "a,b"`, `option of a,b "nil"`, `middleware of mail.sent "nil"`, `handlers "nil"`,
+		"upgrade of text 0: would never run: must be below the Version() of pawl_test.text, which is 0", "upgrade of second 2: ", "upgrade of second -1: ", "upgrade of raw 0: "} {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%q does not say %q", err, w)
 		}
 	}
+	for _, fine := range []string{"upgrade of second 0: ", "upgrade of second 1: "} {
+		if strings.Contains(err.Error(), fine) {
+			t.Errorf("%q is no fault: %v", fine, err)
+		}
+	}
+}
+
+type second struct{ N int }
+
+func (second) Kind() string { return "second" }
+func (second) Version() int { return 2 }
+
+// Who registers a handler while Run runs has mostly started Run too early: no job
+// would reach the handler, and nothing would say why.
+func TestJ5_AHandlerThatComesAfterRunEndsItAndIsNamed(t *testing.T) {
+	pawltest.Run(t, func(to *pawl.Engine) { ignore[Welcome](to) }, func(t *testing.T, e *pawltest.Engine) {
+		ended := make(chan error)
+		go func() { ended <- e.Run(t.Context()) }()
+		time.Sleep(time.Second) // stimulus: virtual, Run has begun
+		ignore[Ship](e.Engine)
+		if err := <-ended; !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "handler of ship") || !strings.Contains(err.Error(), "before Run") {
+			t.Errorf("Run: %v", err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { ended <- e.Run(ctx) }()
+		r := e.Enqueue(Ship{})
+		time.Sleep(time.Second) // stimulus: virtual, it works
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the next Run: %v", err)
+		}
+		e.RequireState(r.ID, job.Done)
+	})
 }
 
 func TestRunTwiceIsRefused(t *testing.T) {

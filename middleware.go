@@ -27,6 +27,8 @@ type Hooks struct {
 	// change them (they are checked again) or refuse them all with an error.
 	Enqueue func(ctx context.Context, drafts []Draft) error
 	// Finish sees the end of each run of this process once the store has committed it.
+	// A job that ends without one (its worker was lost too often, its deadline
+	// passed while it waited) is only told in the log, by whoever noticed.
 	Finish func(Finished)
 	// Error sees each error or panic (as a *PanicError) of a handler. final says that no attempt is
 	// left, or that none was wanted.

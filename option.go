@@ -61,7 +61,8 @@ func Attempts(n int) EnqueueOption {
 }
 
 // Deadline ends the job as dead when it is not done by then: its context is
-// cancelled with cause ErrDeadline while it runs, and no attempt starts after.
+// cancelled with cause ErrDeadline while it runs, and no attempt starts after. A
+// job that At or In makes due only then would never run, and is refused.
 func Deadline(t time.Time) EnqueueOption {
 	return enqueueOption(func(d *draft) {
 		if t.IsZero() {
@@ -230,7 +231,9 @@ func Use(m ...Middleware) HandleOption {
 }
 
 // Upgrade turns arguments of one version into those of the next, as bytes.
-// Versions without an upgrade are decoded as they are.
+// Versions without an upgrade are decoded as they are. from is below the
+// Version() of the handler's arguments: another upgrade would never run, and is
+// a fault.
 func Upgrade(from int, f func(args []byte) ([]byte, error)) HandleOption {
 	return handleOption(func(r *registration) {
 		if f == nil {

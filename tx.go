@@ -13,7 +13,8 @@ import (
 )
 
 // ErrInsideTx: an engine call was made with the context of a transaction's
-// callback. On SQLite it would wait for itself; use the Tx's own methods.
+// callback, or on SQLite a write of DB. It would wait for itself; use the Tx's
+// own methods.
 var ErrInsideTx = store.ErrInsideTx
 
 // txKey marks a context as inside a transaction of an engine.
@@ -33,7 +34,8 @@ type Tx struct {
 
 // Tx runs fn in a transaction of the store's database and commits when it
 // returns nil. Engine calls made with the callback's context are refused with
-// ErrInsideTx. On SQLite everyone who writes waits meanwhile, so a transaction
+// ErrInsideTx, and so is what would wait for the transaction on the DB of SQLite:
+// BeginTx and statements that write. On SQLite everyone who writes waits meanwhile, so a transaction
 // held longer than the store's limit [5 s] is rolled back with ErrTxTooLong.
 func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
 	if err := e.usable(ctx); err != nil {
@@ -44,6 +46,9 @@ func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 		return err
 	}
 	tx := &Tx{engine: e, ctx: context.WithValue(ctx, txKey{e}, true), tx: stx}
+	if m, ok := stx.(store.MarkingTx); ok {
+		tx.ctx = m.Mark(tx.ctx)
+	}
 	open := true
 	defer func() {
 		if open { // fn returned an error or panicked

@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 	"time"
@@ -128,6 +129,51 @@ func TestErrInsideTx_EngineCallsInTheCallbackAreRefused(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// The database handle knows the callback's context too: what would wait for the
+// transaction around it is answered at once, and reading goes on.
+func TestErrInsideTx_WritesOfDBInTheCallbackAreRefused(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		table(t, e)
+		var inside context.Context
+		begun := time.Now()
+		err := e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+			inside = ctx
+			_, plain := e.DB().ExecContext(ctx, "insert into effect values (1)")
+			_, prepared := e.DB().ExecContext(ctx, "insert into effect values (?)", 1)
+			returning := e.DB().QueryRowContext(ctx, "insert into effect values (2) returning 1").Scan(new(int))
+			_, begin := e.DB().BeginTx(ctx, nil)
+			for name, err := range map[string]error{"exec": plain, "exec with arguments": prepared, "returning": returning, "begin": begin} {
+				if !errors.Is(err, pawl.ErrInsideTx) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if err := e.DB().QueryRowContext(ctx, "select count(*) from effect").Scan(new(int)); err != nil {
+				t.Errorf("reading: %v", err)
+			}
+			reader, err := e.DB().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+			if err != nil {
+				t.Errorf("reading in a transaction: %v", err)
+			} else if err := reader.Rollback(); err != nil {
+				t.Error(err)
+			}
+			_, err = tx.Exec(ctx, "insert into effect values (3)")
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begun); waited != 0 { // virtual: nobody waited for a limit
+			t.Errorf("the transaction took %v", waited)
+		}
+		if _, err := e.DB().ExecContext(inside, "insert into effect values (4)"); err != nil {
+			t.Errorf("after its end: %v", err)
+		}
+		if n := effects(t, e); n != 2 {
+			t.Errorf("%d effects, want those of the transaction and after it", n)
 		}
 	})
 }

@@ -366,7 +366,7 @@ func TestJ13_TimeoutAndDeadline(t *testing.T) {
 		e.RunUntilIdle()
 		e.RequireState(slow.ID, job.Dead)
 		own := e.Enqueue(Welcome{2}, pawl.Attempts(1), pawl.Timeout(time.Hour), pawl.Deadline(time.Now().Add(10*time.Minute)))
-		never := e.Enqueue(Welcome{3}, pawl.In(time.Hour), pawl.Deadline(time.Now().Add(30*time.Minute)))
+		never := e.Enqueue(Welcome{3}, pawl.Queue("nobodys"), pawl.Deadline(time.Now().Add(30*time.Minute)))
 		e.Advance(2 * time.Hour)
 		e.RequireState(own.ID, job.Dead)
 		if j := e.RequireState(never.ID, job.Dead); j.Run != 0 || !strings.Contains(j.Reason, "deadline") {

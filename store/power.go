@@ -31,6 +31,15 @@ type WatchedTx interface {
 	OnEnd(f func(error))
 }
 
+// MarkingTx is a Tx that is known by the context of whoever works in it, so that
+// the store's own database handle can tell a call that would wait for the
+// transaction it is made in, and answer ErrInsideTx.
+type MarkingTx interface {
+	Tx
+	// Mark makes the context of what is done in the transaction.
+	Mark(ctx context.Context) context.Context
+}
+
 // Hint says that there may be something to do. The zero Hint means: look at
 // everything.
 type Hint struct {

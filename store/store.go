@@ -39,6 +39,9 @@ type Settings struct {
 	Keep func(queue string) job.Keep
 	// MaxLost is how many runs of a job may end with their process; 0 means job.MaxLost.
 	MaxLost int
+	// LostAfter is how long a worker of this process may be silent; 0 means that
+	// it is not known. What the store lets a user hold has to end before.
+	LostAfter time.Duration
 }
 
 // Migrate says what opening may do to the schema.

@@ -26,7 +26,7 @@ type Upkeep interface {
 	// Rescue ends up to limit runs whose worker is absent or lost, by job.Rescue.
 	Rescue(ctx context.Context, limit int) (Rescued, error)
 	// Expire ends up to limit jobs that are not running and past their deadline.
-	Expire(ctx context.Context, limit int) (int, error)
+	Expire(ctx context.Context, limit int) (Expired, error)
 	// Purge removes up to limit rows of each kind whose time is over: archived
 	// jobs with their logs, tombstones, unique keys, audit entries, and lost
 	// workers that hold nothing. Log lines are up to PurgeLines × limit: a job with
@@ -92,10 +92,48 @@ type Setback struct {
 // Rescued counts what a rescue did.
 type Rescued struct {
 	Waiting, Dead, Cancelled int
+	Deaths                   []Death // the first MaxDeaths of the dead
 }
 
 // Total is the number of runs that were ended.
 func (r Rescued) Total() int { return r.Waiting + r.Dead + r.Cancelled }
+
+// Expired counts what a round of deadlines did.
+type Expired struct {
+	Dead, Cancelled int
+	Deaths          []Death // the first MaxDeaths of the dead
+}
+
+// Total is the number of jobs that were ended.
+func (e Expired) Total() int { return e.Dead + e.Cancelled }
+
+// Death names a job that upkeep has ended as dead. No handler's end tells of it,
+// so whoever did the upkeep must (J28). When the answer of a commit was lost, a
+// job may be named that this call did not end; it is dead all the same.
+type Death struct {
+	ID          job.ID
+	Kind, Queue string
+	Run         int64 // its last one, 0 when it never ran
+	Attempt     int   // the one it died in or before, from 1
+	MaxAttempts int
+	Reason      string
+}
+
+// MaxDeaths is how many dead jobs one answer names, so that it stays small.
+const MaxDeaths = 200
+
+// AddDeaths adds those that are not in the list yet, while it has room.
+func AddDeaths(list []Death, more ...Death) []Death {
+	for _, d := range more {
+		if len(list) >= MaxDeaths {
+			break
+		}
+		if !slices.ContainsFunc(list, func(known Death) bool { return known.ID == d.ID }) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
 
 // Check says how to look.
 type Check struct {

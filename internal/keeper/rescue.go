@@ -59,6 +59,7 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 		k.log.WarnContext(ctx, "workers were lost", "workers", report.Lost, "proven dead", report.Dead,
 			"jobs waiting again", rescued.Waiting, "dead", rescued.Dead, "cancelled", rescued.Cancelled)
 	}
+	k.logDeaths(ctx, rescued.Dead, rescued.Deaths)
 	if rescued.Waiting > 0 && k.config.Hub != nil {
 		k.config.Hub.Ready(store.Hint{})
 	}

@@ -61,7 +61,8 @@ type Config struct {
 	LostAfter  time.Duration // without a beat [30 s]
 	Grace      time.Duration // for handlers at a stop [20 s]
 	LastWait   time.Duration // for handlers to return once they are cancelled at a stop [5 s]
-	Flush      time.Duration // for the last writes at a stop [5 s]
+	Flush      time.Duration // for the last writes at a stop, and for each other step that ends it [5 s]
+	Ending     time.Duration // for everything that comes after the grace of a stop, together [LastWait and 3 s]
 	Poll       time.Duration // between looks with a healthy listener [5 s]
 	PollOnly   time.Duration // between looks without [500 ms]
 	StuckAfter time.Duration // a handler that ignores its cancelled context is reported [10 s]
@@ -112,6 +113,7 @@ func (c Config) withDefaults() Config {
 	} {
 		*field = cmp.Or(*field, value)
 	}
+	c.Ending = cmp.Or(c.Ending, c.LastWait+3*time.Second)
 	return c
 }
 
@@ -177,6 +179,7 @@ func (c Config) check() error {
 		{"grace", c.Grace, 0},
 		{"last wait", c.LastWait, 0},
 		{"flush", c.Flush, 0},
+		{"ending", c.Ending, c.LastWait},
 		{"poll", c.Poll, time.Millisecond},
 		{"poll only", c.PollOnly, time.Millisecond},
 		{"stuck after", c.StuckAfter, 0},

@@ -25,6 +25,19 @@ type queue struct {
 	bytes  float64   // of the payload of a job, mean
 }
 
+// Slots is how many jobs of a queue may run here at once: its workers, or its
+// portion of a total.
+func (r *Runner) Slots(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.queues {
+		if q.name == name {
+			return q.slots
+		}
+	}
+	return 0
+}
+
 // Bounds of what is claimed ahead.
 const (
 	minPrefetch   = 128

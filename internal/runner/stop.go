@@ -19,8 +19,15 @@ var (
 )
 
 // stop ends the run gracefully (P7). Every phase is bounded, also when the
-// store is down; nil means that nothing was left behind.
+// store is down, and so are all of them: the grace and Config.Ending, which is
+// what who kills processes has to leave them. Nil means that nothing was left
+// behind.
+//
+//	Grace          LastWait           Flush        Flush       Flush
+//	handlers go on they are cancelled ends stored  loops stop  the worker leaves
+//	               |------------------- Ending, together --------------------|
 func (r *Runner) stop(tree *supervise.Supervisor) error {
+	within := r.stopBudget(time.Now())
 	r.beginStop()
 	var faults []error
 
@@ -34,14 +41,17 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 			faults = append(faults, r.abandon())
 		}
 	}
-	stored := r.wait(r.config.Flush, r.noneEnding)
-	if names := tree.Stop(context.Background()); len(names) > 0 {
+	flush := within(2)
+	stored := r.wait(flush, r.noneEnding)
+	stopping, cancel := context.WithTimeout(context.Background(), within(1))
+	defer cancel()
+	if names := tree.Stop(stopping); len(names) > 0 {
 		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
 	} else if worker := r.Worker(); worker != 0 { // now: it may have registered anew until the last beat ended
-		faults = append(faults, r.leaveStore(worker))
+		faults = append(faults, r.leaveStore(worker, within(0)))
 	}
 	if !stored {
-		faults = append(faults, r.unstored())
+		faults = append(faults, r.unstored(flush))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,6 +67,17 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	}
 	r.parked = nil
 	return errors.Join(faults...)
+}
+
+// stopBudget says how long a phase after LastWait may take: Flush, unless that
+// would take the time of the phases after it, of which there are so many. A third
+// of what Ending has besides LastWait is kept for each.
+func (r *Runner) stopBudget(begin time.Time) func(later int) time.Duration {
+	end := begin.Add(r.config.Grace + r.config.Ending)
+	part := (r.config.Ending - r.config.LastWait) / 3
+	return func(later int) time.Duration {
+		return max(0, min(r.config.Flush, time.Until(end)-time.Duration(later)*part))
+	}
 }
 
 // beginStop ends claims and gives back what has not started.
@@ -124,13 +145,26 @@ func (r *Runner) abandon() error {
 }
 
 // leaveStore gives back whatever is still leased to the worker, free of
-// charge, and removes it from the registry.
-func (r *Runner) leaveStore(worker job.WorkerID) error {
-	ctx, cancel := context.WithTimeout(context.Background(), r.config.Flush)
+// charge, and removes it from the registry. A store that does not listen to its
+// context is not waited for.
+func (r *Runner) leaveStore(worker job.WorkerID, atMost time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), atMost*9/10)
 	defer cancel()
-	_, err := r.store.Hold(ctx, worker, nil)
-	if err == nil {
-		err = r.store.Deregister(ctx, worker)
+	left := make(chan error, 1)
+	go func() {
+		_, err := r.store.Hold(ctx, worker, nil)
+		if err == nil {
+			err = r.store.Deregister(ctx, worker)
+		}
+		left <- err
+	}()
+	giveUp := time.NewTimer(atMost)
+	defer giveUp.Stop()
+	var err error
+	select {
+	case err = <-left:
+	case <-giveUp.C:
+		err = context.Cause(ctx)
 	}
 	if errors.Is(err, job.ErrWorkerLost) {
 		return nil // nothing is leased to it any more
@@ -143,7 +177,7 @@ func (r *Runner) leaveStore(worker job.WorkerID) error {
 
 // unstored names the runs whose end did not reach the store. Their jobs go back
 // with the rest, or are rescued when the worker is declared lost.
-func (r *Runner) unstored() error {
+func (r *Runner) unstored(flush time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.Concat(r.inflight, r.waiting, r.ending)
@@ -155,5 +189,5 @@ func (r *Runner) unstored() error {
 		}
 		names = append(names, fmt.Sprintf("%s %s (run %d, %s)", t.Job.Kind, t.Job.ID, t.Job.Run, t.end.To))
 	}
-	return fmt.Errorf("%w within %v: %s", ErrNotFinished, r.config.Flush, strings.Join(names, ", "))
+	return fmt.Errorf("%w within %v: %s", ErrNotFinished, flush, strings.Join(names, ", "))
 }

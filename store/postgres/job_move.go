@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // subject is what a move needs to know of the live row it moves. The row is
@@ -29,9 +30,26 @@ type subject struct {
 	queue    string
 	wait     job.Wait
 	failures []byte
+	mortal   mortal
+}
+
+// mortal is what is told of a job when it dies by upkeep. Only that reads it.
+type mortal struct {
+	kind        string
+	maxAttempts int
+}
+
+// death names the job as one that died.
+func (s *subject) death(reason string) store.Death {
+	return store.Death{
+		ID: s.id, Kind: s.mortal.kind, Queue: s.queue, Run: s.run, Attempt: s.used + 1, MaxAttempts: s.mortal.maxAttempts, Reason: reason,
+	}
 }
 
 const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, coalesce(job.wait, 0), job.failures"
+
+// mortalColumns come after those of a subject.
+const mortalColumns = ", job.kind, job.max_attempts"
 
 // read takes what is stored as it comes, within range or not: whoever moves many
 // rows must not fail for one (P8). What the statement selects behind them is read
@@ -50,6 +68,19 @@ func subjects(text string, args ...any) (*step, *[]subject) {
 	return &step{text: text, args: args, each: func(scan scan) error {
 		var s subject
 		if err := s.read(scan); err != nil {
+			return err
+		}
+		*list = append(*list, s)
+		return nil
+	}}, list
+}
+
+// mortals reads all rows of a statement with mortalColumns.
+func mortals(text string, args ...any) (*step, *[]subject) {
+	list := &[]subject{}
+	return &step{text: text, args: args, each: func(scan scan) error {
+		var s subject
+		if err := s.read(scan, &s.mortal.kind, &s.mortal.maxAttempts); err != nil {
 			return err
 		}
 		*list = append(*list, s)

@@ -149,8 +149,12 @@ func TestJ32_LostAnswers_Upkeep(t *testing.T) {
 		}},
 		lostCase{name: "expire", play: func(l *lossy) (func(context.Context) error, func(error)) {
 			ids := l.enqueued(l.drafts(3, func(d *job.Draft) { d.Deadline = time.Unix(1, 0) })...)
-			return func(ctx context.Context) error { _, err := l.s.Expire(ctx, 100); return err }, func(err error) {
+			var expired store.Expired
+			return func(ctx context.Context) (err error) { expired, err = l.s.Expire(ctx, 100); return err }, func(err error) {
 				l.surely(err)
+				if len(expired.Deaths) != 3 {
+					l.t.Errorf("%d of 3 dead jobs are named: the log would not tell of the others", len(expired.Deaths))
+				}
 				for _, j := range l.get(ids...) {
 					if j.State != job.Dead {
 						l.t.Errorf("job %s is %s, want dead", j.ID, j.State)

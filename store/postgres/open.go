@@ -108,11 +108,11 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if o.pool == nil {
 		return nil, job.Invalid("pool", "nil", "must be set")
 	}
-	options := o.options.withDefaults()
+	options := o.options.withDefaults(settings.LostAfter)
 	if settings.Namespace == "" {
 		settings.Namespace = "default"
 	}
-	if err := errors.Join(options.check(), options.checkPool(o.pool.Config()), job.CheckName("namespace", settings.Namespace)); err != nil {
+	if err := errors.Join(o.options.checkGiven(), options.check(settings.LostAfter), options.checkPool(o.pool.Config()), job.CheckName("namespace", settings.Namespace)); err != nil {
 		return nil, err
 	}
 	if settings.Logger == nil {

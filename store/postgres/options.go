@@ -35,15 +35,17 @@ type Options struct {
 	// connection of its own; it does not listen then. What it costs: whoever
 	// exhausts the pool also holds up heartbeats, and a worker that cannot beat is
 	// declared lost. A transaction sets what it needs anew each time. The pool must
-	// have two connections at least.
+	// have two connections at least. Connections and Reserved mean nothing then,
+	// and are refused.
 	OnlyPool bool
 	// BusyLimit is how long a call waits for a row that somebody's open
 	// transaction holds before it is answered ErrBusy [30 s]. Only calls that
 	// need that very row wait.
 	BusyLimit time.Duration
-	// TxIdle ends a transaction of Begin that does nothing for this long [25 s].
-	// It has to be below the time after which a worker is lost, because the job
-	// of a stuck process cannot be given to another while its row is locked.
+	// TxIdle ends a transaction of Begin that does nothing for this long [25 s, or
+	// five sixths of Config.LostAfter if that is less]. It has to be below
+	// Config.LostAfter, after which a worker is lost, because the job of a stuck
+	// process cannot be given to another while its row is locked.
 	TxIdle time.Duration
 }
 
@@ -57,12 +59,19 @@ func Pool(pool *pgxpool.Pool, options Options) store.Opener {
 
 const maxIdentifier = 63 // bytes, of Postgres
 
-func (o Options) withDefaults() Options {
+// withDefaults fills zero fields. lostAfter is that of the process, 0 when it is
+// not known.
+func (o Options) withDefaults(lostAfter time.Duration) Options {
 	o.Schema = cmp.Or(o.Schema, "pawl")
 	o.Connections = cmp.Or(o.Connections, 10)
 	o.Reserved = cmp.Or(o.Reserved, min(max(o.Connections/3, 1), 3))
 	o.BusyLimit = cmp.Or(o.BusyLimit, 30*time.Second)
-	o.TxIdle = cmp.Or(o.TxIdle, 25*time.Second)
+	if o.TxIdle == 0 {
+		o.TxIdle = 25 * time.Second
+		if lostAfter > 0 {
+			o.TxIdle = min(o.TxIdle, lostAfter/6*5)
+		}
+	}
 	return o
 }
 
@@ -78,7 +87,23 @@ func (o Options) working() int {
 	return n
 }
 
-func (o Options) check() error {
+// checkGiven looks at what only the options as they were given can tell.
+func (o Options) checkGiven() error {
+	if !o.OnlyPool {
+		return nil
+	}
+	var errs []error
+	if o.Connections != 0 {
+		errs = append(errs, job.Invalid("Options.Connections", o.Connections, "must be 0 with Options.OnlyPool: the store makes no connections then, the pool's own size counts"))
+	}
+	if o.Reserved != 0 {
+		errs = append(errs, job.Invalid("Options.Reserved", o.Reserved, "must be 0 with Options.OnlyPool: nothing can be reserved in the caller's pool"))
+	}
+	return errors.Join(errs...)
+}
+
+// check reports every fault of options with their defaults at once.
+func (o Options) check(lostAfter time.Duration) error {
 	var errs []error
 	bad := func(field string, value any, bound string) { errs = append(errs, job.Invalid(field, value, bound)) }
 	if len(o.Schema) > maxIdentifier || strings.ContainsFunc(o.Schema, unicode.IsControl) || !utf8.ValidString(o.Schema) {
@@ -97,6 +122,8 @@ func (o Options) check() error {
 	}
 	if o.TxIdle < 100*time.Millisecond || o.TxIdle > time.Hour {
 		bad("tx idle", o.TxIdle, "must be 100ms..1h")
+	} else if lostAfter > 0 && o.TxIdle >= lostAfter {
+		bad("Options.TxIdle", o.TxIdle, fmt.Sprintf("must be below Config.LostAfter, %v: the job of a stuck process stays locked until then", lostAfter))
 	}
 	return errors.Join(errs...)
 }

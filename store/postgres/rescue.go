@@ -147,7 +147,7 @@ const (
 	// job_held finds the jobs of a suspect. No lock is waited for, so their order
 	// is that of the index.
 	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
-		CROSS JOIN LATERAL (SELECT ` + subjectColumns + `, claim FROM pawl.job
+		CROSS JOIN LATERAL (SELECT ` + subjectColumns + mortalColumns + `, claim FROM pawl.job
 			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
 			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
 		LIMIT $2`
@@ -185,14 +185,17 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 		var rescued store.Rescued
 		var told hintSet
 		var reached orphanage
+		deaths := all.Deaths
 		err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
-			return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+			err := s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
 				var woken hintSet
 				reached = at
 				rescued, woken, err = s.rescue(ctx, t, n, &reached)
 				told.join(woken) // also those of a try whose answer is lost
 				return err
 			})
+			deaths = namedBy(err, deaths, rescued.Deaths)
+			return err
 		})
 		if err != nil {
 			if all.Total() > 0 {
@@ -203,11 +206,21 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 		s.tell(told)
 		at = reached
 		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
+		all.Deaths = deaths
 		if rescued.Total() < n {
 			break
 		}
 	}
 	return all, nil
+}
+
+// namedBy adds the deaths of one try: also of one whose answer is lost, because
+// the next try no longer finds them.
+func namedBy(err error, deaths, more []store.Death) []store.Death {
+	if err == nil || faultOf(err).unknown {
+		return store.AddDeaths(deaths, more...)
+	}
+	return deaths
 }
 
 // rescuedAtOnce is how many runs one transaction takes back. Their failures come
@@ -223,7 +236,7 @@ func (s *Store) rescue(ctx context.Context, session session, limit int, at *orph
 	var found []subject
 	lock := &step{text: text, args: args, each: func(scan scan) error {
 		var f subject
-		err := f.read(scan, &at.claim)
+		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.claim)
 		found, at.worker = append(found, f), f.worker
 		return err
 	}}
@@ -242,6 +255,7 @@ func (s *Store) rescue(ctx context.Context, session session, limit int, at *orph
 		switch m.end.To {
 		case job.Dead:
 			rescued.Dead++
+			rescued.Deaths = store.AddDeaths(rescued.Deaths, f.death(m.end.Reason))
 		case job.Cancelled:
 			rescued.Cancelled++
 		default:

@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +32,9 @@ func parse(address string) (store.Opener, error) {
 	}
 	var options Options
 	query := u.Query()
+	if err := checkParameters(query); err != nil {
+		return nil, err
+	}
 	options.Schema = query.Get("pawl_schema")
 	if text := query.Get("pawl_poll_only"); text != "" {
 		if options.PollOnly, err = strconv.ParseBool(text); err != nil {
@@ -50,6 +55,23 @@ func parse(address string) (store.Opener, error) {
 		return nil, form
 	}
 	return byAddress{config: config, options: options}, nil
+}
+
+// checkParameters refuses what looks like a parameter of Pawl's and is none, or
+// is given twice: the server would be sent it as a setting, or one value would be
+// passed over. Values are not repeated.
+func checkParameters(query url.Values) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch {
+		case !strings.HasPrefix(strings.ToLower(name), "pawl_"):
+		case name != "pawl_schema" && name != "pawl_poll_only" && name != "pawl_connections":
+			errs = append(errs, job.Invalid("parameter of the store address", name, "must be pawl_schema, pawl_poll_only or pawl_connections; others are fields of postgres.Options"))
+		case len(query[name]) > 1:
+			errs = append(errs, job.Invalid("parameter of the store address", name, "must be given once"))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // byAddress opens a store with a pool that ends with it.

@@ -129,7 +129,7 @@ func live(t *testing.T, s *Store) {
 		},
 		"mark dead": func() (int, error) { return s.MarkDead(ctx, []job.WorkerID{w + 1}) },
 
-		"expire": func() (int, error) { return s.Expire(ctx, 10) },
+		"expire": func() (int, error) { e, err := s.Expire(ctx, 10); return e.Total(), err },
 		"purge":  func() (int, error) { return s.Purge(ctx, 10) },
 		"rescue": func() (int, error) { r, err := s.Rescue(ctx, 10); return r.Total(), err },
 		"count":  func() (int, error) { _, err := s.Count(ctx, store.Filter{}, 0); return 0, err },

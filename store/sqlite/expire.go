@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // Expire ends up to limit jobs that are not running and past their deadline.
 // A running one is ended by its worker, which has the handler to stop.
-func (s *Store) Expire(ctx context.Context, limit int) (expired int, err error) {
+func (s *Store) Expire(ctx context.Context, limit int) (expired store.Expired, err error) {
 	err = s.write(ctx, limit, func(t *transition) error {
-		expired = 0
-		late, err := subjects(t.on("SELECT " + subjectColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
+		expired = store.Expired{}
+		late, err := mortals(t.on("SELECT " + subjectColumns + mortalColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
 			WHERE namespace = ? AND deadline IS NOT NULL AND deadline <= ? AND state IN (1, 2, 4) ORDER BY deadline LIMIT ?`).int(t.now).int(int64(limit)))
 		if err != nil {
 			return err
@@ -22,15 +23,21 @@ func (s *Store) Expire(ctx context.Context, limit int) (expired int, err error) 
 			if !job.CanMove(l.state, to) {
 				to = job.Cancelled
 			}
-			if err := t.move(l, job.End{ID: l.id, To: to, Reason: "its deadline passed", Keep: t.keep(l.queue)}, false); err != nil {
+			end := job.End{ID: l.id, To: to, Reason: "its deadline passed", Keep: t.keep(l.queue)}
+			if err := t.move(l, end, false); err != nil {
 				return err
 			}
-			expired++
+			if to == job.Dead {
+				expired.Dead++
+				expired.Deaths = store.AddDeaths(expired.Deaths, l.death(end.Reason))
+			} else {
+				expired.Cancelled++
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return store.Expired{}, err
 	}
 	return expired, nil
 }

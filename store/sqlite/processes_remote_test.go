@@ -253,9 +253,9 @@ func (s *spread) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 	return s.Store.Rescue(ctx, limit)
 }
 
-func (s *spread) Expire(ctx context.Context, limit int) (int, error) {
+func (s *spread) Expire(ctx context.Context, limit int) (store.Expired, error) {
 	if r := s.next(ctx); r != nil {
-		return call[int](r, "Expire", limit)
+		return call[store.Expired](r, "Expire", limit)
 	}
 	return s.Store.Expire(ctx, limit)
 }

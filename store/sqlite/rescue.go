@@ -134,6 +134,7 @@ func (t *transition) rescue(limit int) (rescued store.Rescued, err error) {
 		switch end.To {
 		case job.Dead:
 			rescued.Dead++
+			rescued.Deaths = store.AddDeaths(rescued.Deaths, s.death(end.Reason))
 		case job.Cancelled:
 			rescued.Cancelled++
 		default:
@@ -165,7 +166,7 @@ func (t *transition) orphans(limit int) ([]subject, error) {
 		if live {
 			continue
 		}
-		more, err := subjects(t.on("SELECT " + subjectColumns + " FROM " + running + " AND worker = ? ORDER BY id LIMIT ?").
+		more, err := mortals(t.on("SELECT " + subjectColumns + mortalColumns + " FROM " + running + " AND worker = ? ORDER BY id LIMIT ?").
 			int(worker).int(int64(limit - len(found))))
 		if err != nil {
 			return nil, err

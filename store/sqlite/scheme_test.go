@@ -28,6 +28,8 @@ func TestScheme_NamesTheFileItSeemsTo(t *testing.T) {
 		"sqlite://localhost/work.db":         "",
 		"sqlite://me:secret@host/work.db":    "",
 		"sqlite:work.db?mode=ro&pass=secret": "",
+		"sqlite:work.db?pawl_schema=secret":  "",
+		"sqlite::memory:?pawl_tx=secret":     "",
 	} {
 		o, err := store.Parse(address)
 		if want == "" {

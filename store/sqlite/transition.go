@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // transition is one open write transaction, in which the verbs of the store
@@ -47,9 +48,26 @@ type subject struct {
 	period   int64  // of its unique key, microseconds
 	failures []byte
 	wait     job.Wait
+	mortal   mortal
+}
+
+// mortal is what is told of a job when it dies by upkeep. Only that reads it.
+type mortal struct {
+	kind        string
+	maxAttempts int
+}
+
+// death names the job as one that died.
+func (s *subject) death(reason string) store.Death {
+	return store.Death{
+		ID: s.id, Kind: s.mortal.kind, Queue: s.queue, Run: s.run, Attempt: s.used + 1, MaxAttempts: s.mortal.maxAttempts, Reason: reason,
+	}
 }
 
 const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, wait"
+
+// mortalColumns come after those of a subject.
+const mortalColumns = ", kind, max_attempts"
 
 func (q *query) subject() subject {
 	return subject{
@@ -74,6 +92,17 @@ func subjects(q *query) ([]subject, error) {
 	var list []subject
 	for q.step() {
 		list = append(list, q.subject())
+	}
+	return list, q.done()
+}
+
+// mortals reads subjects with their mortalColumns.
+func mortals(q *query) ([]subject, error) {
+	var list []subject
+	for q.step() {
+		s := q.subject()
+		s.mortal = mortal{q.colText(15), int(q.colInt(16))}
+		list = append(list, s)
 	}
 	return list, q.done()
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -23,7 +24,7 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		}
 		return nil, err
 	}
-	return ownTx{within{s, tx, &watch{}}}, nil
+	return ownTx{within{s, tx, &watch{}}, &inside{}}, nil
 }
 
 // Within lets the caller's own transaction take jobs along. It must be one of
@@ -132,10 +133,29 @@ func (w within) notOurs(what string) error {
 }
 
 // ownTx is a transaction that Begin opened.
-type ownTx struct{ within }
+type ownTx struct {
+	within
+	inside *inside
+}
+
+var _ store.MarkingTx = ownTx{}
+
+// inside is what a context says of the transaction it belongs to.
+type inside struct{ over atomic.Bool }
+
+// insideKey is for each store its own: a transaction of one does not hold up
+// another.
+type insideKey struct{ s *Store }
+
+// Mark lets DB tell who would wait for this transaction from within. When it is
+// over nobody would.
+func (o ownTx) Mark(ctx context.Context) context.Context {
+	return context.WithValue(ctx, insideKey{o.s}, o.inside)
+}
 
 // Commit ends it; nil means that it is on disk.
 func (o ownTx) Commit(ctx context.Context) error {
+	defer o.inside.over.Store(true)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), o.Rollback(ctx))
 	}
@@ -144,6 +164,7 @@ func (o ownTx) Commit(ctx context.Context) error {
 
 // Rollback undoes it. After an end it does nothing.
 func (o ownTx) Rollback(context.Context) error {
+	defer o.inside.over.Store(true)
 	if err := o.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return err
 	}

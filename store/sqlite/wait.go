@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"github.com/pawlwork/pawl/store"
 )
 
 // sayAfter is how long a caller waits for a user's transaction before the log
@@ -13,6 +15,9 @@ const sayAfter = time.Second
 
 // takeTurn takes the write lock for a user's statement or transaction.
 func (s *Store) takeTurn(ctx context.Context) error {
+	if in, ok := ctx.Value(insideKey{s}).(*inside); ok && !in.over.Load() {
+		return store.ErrInsideTx
+	}
 	if tx := s.holder.Load(); tx != nil {
 		defer tx.awaited()()
 	}

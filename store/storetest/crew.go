@@ -143,8 +143,16 @@ func (d *database) lose(w *hand, others ...*hand) {
 	}
 }
 
-// rescue takes back what lost workers hold.
+// rescue takes back what lost workers hold, and counts it.
 func (d *database) rescue() store.Rescued {
 	d.Helper()
-	return must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 1000))
+	rescued := must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 1000))
+	rescued.Deaths = nil
+	return rescued
+}
+
+// expire ends what is past its deadline, and counts it.
+func (d *database) expire(limit int) int {
+	d.Helper()
+	return must[store.Expired](d, "expire")(d.Store.Expire(d.ctx, limit)).Total()
 }

@@ -113,7 +113,7 @@ func (m *model) lose(by int) int {
 // rescue takes back the runs of lost and absent workers.
 func (m *model) rescue() store.Rescued {
 	var answer store.Rescued
-	for _, j := range m.jobs {
+	for id, j := range m.jobs {
 		if j.state != job.Running || m.workers[j.worker].live() {
 			continue
 		}
@@ -130,6 +130,7 @@ func (m *model) rescue() store.Rescued {
 		switch {
 		case to == job.Dead:
 			answer.Dead++
+			answer.Deaths = append(answer.Deaths, store.Death{ID: id})
 		case j.asked:
 			answer.Cancelled++
 		default:
@@ -137,20 +138,23 @@ func (m *model) rescue() store.Rescued {
 		}
 		m.leave(j, to, 0, reason, "")
 	}
+	answer.Deaths = onlyIDs(answer.Deaths)
 	return answer
 }
 
 // expire ends what does not run and is past its deadline.
-func (m *model) expire() int {
-	n := 0
-	for _, j := range m.jobs {
+func (m *model) expire() store.Expired {
+	var answer store.Expired
+	for id, j := range m.jobs {
 		if (j.state == job.Waiting || j.state == job.Suspended) && j.deadline != nil && !j.deadline.after(m.now) {
-			n++
+			answer.Dead++
+			answer.Deaths = append(answer.Deaths, store.Death{ID: id})
 			j.reason = "expired"
 			m.end(j, job.Dead, "")
 		}
 	}
-	return n
+	answer.Deaths = onlyIDs(answer.Deaths)
+	return answer
 }
 
 // purge forgets what is past its time.

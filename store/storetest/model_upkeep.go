@@ -206,12 +206,30 @@ func (p *program) die(t *rapid.T) {
 
 func (p *program) rescue(t *rapid.T) {
 	play(t, p, "rescue", func(m *model) (store.Rescued, error) { return m.rescue(), nil },
-		func(pl *player) (store.Rescued, error) { return pl.store.Rescue(pl.ctx, everyRow) })
+		func(pl *player) (store.Rescued, error) {
+			rescued, err := pl.store.Rescue(pl.ctx, everyRow)
+			rescued.Deaths = onlyIDs(rescued.Deaths)
+			return rescued, err
+		})
 }
 
 func (p *program) expire(t *rapid.T) {
-	play(t, p, "expire", func(m *model) (int, error) { return m.expire(), nil },
-		func(pl *player) (int, error) { return pl.store.Expire(pl.ctx, everyRow) })
+	play(t, p, "expire", func(m *model) (store.Expired, error) { return m.expire(), nil },
+		func(pl *player) (store.Expired, error) {
+			expired, err := pl.store.Expire(pl.ctx, everyRow)
+			expired.Deaths = onlyIDs(expired.Deaths)
+			return expired, err
+		})
+}
+
+// onlyIDs is who died, in an order that both sides have.
+func onlyIDs(deaths []store.Death) []store.Death {
+	var ids []store.Death
+	for _, d := range deaths {
+		ids = append(ids, store.Death{ID: d.ID})
+	}
+	slices.SortFunc(ids, func(a, b store.Death) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return ids
 }
 
 func (p *program) purge(t *rapid.T) {

@@ -77,7 +77,7 @@ func namespaces() []testCase {
 			v.beat()
 			equal(d, "lost there", v.declare(), 0)
 			equal(d, "rescued there", o.rescue(), store.Rescued{})
-			equal(d, "expired there", must[int](d, "expire")(o.Store.Expire(d.ctx, 10)), 0)
+			equal(d, "expired there", o.expire(10), 0)
 			equal(d, "purged there", must[int](d, "purge")(o.Store.Purge(d.ctx, 10)), 0)
 			equal(d, "states here", d.states(done, late, held), []job.State{job.Done, job.Waiting, job.Running})
 			equal(d, "check there", must[store.CheckReport](d, "check")(o.Store.Check(d.ctx, store.Check{})), store.CheckReport{})

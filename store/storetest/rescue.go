@@ -72,6 +72,19 @@ func rescue() []testCase {
 			}
 			d.one(once("x", 0))
 		}},
+		{name: "J28_WhoDiesOfItsLossesIsNamed", settings: limited, run: func(d *database) {
+			id := d.one()
+			want := []store.Rescued{{Waiting: 1}, {Dead: 1}}
+			for i := range 2 {
+				w := d.hire()
+				w.begin()
+				d.lose(w)
+				if want[i].Dead > 0 {
+					want[i].Deaths = []store.Death{{ID: id, Kind: kind, Queue: queue, Run: 2, Attempt: 1, MaxAttempts: 5, Reason: "lost with its worker 2 times"}}
+				}
+				equal(d, "rescued", must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 10)), want[i])
+			}
+		}},
 		{name: "J12_FiveLossesByDefault", run: func(d *database) {
 			id := d.one()
 			for i := range job.MaxLost {

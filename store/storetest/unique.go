@@ -63,7 +63,7 @@ func unique() []testCase {
 		{name: "J4_FreeAfterItsDeadline", run: func(d *database) {
 			d.one(once("x", 0), until(d.now().Add(time.Hour)))
 			d.advance(2 * time.Hour)
-			equal(d, "expired", must[int](d, "expire")(d.Store.Expire(d.ctx, 10)), 1)
+			equal(d, "expired", d.expire(10), 1)
 			d.one(once("x", 0))
 		}},
 		{name: "J4_PeriodAfterTheEnd", run: func(d *database) {

@@ -102,7 +102,7 @@ func unreadable() []testCase {
 			d.spoil(State, list[1])
 			d.spoil(Due, list[2])
 			d.advance(2 * time.Hour)
-			equal(d, "expired", must[int](d, "expire")(d.Store.Expire(d.ctx, 10)), 3)
+			equal(d, "expired", d.expire(10), 3)
 			equal(d, "states", d.states(list[0], list[2], list[3]), []job.State{job.Dead, job.Dead, job.Dead})
 		}},
 		{name: "P8_ListAndGet", run: func(d *database) {
