@@ -88,7 +88,7 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 // Nil means that everything was clean (P7). Faults of handlers are returned at
 // once, all of them; so are ErrNoHandlers, a lack of queues, ErrRunning while
 // another Run runs, and ErrClosed after Close. A handler that is registered while
-// Run runs ends it with an error.
+// Run runs is not called; that is logged at once and returned in the end.
 func (e *Engine) Run(ctx context.Context) error {
 	r, ctx, done, err := e.start(ctx)
 	if err != nil {

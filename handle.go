@@ -56,14 +56,16 @@ func (e *Engine) Register(h *Handlers) {
 }
 
 // register adds a handler. Run has its handlers when it begins: one that comes
-// later would never be called, and nobody would know why, so it ends Run.
+// later is not called, which is logged at once and returned when Run ends. What
+// runs goes on.
 func (e *Engine) register(r *registration) {
 	e.handlers.register(r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stop != nil {
-		e.late = append(e.late, lateHandler(r))
-		e.stop()
+		err := lateHandler(r)
+		e.late = append(e.late, err)
+		e.cfg.Logger.Error("a handler is not called before the next Run", "kind", r.kindText(), "error", err)
 	}
 }
 
@@ -90,8 +92,8 @@ func (r *registration) fault(err error) { r.faults = append(r.faults, err) }
 // when the job is done, an error to be tried again, or Snooze, RetryIn or
 // Dead.
 // The function must be safe for concurrent use. Register before Run: a handler
-// that comes later ends Run, in order and with an error that names it, and counts
-// from the next Run on.
+// that comes later counts from the next Run on; the running one logs it, and
+// returns an error that names it when it ends.
 func Handle[A Args](to Registrar, work func(ctx context.Context, j *Job[A]) error, opts ...HandleOption) {
 	r := registrationOf[A](opts)
 	if work == nil {

@@ -312,12 +312,17 @@ func (second) Version() int { return 2 }
 
 // Who registers a handler while Run runs has mostly started Run too early: no job
 // would reach the handler, and nothing would say why.
-func TestJ5_AHandlerThatComesAfterRunEndsItAndIsNamed(t *testing.T) {
+func TestJ5_AHandlerThatComesAfterRunIsNamed(t *testing.T) {
 	pawltest.Run(t, func(to *pawl.Engine) { ignore[Welcome](to) }, func(t *testing.T, e *pawltest.Engine) {
 		ended := make(chan error)
-		go func() { ended <- e.Run(t.Context()) }()
+		first, end := context.WithCancel(t.Context())
+		go func() { ended <- e.Run(first) }()
 		time.Sleep(time.Second) // stimulus: virtual, Run has begun
 		ignore[Ship](e.Engine)
+		known := e.Enqueue(Welcome{1})
+		time.Sleep(time.Second) // stimulus: virtual, it goes on
+		e.RequireState(known.ID, job.Done)
+		end()
 		if err := <-ended; !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "handler of ship") || !strings.Contains(err.Error(), "before Run") {
 			t.Errorf("Run: %v", err)
 		}
