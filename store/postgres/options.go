@@ -78,6 +78,10 @@ func (o Options) working() int {
 	return n
 }
 
+// sorting is how many connections may sort shared commits out at one time: most
+// of their looks wait for a key, and claims need the others.
+func (o Options) sorting() int { return min(max(o.working()/2, 1), 4) }
+
 func (o Options) check() error {
 	var errs []error
 	bad := func(field string, value any, bound string) { errs = append(errs, job.Invalid(field, value, bound)) }
