@@ -66,7 +66,9 @@ type Jobs interface {
 	// kept waiting for it. One that is sent again after its answer was lost says so
 	// (End.Again), and is answered Already if its worker had ended the run.
 	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
-	// Note keeps progress and log lines of runs that go on, fenced like Finish.
+	// Note keeps progress and log lines of runs that go on, fenced like Finish. A
+	// beginning whose job somebody's open transaction holds may be answered Held:
+	// nothing of that note is kept. Progress alone is passed over there.
 	Note(ctx context.Context, w job.WorkerID, notes []Note) ([]job.Verdict, error)
 	// Cancel ends jobs that are not running and asks running ones to stop. Here
 	// as with Retry and Delete, one that somebody's open transaction holds may be
