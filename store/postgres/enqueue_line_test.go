@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 	"time"
@@ -305,8 +306,10 @@ func TestP8_AFreeKeyAmongManyHeldOnes(t *testing.T) {
 				if most := mostTogether + 2; free.tried > most { // with others, and alone
 					t.Errorf("the caller of the free key was tried %d times, want at most %d", free.tried, most)
 				}
-				// The shared commit, one look at each, and the parts from the first size down.
-				if n, most := b.proxy.Refused(lockTimeout)-before, held+30; n > most {
+				// The shared commit, one look at each key, and one of each worker at every size
+				// from the first down to two; at two once more, after the free one.
+				workers, sizes := b.s.options.sorting(), bits.Len(uint(held+1))
+				if n, most := b.proxy.Refused(lockTimeout)-before, 1+held+workers*(sizes+1); n > most {
 					t.Errorf("the server was asked %d times for %d held keys, want at most %d", n, held, most)
 				}
 			})

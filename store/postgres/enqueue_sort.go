@@ -89,9 +89,9 @@ func (o *sorting) try(ctx context.Context, part [][]*enqueueCall) {
 	defer o.mu.Unlock()
 	switch {
 	case err == nil:
-		o.size = 2 * len(part)
+		o.size = max(o.size, 2*len(part)) // others may have come further meanwhile
 	case len(part) > 1:
-		o.size = len(part) / 2
+		o.size = min(o.size, len(part)/2)
 		o.left = append(o.left, part...)
 	}
 }
