@@ -67,9 +67,13 @@ type Jobs interface {
 	// Finish ends runs, each fenced by its worker and run number. One whose job
 	// somebody's open transaction holds may be answered Held: the others are not
 	// kept waiting for it. One that is sent again after its answer was lost says so
-	// (End.Again), and is answered Already if its worker had ended the run.
+	// (End.Again), and is answered Already if its worker had ended the run. Verdicts
+	// beside an error are of the first ends, which are settled: the error is that of
+	// the others.
 	Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error)
-	// Note keeps progress and log lines of runs that go on, fenced like Finish.
+	// Note keeps progress and log lines of runs that go on, fenced like Finish. A
+	// beginning whose job somebody's open transaction holds may be answered Held:
+	// nothing of that note is kept. Progress alone is passed over there.
 	Note(ctx context.Context, w job.WorkerID, notes []Note) ([]job.Verdict, error)
 	// Cancel ends jobs that are not running and asks running ones to stop. Here
 	// as with Retry and Delete, one that somebody's open transaction holds may be

@@ -49,6 +49,11 @@ type Upkeep interface {
 // PurgeLines is how many log lines a purge removes for each row it may remove.
 const PurgeLines = 20
 
+// DropLines is how many log lines one transaction removes with jobs that are
+// deleted, or that end and are not kept. Where there are more, the others go in
+// further transactions: of the same call, or of the purge.
+const DropLines = 10_000
+
 // Losing says who declares others lost.
 type Losing struct {
 	By     job.WorkerID

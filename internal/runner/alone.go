@@ -111,7 +111,7 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	if !empty {
 		return nil
 	}
-	owned, err := r.markBegun(ctx, s.task)
+	verdicts, err := r.markBegun(ctx, s.task)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,9 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.suspect.task != s.task || !r.healthy || r.stopping:
-	case !owned[0]:
+	case verdicts[0] == job.Held:
+		r.cannotBegin(s.task, errHeld)
+	case verdicts[0] != job.Applied:
 		r.suspect = suspect{}
 		r.loseLease(s.task)
 		r.startReady()

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -335,4 +336,45 @@ func TestP8_ABeginningThatCannotBeStoredCostsOnlyItsJob(t *testing.T) {
 		l.expect(lost[1], job.Done, 0, 1)
 		p.stop()
 	})
+}
+
+// A handler whose beginning the store did not keep, because an open transaction
+// holds its job, does not begin; its job goes back, and costs no other.
+func TestP8_ABeginningThatIsHeldDoesNotBegin(t *testing.T) {
+	for _, times := range []int{1, 3} { // three times lost runs alone
+		t.Run(fmt.Sprintf("lost %d times", times), func(t *testing.T) {
+			inLab(t, func(l *lab) {
+				lost := l.lost(2, times)
+				var held atomic.Bool
+				held.Store(true)
+				var early atomic.Int32
+				its := func(id job.ID) bool { return held.Load() && id == lost[1] }
+				p := l.run(4, func(_ context.Context, task *runner.Task) job.Outcome {
+					if its(task.Job.ID) {
+						early.Add(1)
+					}
+					return succeed
+				}, func(c *runner.Config) {
+					c.Store.(*faults).begins, c.Store.(*faults).held = its, its
+				})
+				others := l.add(20, nil, p)
+				after(10 * time.Minute)
+				for _, id := range append(others, lost[0]) {
+					if j := l.get(id); j.State != job.Done {
+						t.Errorf("another job is %v", j.State)
+					}
+				}
+				if n := early.Load(); n > 0 {
+					t.Errorf("the handler began %d times, and the store knew of none", n)
+				}
+				held.Store(false)
+				after(10 * time.Minute)
+				l.expect(lost[1], job.Done, 0, times)
+				if s := p.Stats(); s.LeasesLost != 0 {
+					t.Errorf("%d leases were called lost", s.LeasesLost)
+				}
+				p.stop()
+			})
+		})
+	}
 }

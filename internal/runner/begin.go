@@ -31,13 +31,9 @@ func (r *Runner) startMarked(ctx context.Context) error {
 	// One of the rows may be the cause: each by itself, so that it costs no other (P8).
 	for _, t := range tasks {
 		if err := r.startOnceMarked(ctx, []*Task{t}); err != nil {
-			r.log.Error("the beginning of a run cannot be stored, its job goes back", "job", t.Job.ID, "kind", t.Job.Kind, "error", err)
 			r.mu.Lock()
 			if r.unmark(t) {
-				r.giveBack(t, r.config.AloneDelay)
-				if t == r.suspect.task {
-					r.suspectEnded()
-				}
+				r.cannotBegin(t, err)
 			}
 			r.mu.Unlock()
 		}
@@ -45,9 +41,21 @@ func (r *Runner) startMarked(ctx context.Context) error {
 	return nil
 }
 
+// cannotBegin gives a job back whose beginning is not stored: its handler must not
+// begin. The caller holds mu.
+func (r *Runner) cannotBegin(t *Task, err error) {
+	r.log.Error("the beginning of a run cannot be stored, its job goes back", "job", t.Job.ID, "kind", t.Job.Kind, "error", err)
+	r.giveBack(t, r.config.AloneDelay)
+	if t == r.suspect.task {
+		r.suspectEnded()
+	}
+}
+
+var errHeld = errors.New("an open transaction holds its job")
+
 // startOnceMarked commits that handlers begin, and starts them.
 func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
-	owned, err := r.markBegun(ctx, tasks...)
+	verdicts, err := r.markBegun(ctx, tasks...)
 	if err != nil {
 		return err
 	}
@@ -58,7 +66,9 @@ func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 			continue // it was given back, cancelled or lost meanwhile
 		}
 		switch {
-		case !owned[i]:
+		case verdicts[i] == job.Held:
+			r.cannotBegin(t, errHeld)
+		case verdicts[i] != job.Applied:
 			r.loseLease(t)
 			if t == r.suspect.task {
 				r.suspectEnded()
@@ -75,19 +85,19 @@ func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 	return nil
 }
 
-// markBegun commits that handlers begin, and says which of the runs are still
-// this worker's own. The tasks are of one worker.
-func (r *Runner) markBegun(ctx context.Context, tasks ...*Task) (owned []bool, err error) {
+// markBegun commits that handlers begin. Only those whose verdict is Applied may.
+// The tasks are of one worker.
+func (r *Runner) markBegun(ctx context.Context, tasks ...*Task) (verdicts []job.Verdict, err error) {
 	notes := make([]store.Note, len(tasks))
 	for i, t := range tasks {
 		notes[i] = store.Note{RunRef: t.Ref(), Begun: true}
 	}
 	limited, cancel := r.limited(ctx)
 	defer cancel()
-	verdicts, err := r.store.Note(limited, tasks[0].worker, notes)
+	verdicts, err = r.store.Note(limited, tasks[0].worker, notes)
 	switch {
 	case errors.Is(err, job.ErrWorkerLost):
-		return make([]bool, len(tasks)), nil
+		return refuseAll(tasks), nil
 	case err != nil:
 		return nil, fmt.Errorf("mark %d runs as begun: %w", len(tasks), err)
 	case len(verdicts) != len(tasks):
@@ -95,12 +105,10 @@ func (r *Runner) markBegun(ctx context.Context, tasks ...*Task) (owned []bool, e
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	owned = make([]bool, len(tasks))
 	for i, t := range tasks {
-		owned[i] = verdicts[i] == job.Applied
-		t.marked = owned[i]
+		t.marked = verdicts[i] == job.Applied
 	}
-	return owned, nil
+	return verdicts, nil
 }
 
 // mark keeps a slot for a task whose beginning is about to be committed. The

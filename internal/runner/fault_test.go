@@ -323,3 +323,67 @@ func TestP7_AStopNamesAnEndThatIsHeld(t *testing.T) {
 		l.expect(id, job.Waiting, 0, 0) // given back with the rest
 	})
 }
+
+// inPortions is a store that commits the first ends of a call and fails with the
+// others, as long as fails says so.
+type inPortions struct {
+	store.Store
+	fails func() error
+	sent  map[job.ID]int
+}
+
+func (s *inPortions) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	for _, e := range ends {
+		s.sent[e.ID]++
+	}
+	if err := s.fails(); err != nil && len(ends) > 1 {
+		verdicts, first := s.Store.Finish(ctx, w, ends[:1])
+		return verdicts, errors.Join(first, err)
+	}
+	return s.Store.Finish(ctx, w, ends)
+}
+
+// What a store has committed of a call is settled, whatever becomes of the rest.
+func TestJ32_EndsThatWereAnsweredAreNotSentAgain(t *testing.T) {
+	for name, cause := range map[string]error{"unknown": job.ErrOutcomeUnknown, "unavailable": store.ErrUnavailable, "a bad row": errors.New("a trigger says no")} {
+		t.Run(name, func(t *testing.T) {
+			inLab(t, func(l *lab) {
+				fails := 2
+				s := &inPortions{sent: map[job.ID]int{}, fails: func() error {
+					if fails--; fails >= 0 {
+						return cause
+					}
+					return nil
+				}}
+				begin := make(chan struct{})
+				told := map[job.ID]int{}
+				p := l.run(4, func(context.Context, *runner.Task) job.Outcome {
+					<-begin
+					return succeed
+				}, func(c *runner.Config) {
+					s.Store, c.Store = c.Store, s
+					c.Hooks.Finish = func(f runner.Finished) { told[f.Task.Job.ID]++ }
+				})
+				ids := l.add(4, nil, p)
+				after(time.Second)
+				close(begin)
+				after(time.Minute)
+				p.stop()
+				total := 0
+				for _, id := range ids {
+					l.expect(id, job.Done, 0, 0)
+					total += s.sent[id]
+					if told[id] != 1 {
+						t.Errorf("the hook was told %d times of an end", told[id])
+					}
+				}
+				if st := p.Stats(); st.Unclear+st.Refused != 0 {
+					t.Errorf("counted %+v", st)
+				}
+				if fails >= 0 || total > 4+3+2+1 { // each call of four, three … settles one of them at least
+					t.Errorf("%d ends were sent for 4 runs, and %d faults were not met", total, max(fails, 0))
+				}
+			})
+		})
+	}
+}

@@ -90,6 +90,13 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	sent := time.Now()
 	verdicts, err := r.store.Finish(limited, batch[0].worker, ends)
 	cancel()
+	if n := len(verdicts); err != nil && n > 0 && n < len(batch) { // the others failed
+		for _, t := range batch[:n] {
+			bytes -= t.weight
+		}
+		f.alone = 0
+		batch = r.settle(batch, verdicts)
+	}
 	switch {
 	case err == nil && len(verdicts) == len(batch):
 		f.size, f.alone = min(2*f.size, maxFinish), 0
@@ -212,8 +219,10 @@ func (r *Runner) refused(t *Task, err error) bool {
 	return true
 }
 
-// settle takes note of the store's verdicts.
-func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
+// settle takes note of the store's verdicts, which are of the first ends in flight,
+// and returns those that are left.
+func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
+	batch = batch[:len(verdicts)]
 	now := time.Now()
 	var told []Finished
 	r.mu.Lock()
@@ -253,12 +262,15 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) {
 		}
 	}
 	r.afterEnds(now)
-	clear(r.inflight)
-	r.inflight = r.inflight[:0]
+	left := copy(r.inflight, r.inflight[len(batch):])
+	clear(r.inflight[left:])
+	r.inflight = r.inflight[:left]
+	rest := r.inflight
 	r.mu.Unlock()
 	for i := range told {
 		r.tell(told[i])
 	}
+	return rest
 }
 
 // endApplied counts an end that is stored. The caller holds mu.

@@ -170,6 +170,8 @@ type faults struct {
 	ends func([]job.End) error
 	// held tells whether an open transaction holds a job.
 	held func(job.ID) bool
+	// begins is held for notes that a handler begins.
+	begins func(job.ID) bool
 	// notes may refuse a note by its rows.
 	notes func([]store.Note) error
 	// speed is how many bytes of arguments a second come through in an answer.
@@ -273,14 +275,33 @@ func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]
 func (f *faults) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	return on(f, "Note", func() ([]job.Verdict, error) {
 		f.mu.Lock()
-		refuse := f.notes
+		refuse, held := f.notes, f.begins
 		f.mu.Unlock()
 		if refuse != nil {
 			if err := refuse(notes); err != nil {
 				return nil, err
 			}
 		}
-		return f.Store.Note(ctx, w, notes)
+		if held == nil {
+			return f.Store.Note(ctx, w, notes)
+		}
+		var free []store.Note
+		for _, n := range notes {
+			if !n.Begun || !held(n.ID) {
+				free = append(free, n)
+			}
+		}
+		some, err := f.Store.Note(ctx, w, free)
+		if err != nil {
+			return nil, err
+		}
+		verdicts := make([]job.Verdict, len(notes))
+		for i, n := range notes {
+			if verdicts[i] = job.Held; !n.Begun || !held(n.ID) {
+				verdicts[i], some = some[0], some[1:]
+			}
+		}
+		return verdicts, nil
 	})
 }
 

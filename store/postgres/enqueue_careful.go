@@ -52,6 +52,7 @@ func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *lim
 	for _, c := range calls {
 		weight += c.weight
 		again = again || c.again
+		c.tried++
 	}
 	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.patience+loading(weight), l, again)
 	if err != nil {
@@ -87,81 +88,11 @@ func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.D
 	return receipts, nil
 }
 
-// sortOut answers calls whose shared commit met a held key: those that need it are
-// told so, the others are taken in. Each key is asked for once, by halves, so one
-// held key among many costs a few looks, however many calls want it.
-func (s *Store) sortOut(ctx context.Context, calls []*enqueueCall) {
-	s.lines.turns()
-	release, ok := take(ctx, s.lines.sorting)
-	if !ok {
-		for _, c := range calls {
-			answer(c, lost("enqueue", context.Cause(ctx), c.again))
-		}
-		return
-	}
-	defer release()
-	s.sortHalves(ctx, byKey(s.turnAway(calls)))
-}
-
-// byKey puts calls together that ask for the same key first.
-func byKey(calls []*enqueueCall) [][]*enqueueCall {
-	var groups [][]*enqueueCall
-	at := map[lockKey]int{}
-	for _, c := range calls {
-		keys := lockKeys(c.drafts, c.again)
-		if len(keys) == 0 { // needs nothing that could be held
-			groups = append(groups, []*enqueueCall{c})
-			continue
-		}
-		n, ok := at[keys[0]]
-		if !ok {
-			n = len(groups)
-			at[keys[0]], groups = n, append(groups, nil)
-		}
-		groups[n] = append(groups[n], c)
-	}
-	return groups
-}
-
-func (s *Store) sortHalves(ctx context.Context, groups [][]*enqueueCall) {
-	if len(groups) == 1 {
-		s.answerGroup(ctx, groups[0])
-		return
-	}
-	half := len(groups) / 2
-	for _, part := range [][][]*enqueueCall{groups[:half], groups[half:]} {
-		if len(part) == 0 {
-			continue
-		}
-		calls := slices.Concat(part...)
-		if err := s.acceptTogether(ctx, calls, probeLimits); err != nil {
-			s.sortHalves(ctx, part)
-		}
-	}
-}
-
-// answerGroup answers calls that ask for the same key first. One of them finds
-// out; if that key is held, the others are not tried.
-func (s *Store) answerGroup(ctx context.Context, calls []*enqueueCall) {
-	for i, c := range calls {
-		keys := lockKeys(c.drafts, c.again)
-		err := s.acceptAlone(ctx, c, probeLimits)
-		answer(c, err)
-		held := heldBy(err)
-		if held == nil || len(keys) == 0 || held.key != keys[0] {
-			continue
-		}
-		for _, c := range calls[i+1:] {
-			answer(c, held)
-		}
-		return
-	}
-}
-
 // acceptAlone takes one caller's drafts in by themselves. It waits a moment only
 // for a key that somebody holds, and then says which.
 func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
 	for n := 1; ; n++ {
+		c.tried++
 		receipts, err := s.acceptOnce(ctx, c.drafts, s.patience+loading(c.weight), l, c.again)
 		if err == nil {
 			c.receipts = receipts

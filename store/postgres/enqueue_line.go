@@ -82,7 +82,7 @@ type lines struct {
 	waiting int // calls, in all lines
 
 	once sync.Once
-	// Turns at the server: one for sorting a shared commit out, and one each for
+	// Turns at the server: some for sorting shared commits out, and one each for
 	// keys that are held since a moment and since long: where many are stuck, one
 	// that is held for a moment is still found free soon.
 	sorting, young, old chan struct{}
@@ -95,9 +95,10 @@ type line struct {
 	end     context.CancelFunc // nobody waits any more
 }
 
-func (l *lines) turns() {
+func (s *Store) turns() {
+	l := &s.lines
 	l.once.Do(func() {
-		l.sorting, l.young, l.old = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+		l.sorting, l.young, l.old = make(chan struct{}, s.options.sorting()), make(chan struct{}, 1), make(chan struct{}, 1)
 	})
 }
 
@@ -199,7 +200,7 @@ const youth = 5
 
 // attend asks for a line's key until it is free, then lets the line go on.
 func (s *Store) attend(ctx context.Context, key lockKey, at *line) {
-	s.lines.turns()
+	s.turns()
 	turn := s.lines.young
 	for n := 1; pause(ctx, min(n, youth)); n++ {
 		if n > youth {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 	"time"
@@ -253,7 +254,7 @@ func TestP8_ALookAtAStuckKeyHoldsUpNoOther(t *testing.T) {
 	stuck, _ := b.holds(someDraft(unique("A")))
 	forA := b.asks(t.Context(), someDraft(unique("A")))
 	b.until("it waits", func() bool { return b.lines()[lockKey{hash: "A"}] == 1 })
-	b.s.lines.turns()
+	b.s.turns()
 	b.s.lines.old <- struct{}{} // the look that does not end
 
 	second := someDraft(unique("B"))
@@ -269,5 +270,49 @@ func TestP8_ALookAtAStuckKeyHoldsUpNoOther(t *testing.T) {
 	b.must(stuck.Rollback(t.Context()))
 	if a := <-forA; a.err != nil || a.receipts[0].Duplicate {
 		t.Errorf("answered %+v, want that it went in", a)
+	}
+}
+
+// A shared commit asks for many keys that a user's transaction holds, and nobody
+// knew: the caller of a free key among them is tried a few times, however many
+// are held, and each held key costs one look and no more.
+func TestP8_AFreeKeyAmongManyHeldOnes(t *testing.T) {
+	for _, held := range []int{1, 50, 300} {
+		for _, at := range []string{"first", "middle", "last"} {
+			t.Run(fmt.Sprintf("%d held, %s", held, at), func(t *testing.T) {
+				b := bystand(t)
+				var mine []job.Draft
+				var share []*enqueueCall
+				for i := range held {
+					key := unique(fmt.Sprintf("held %d", i))
+					mine = append(mine, someDraft(key))
+					share = append(share, newEnqueueCall([]job.Draft{someDraft(key)}, 1))
+				}
+				b.holds(mine...)
+				free := newEnqueueCall([]job.Draft{someDraft(unique("free"))}, 1)
+				share = slices.Insert(share, map[string]int{"first": 0, "middle": held / 2, "last": held}[at], free)
+				before := b.proxy.Refused(lockTimeout)
+				b.s.commitCareful(t.Context(), share)
+				for _, c := range share {
+					<-c.done
+					if c == free {
+						if c.err != nil || c.receipts[0].Duplicate {
+							t.Errorf("the free key: %+v, %v", c.receipts, c.err)
+						}
+					} else if h := heldBy(c.err); h == nil || h.key.hash != string(c.drafts[0].Unique.Hash) {
+						t.Errorf("a held key: %+v, %v", c.receipts, c.err)
+					}
+				}
+				if most := mostTogether + 2; free.tried > most { // with others, and alone
+					t.Errorf("the caller of the free key was tried %d times, want at most %d", free.tried, most)
+				}
+				// The shared commit, one look at each key, and one of each worker at every size
+				// from the first down to two; at two once more, after the free one.
+				workers, sizes := b.s.options.sorting(), bits.Len(uint(held+1))
+				if n, most := b.proxy.Refused(lockTimeout)-before, 1+held+workers*(sizes+1); n > most {
+					t.Errorf("the server was asked %d times for %d held keys, want at most %d", n, held, most)
+				}
+			})
+		}
 	}
 }

@@ -267,9 +267,7 @@ const removeJobs = `WITH live AS (
 	SELECT * FROM live UNION ALL SELECT * FROM ended
 ), keys AS (
 	DELETE FROM pawl.job_unique AS u USING gone WHERE gone.unique_hash IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
-), silenced AS (
-	DELETE FROM pawl.job_log AS l USING gone WHERE l.namespace = gone.namespace AND l.job = gone.id
-)
+), ` + silenceGone + `
 INSERT INTO pawl.tombstone (namespace, id, expires) SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + ` FROM gone
 ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires`
 

@@ -16,6 +16,7 @@ type enqueueCall struct {
 	drafts   []job.Draft
 	weight   int
 	again    bool // they may have been committed before, the answer was lost
+	tried    int  // how often the server was asked to take them in with care
 	receipts []job.Receipt
 }
 
@@ -68,7 +69,7 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.
 				return nil, err
 			}
 			key, plain = held.key, false
-			c.callState = callState{done: make(chan struct{})}
+			c.callState, c.tried = callState{done: make(chan struct{})}, 0
 		}
 		if patient == nil {
 			var cancel context.CancelFunc

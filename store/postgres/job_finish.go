@@ -26,7 +26,8 @@ func (c *finishCall) rows() int         { return c.weight }
 func (c *finishCall) state() *callState { return &c.callState }
 
 // Finish ends runs, each fenced by its worker and run number. Calls of many
-// goroutines share a commit.
+// goroutines share a commit, and a large one takes several: what those came to
+// before one failed is answered beside the error.
 func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -37,11 +38,8 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 		n, weight := portion(ends, weightOfEnd)
 		c := &finishCall{callState: callState{done: make(chan struct{})}, worker: w, ends: ends[:n], weight: weight}
 		err := s.finisher.do(ctx, c)
-		switch {
-		case err != nil && verdicts != nil: // those before are committed
-			return nil, lost("finish", err, true)
-		case err != nil:
-			return nil, err
+		if err != nil {
+			return verdicts, err // those before are committed
 		}
 		verdicts, ends = append(verdicts, c.verdicts...), ends[n:]
 	}

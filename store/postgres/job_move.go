@@ -240,11 +240,18 @@ const (
 	INSERT INTO pawl.tombstone (namespace, id, expires, run, worker)
 	SELECT $1, id, {now} + ` + tombstoneLife + `, run, worker FROM gone
 	ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires, run = excluded.run, worker = excluded.worker
-), silenced AS (
-	DELETE FROM pawl.job_log AS l USING gone WHERE l.namespace = gone.namespace AND l.job = gone.id
+), ` + silenceGone
+	// silenceGone removes log lines of the rows of gone, no more than the bound: the
+	// purge finds the rest, which are lines of no job (purgeLogs).
+	silenceGone = `silenced AS (
+	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT l.place FROM gone CROSS JOIN LATERAL (
+		SELECT ctid AS place FROM pawl.job_log AS l WHERE l.namespace = gone.namespace AND l.job = gone.id LIMIT 10000) AS l LIMIT 10000))
 )`
 	tombstoneLife = "interval '24 hours'" // job.KeepTombstone
 )
+
+// DropLines is written out above; this line does not compile when they part.
+const _ = uint(10_000-store.DropLines) + uint(store.DropLines-10_000)
 
 var (
 	endKept   = strings.Replace(endJobs, "%s", keepGone, 1)

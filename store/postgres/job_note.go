@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -10,9 +11,10 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// ownRuns tells which runs their worker still owns (job_pkey). It locks nothing:
-// a handler may note something while its own transaction holds the row.
-const ownRuns = `SELECT {now}, e.n FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n) OFFSET 0) AS e
+// ownRuns tells which runs their worker still owns (job_pkey), which have begun,
+// and whether the worker is not lost. It locks nothing: a handler may note
+// something while its own transaction holds the row.
+const ownRuns = `SELECT {now}, e.n, job.begun, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL) FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n) OFFSET 0) AS e
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running`
 
 // setProgress skips a row that is locked: its run is about to end, and the end
@@ -25,6 +27,10 @@ const setProgress = `WITH own AS MATERIALIZED (
 		WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
 	UPDATE pawl.job SET progress_done = own.done, progress_total = own.total, progress_note = own.note FROM own WHERE job.ctid = own.place`
 
+// heldTries is how often a beginning is tried whose row somebody holds: mostly one
+// of the store's own transitions, for a moment.
+const heldTries = 3
+
 // Note keeps progress and log lines of runs that go on.
 func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	if err := s.enter(ctx); err != nil {
@@ -34,6 +40,30 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([
 	if len(notes) == 0 {
 		return nil, nil
 	}
+	verdicts, err := s.noteOnce(ctx, w, notes)
+	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Held) && pause(ctx, n); n++ {
+		s.noteHeld(ctx, w, notes, verdicts)
+	}
+	return verdicts, err
+}
+
+// noteHeld tries the notes again that were answered Held. What fails stays that:
+// the others are committed and have their answer.
+func (s *Store) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
+	var at []int
+	var held []store.Note
+	for i, v := range verdicts {
+		if v == job.Held {
+			at, held = append(at, i), append(held, notes[i])
+		}
+	}
+	again, _ := s.noteOnce(ctx, w, held)
+	for n, v := range again {
+		verdicts[at[n]] = v
+	}
+}
+
+func (s *Store) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
 	err := s.retry(ctx, "note", unlessUnknown, func(ctx context.Context, _ bool) (err error) {
 		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) error {
@@ -53,37 +83,40 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 	for i, n := range notes {
 		verdicts[i], refs[i] = job.Stale, n.RunRef
 	}
+	var steps []*step
+	if begun := beginnings(notes); len(begun) > 0 {
+		steps = append(steps, s.begunStep(w, begun))
+	}
 	ids, runs := refArrays(refs)
 	var now time.Time
-	err := session.run(ctx, &step{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
+	steps = append(steps, &step{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
 		var n int
-		if err := scan(&now, &n); err != nil {
+		var begun, alive bool
+		if err := scan(&now, &n, &begun, &alive); err != nil {
 			return err
 		}
-		verdicts[n-1] = job.Applied
+		switch {
+		case begun || !notes[n-1].Begun:
+			verdicts[n-1] = job.Applied
+		case alive: // the mark passed its row over, which somebody holds
+			verdicts[n-1] = job.Held
+		}
 		return nil
 	}})
-	if err != nil {
+	if err := session.run(ctx, steps...); err != nil {
 		return nil, err
 	}
-	var steps []*step
-	var begun []store.RunRef
+	steps = nil
 	var logs logLines
 	newest := map[store.RunRef]*job.Progress{} // two notes of one run: the last counts
 	for i, n := range notes {
 		if verdicts[i] != job.Applied {
 			continue
 		}
-		if n.Begun {
-			begun = append(begun, n.RunRef)
-		}
 		logs.add(n.ID, n.Logs, now)
 		if n.Progress != nil {
 			newest[n.RunRef] = n.Progress
 		}
-	}
-	if len(begun) > 0 {
-		steps = append(steps, s.begunStep(w, begun))
 	}
 	if len(logs.ids) > 0 {
 		steps = append(steps, logs.step(s.namespace))
@@ -102,4 +135,13 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		return verdicts, nil
 	}
 	return verdicts, session.run(ctx, steps...)
+}
+
+func beginnings(notes []store.Note) (begun []store.RunRef) {
+	for _, n := range notes {
+		if n.Begun {
+			begun = append(begun, n.RunRef)
+		}
+	}
+	return begun
 }

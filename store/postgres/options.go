@@ -87,6 +87,10 @@ func (o Options) working() int {
 	return n
 }
 
+// sorting is how many connections may sort shared commits out at one time: most
+// of their looks wait for a key, and claims need the others.
+func (o Options) sorting() int { return min(max(o.working()/2, 1), 4) }
+
 // checkGiven looks at what only the options as they were given can tell.
 func (o Options) checkGiven() error {
 	if !o.OnlyPool {

@@ -94,8 +94,9 @@ const purgeArchive = `WITH late AS MATERIALIZED (
 )
 SELECT count(*), max(expires), (SELECT count(*) FROM lines) FROM gone`
 
-// purgeLogs removes lines of jobs that are gone. They go with their job, but a
-// note that was under way when it went commits after it. Each purge looks at the
+// purgeLogs removes lines of jobs that are gone. They go with their job as far as
+// its transaction may (silenceGone), and a note that was under way when it went
+// commits after it. Each purge looks at the
 // next stretch of job_log_pkey, of $4 lines. It answers where that ended (behind
 // the last line of a job that is there) and how many lines it removed.
 const purgeLogs = `WITH part AS MATERIALIZED (

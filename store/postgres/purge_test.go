@@ -130,3 +130,68 @@ func TestP10_ManyLinesOfNoJobGoOverSeveralRounds(t *testing.T) {
 		t.Errorf("%d lines are left, want the %d of the jobs that are there", n, 2*lines)
 	}
 }
+
+// However much a job has said, no transaction removes more of its lines than the
+// bound: neither that of a delete nor that of an end that keeps nothing. Nobody
+// reads the rest, and the purge removes it.
+func TestP10_LinesOfAJobThatGoesAreRemovedInRounds(t *testing.T) {
+	const said = 2*store.DropLines + 5000
+	for _, way := range []string{"delete", "delete archived", "not kept", "not kept, with a word"} {
+		t.Run(way, func(t *testing.T) {
+			s := openInternal(t)
+			c := hire(t, s)
+			c.enqueue(someDraft(), someDraft())
+			jobs := c.claim(2)
+			ids := [][16]byte{jobs[0].ID, jobs[1].ID}
+			if way == "delete" { // while they wait
+				if _, err := s.Finish(t.Context(), c.worker, []job.End{released(&jobs[0]), released(&jobs[1])}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.users.Exec(t.Context(), s.sql(`INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+				SELECT $1, e.id, now(), 1, 0, 'x' FROM unnest($2::uuid[]) AS e (id), generate_series(1, $3)`), s.namespace, ids, said); err != nil {
+				t.Fatal(err)
+			}
+			left := func() (n int) {
+				t.Helper()
+				if err := s.users.QueryRow(t.Context(), s.sql("SELECT count(*) FROM pawl.job_log")).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			var err error
+			ends := []job.End{done(&jobs[0]), done(&jobs[1])}
+			switch way {
+			case "delete archived":
+				if _, err = s.Finish(t.Context(), c.worker, ends); err != nil {
+					t.Fatal(err)
+				}
+				fallthrough
+			case "delete":
+				_, err = s.Delete(t.Context(), []job.ID{jobs[0].ID, jobs[1].ID}, store.Operator{})
+			case "not kept":
+				_, err = s.Finish(t.Context(), c.worker, []job.End{unkept(&jobs[0]), unkept(&jobs[1])})
+			default:
+				ends[0], ends[1] = unkept(&jobs[0]), unkept(&jobs[1])
+				ends[0].Progress = &job.Progress{Done: 1}
+				_, err = s.Finish(t.Context(), c.worker, ends)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := left(); n != 2*said-store.DropLines {
+				t.Errorf("%d lines of %d are left, want that %d went at once", n, 2*said, store.DropLines)
+			}
+			for _, j := range jobs {
+				if lines, err := s.Logs(t.Context(), j.ID, 0, 10); err != nil || len(lines) > 0 {
+					t.Errorf("a job that is gone says %v, %v", lines, err)
+				}
+			}
+			for round := 0; left() > 0; round++ {
+				if _, err := s.Purge(t.Context(), store.DropLines); err != nil || round > 20 {
+					t.Fatalf("%d lines are left, %v", left(), err)
+				}
+			}
+		})
+	}
+}

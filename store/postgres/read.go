@@ -140,13 +140,18 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 	return sit, nil
 }
 
+// jobLines are a job's lines; those of a job that is gone wait for the purge.
+const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespace = $1 AND job = $2
+	AND (EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.id = $2) OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = $1 AND a.id = $2))
+	ORDER BY line OFFSET $3 LIMIT $4`
+
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
 	err := s.read(ctx, func() []*step {
 		lines = nil
 		return []*step{{
-			text: "SELECT time, run, level, text FROM pawl.job_log WHERE namespace = $1 AND job = $2 ORDER BY line OFFSET $3 LIMIT $4",
+			text: jobLines,
 			args: []any{s.namespace, id, skip, limit}, each: func(scan scan) error {
 				var l job.LogLine
 				var text []byte

@@ -178,3 +178,60 @@ func TestDB_AWriteWithRowsTakesItsTurn(t *testing.T) {
 	}
 	s.mustEnqueue(t, draft()) // the lock is free
 }
+
+// Rows that a statement which writes answers are kept until they are read. More
+// than the bound is an error, and then nothing of it is written (P10).
+func TestP10_AStatementThatAnswersTooMuchIsUndone(t *testing.T) {
+	const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO c (p) SELECT 1 FROM n RETURNING id, zeroblob(?)`
+	const row = 1 << 20
+	s := open(t, newFile(t))
+	count := children(t, s, "")
+	read := func(db queryer, rows, bytes int) (n int, err error) {
+		r, err := db.Query(many, rows, bytes)
+		if err != nil {
+			return 0, err
+		}
+		for r.Next() {
+			n++
+		}
+		return n, errors.Join(r.Err(), r.Close())
+	}
+	for name, c := range map[string]struct{ rows, bytes int }{"large rows": {mostReturned / row, row}, "many rows": {mostReturned >> 12, 1 << 12}} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := read(s.DB(), c.rows, c.bytes); !errors.Is(err, errMuchReturned) || errors.Is(err, job.ErrOutcomeUnknown) {
+				t.Errorf("%v, want the bound and that it was undone", err)
+			}
+			if n := count(); n != 0 {
+				t.Errorf("%d rows were written", n)
+			}
+			tx, err := s.DB().Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec("INSERT INTO c (p) VALUES (1)"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := read(tx, c.rows, c.bytes); !errors.Is(err, errMuchReturned) {
+				t.Errorf("%v, want the bound", err)
+			}
+			if _, err := tx.Exec("INSERT INTO c (p) VALUES (1)"); !errors.Is(err, sql.ErrTxDone) {
+				t.Errorf("the transaction goes on: %v", err)
+			}
+			if err := tx.Commit(); err == nil {
+				t.Error("what was undone was called committed")
+			}
+			if n := count(); n != 0 {
+				t.Errorf("%d rows were written", n)
+			}
+		})
+	}
+	// What comes after, on the same connections, is as ever.
+	for range 5 {
+		if n, err := read(s.DB(), 3, row); err != nil || n != 3 {
+			t.Errorf("%d rows, %v", n, err)
+		}
+	}
+	if n := count(); n != 15 {
+		t.Errorf("%d rows, want 15", n)
+	}
+}

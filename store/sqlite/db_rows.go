@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/ncruces/go-sqlite3"
@@ -25,12 +27,28 @@ func (r *userRows) Columns() []string { return r.names }
 // ColumnTypeDatabaseTypeName is the declared type.
 func (r *userRows) ColumnTypeDatabaseTypeName(i int) string { return r.kinds[i] }
 
+// mostReturned bounds the bytes of rows that a statement which writes answers (P10):
+// they are all kept until its caller has read them.
+const mostReturned = 64 << 20
+
+var errMuchReturned = fmt.Errorf("pawl: a statement that writes answers rows of more than %d bytes, and was undone with the transaction that it is in: write in portions, or without RETURNING", mostReturned)
+
 // readAll runs a statement that writes to its end, and keeps its rows. Its
 // caller may stop it until the first row: by then all is written, and stopping
 // would leave a commit that nobody is told of.
 func (r *userRows) readAll() error {
+	bytes := 0
 	for r.s.stmt.Step() {
 		r.s.c.conn.raw.SetInterrupt(context.Background())
+		bytes += rowBytes
+		for i := range r.names {
+			if bytes += valueBytes; r.s.stmt.ColumnType(i) == sqlite3.TEXT || r.s.stmt.ColumnType(i) == sqlite3.BLOB {
+				bytes += len(r.s.stmt.ColumnRawBlob(i))
+			}
+		}
+		if bytes > mostReturned {
+			return r.undo()
+		}
 		row := make([]driver.Value, len(r.names))
 		for i := range row {
 			row[i] = r.value(i)
@@ -42,6 +60,26 @@ func (r *userRows) readAll() error {
 		return err
 	}
 	return r.s.stmt.Reset()
+}
+
+// What a row and a value of it take beside their text.
+const rowBytes, valueBytes = 32, 32
+
+// undo takes back a statement that has written all and answers too much. Outside
+// of a transaction its end is a commit, which is refused. Inside of one, all of
+// that is undone, as when a statement is interrupted: a part must not be kept.
+func (r *userRows) undo() error {
+	r.ready = nil
+	raw := r.s.c.conn.raw
+	if r.s.c.tx != nil {
+		return errors.Join(errMuchReturned, r.s.stmt.Reset(), raw.Exec("ROLLBACK"))
+	}
+	raw.CommitHook(func() bool { return false })
+	defer raw.CommitHook(nil)
+	if err := r.s.stmt.Reset(); !errors.Is(err, sqlite3.CONSTRAINT_COMMITHOOK) {
+		return errors.Join(errMuchReturned, err) // it failed in another way: it is undone as well
+	}
+	return errMuchReturned
 }
 
 // Close ends the statement. An error that no row has told is told here.

@@ -1,9 +1,19 @@
 package sqlite
 
-import "github.com/pawlwork/pawl/job"
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
 
 // archive ends a job: it leaves the live table in the transaction that ends it.
 func (t *transition) archive(s *subject, e job.End) error {
+	if forgotten(&e) {
+		if t.dropped += s.logs; t.dropped > store.DropLines {
+			return t.archiveUntilPurge(s, e)
+		}
+	}
 	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
 		return err
 	}
@@ -11,6 +21,23 @@ func (t *transition) archive(s *subject, e job.End) error {
 		if err := t.dropLogs(s.id); err != nil {
 			return err
 		}
+	}
+	if err := t.dropLive(s.id); err != nil {
+		return err
+	}
+	return t.releaseUnique(s)
+}
+
+// archiveUntilPurge ends a job that is not kept and has said too much for one
+// transaction: its time in the archive is over at once, and the purge removes it
+// with its lines in rounds. Its tombstone outlives that, as of any that is not kept.
+func (t *transition) archiveUntilPurge(s *subject, e job.End) error {
+	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
+		return err
+	}
+	e.Keep = job.Keep{Done: time.Microsecond, Dead: time.Microsecond, Cancelled: time.Microsecond}
+	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
+		return err
 	}
 	if err := t.dropLive(s.id); err != nil {
 		return err

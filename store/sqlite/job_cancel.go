@@ -12,8 +12,19 @@ func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]
 	return s.operate(ctx, ids, op, "cancel", (*transition).cancel)
 }
 
-// Delete removes jobs that are not running, and asks running ones to cancel.
+// Delete removes jobs that are not running, and asks running ones to cancel. Of
+// jobs that have said a lot the newest lines go first, in transactions of their
+// own: nobody waits for all of them (P10).
 func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	for more := len(ids) > 0; more; {
+		err := s.write(ctx, len(ids), func(t *transition) (err error) {
+			more, err = t.shorten(ids, store.DropLines)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	return s.operate(ctx, ids, op, "delete", (*transition).remove)
 }
 
@@ -43,6 +54,41 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 		return nil, err
 	}
 	return changes, nil
+}
+
+// shorten removes lines of jobs that are to be deleted, so many at most that as
+// many may be left, and reports whether there are more to remove.
+func (t *transition) shorten(ids []job.ID, most int64) (more bool, err error) {
+	total, left := int64(0), most
+	for _, id := range ids {
+		s, live, err := t.live(id)
+		if err != nil {
+			return false, err
+		}
+		table := "pawl_job"
+		switch {
+		case live && s.state == job.Running:
+			continue
+		case !live:
+			table = "pawl_job_archive"
+			if s.logs, err = t.on("SELECT logs FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).one(); err != nil {
+				return false, err
+			}
+		}
+		total += s.logs
+		n := min(s.logs, total-most, left)
+		if n <= 0 {
+			continue
+		}
+		if err := t.shortenLogs(table, id, s.logs-n); err != nil {
+			return false, err
+		}
+		total -= n
+		if left -= n; left == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (t *transition) cancel(id job.ID) (store.Change, error) {

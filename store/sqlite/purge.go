@@ -62,7 +62,7 @@ func (t *transition) purgeArchive(limit int) (int, error) {
 	lines := int64(limit) * store.PurgeLines
 	for _, j := range list {
 		if j.logs > lines {
-			return limit, t.shortenLogs(j.id, j.logs-lines)
+			return limit, t.shortenLogs("pawl_job_archive", j.id, j.logs-lines)
 		}
 		if err := t.dropArchived(j.id); err != nil {
 			return 0, err
@@ -78,10 +78,10 @@ func (t *transition) purgeArchive(limit int) (int, error) {
 	return len(list), nil
 }
 
-// shortenLogs keeps the first lines of an archived job.
-func (t *transition) shortenLogs(id job.ID, keep int64) error {
+// shortenLogs keeps the first lines of a job in one of its tables.
+func (t *transition) shortenLogs(table string, id job.ID, keep int64) error {
 	if err := t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ?").blob(id[:]).int(keep).exec(); err != nil {
 		return err
 	}
-	return t.query("UPDATE pawl_job_archive SET logs = ? WHERE namespace = ? AND id = ?").int(keep).int(t.namespace).blob(id[:]).exec()
+	return t.query("UPDATE " + table + " SET logs = ? WHERE namespace = ? AND id = ?").int(keep).int(t.namespace).blob(id[:]).exec()
 }

@@ -14,6 +14,7 @@ type transition struct {
 	now       int64 // microseconds
 	keep      func(queue string) job.Keep
 	maxLost   int
+	dropped   int64 // log lines of jobs that are not kept
 }
 
 func (s *Store) transition(c *conn) *transition {
