@@ -23,16 +23,17 @@ const (
 
 // Outcome is what one run came to.
 type Outcome struct {
-	Kind    OutcomeKind
+	Kind  OutcomeKind
+	Timed bool // of a failure: Delay is the wait, the backoff function is not asked
+	// Panicked: the handler did. What it was doing when its context was cancelled
+	// explains an error, never a panic.
+	Panicked bool
+
 	Err     error         // what the handler returned, for the backoff function
 	Message string        // of the error, where there is one; of a snooze its reason
 	Stack   string        // of a panic
 	Delay   time.Duration // of a snooze, or of a failure that chose its time
-	Timed   bool          // of a failure: Delay is the wait, the backoff function is not asked
-	// Panicked: the handler did. What it was doing when its context was cancelled
-	// explains an error, never a panic.
-	Panicked bool
-	Result   []byte
+	Result  []byte
 }
 
 // Policy is what a worker brings to the decision.
@@ -93,6 +94,7 @@ type End struct {
 	Burn     bool          // an attempt was used up
 	Snooze   bool          // count it as put off
 	Defer    bool          // count it as a suspect that could not run alone
+	Again    bool          // it was sent before and the answer was lost: Already, if an end of the run by this worker was committed
 	Delay    time.Duration // to Waiting: due this long after the store's now
 	Failure  []byte        // a Failure's Body, which AppendFailure adds with the store's time; nil for none
 	Reason   string        // to Suspended, Dead or Cancelled, or of a snooze: why
@@ -100,9 +102,6 @@ type End struct {
 	Keep     Keep
 	Progress *Progress // the newest, when it changed
 	Logs     []LogLine
-	// Again: the end was sent before and the answer was lost. If it, or another
-	// end of the run by the same worker, was committed, the verdict is Already.
-	Again bool
 }
 
 // Run is what Decide needs to know of the run that ended.

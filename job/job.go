@@ -8,7 +8,6 @@ type Job struct {
 	Queue        string
 	Kind         string
 	Version      int
-	State        State
 	Priority     int
 	Args         []byte
 	HeaderBytes  []byte // as stored; Headers reads them
@@ -31,6 +30,7 @@ type Job struct {
 	Deferred    int      // times it was given back as a suspect that could not run alone
 	Worker      WorkerID // who runs it; of a job that ended in a run, who ran it
 	Started     time.Time
+	State       State
 	CancelAsked bool // a running job was asked to cancel
 	Wait        Wait // what it waits for while suspended
 

@@ -18,7 +18,7 @@ func (t *Task) finishedInTx() Finished {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Finished{
-		Task: t, Outcome: job.Outcome{Kind: job.Succeeded, Result: t.txEnd.Result}, End: t.txEnd,
+		Task: t, Outcome: job.Outcome{Kind: job.Succeeded, Result: t.txEnd.Result}, End: *t.txEnd,
 		Verdict: job.Applied, Took: t.took, InTx: true,
 	}
 }

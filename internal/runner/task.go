@@ -26,33 +26,34 @@ type Task struct {
 	cancel context.CancelCauseFunc
 
 	// Guarded by Runner.mu.
-	place     int       // in Runner.running, while it is there
 	slot      *slot     // while running
+	place     int       // in Runner.running, while it is there
+	cancelled time.Time // when its context was found cancelled
 	marked    bool      // the store counts the run as begun
 	orphaned  bool      // its worker was declared lost: an end would be refused
 	abandoned bool      // it was given back on its behalf: what it comes to is dropped
-	cancelled time.Time // when its context was found cancelled
 	stuck     bool
 
 	// Of the end, once there is one.
-	outcome  job.Outcome
-	end      job.End
-	weight   int // of the end, in bytes
-	took     time.Duration
-	unclear  bool   // an answer to its end was lost
-	refusals int    // times the store refused its end alone
-	applied  uint64 // Runner.applied at the first of them
-	stripped bool   // its end was replaced by a plain failure
-	waited   bool   // an open transaction held its job
+	unclear  bool // an answer to its end was lost
+	stripped bool // its end was replaced by a plain failure
+	waited   bool // an open transaction held its job
 
 	// inDoubt says that a transaction whose end nobody told of may have ended
 	// the run: then the store answers its end Stale.
 	inDoubt bool
 
+	outcome  job.Outcome
+	end      job.End
+	took     time.Duration
+	weight   int    // of the end, in bytes
+	refusals int    // times the store refused its end alone
+	applied  uint64 // Runner.applied at the first of them
+
 	mu      sync.Mutex
-	journal journal
 	inTx    txState
-	txEnd   job.End // how the transaction ends the run
+	txEnd   *job.End // how the transaction ends the run
+	journal journal
 }
 
 // txState is how far a handler got with finishing its job in a transaction.
@@ -116,7 +117,7 @@ func (t *Task) FinishingInTx(end job.End) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inTx != txDone {
-		t.inTx, t.txEnd = txOpen, end
+		t.inTx, t.txEnd = txOpen, &end
 	}
 }
 
