@@ -241,7 +241,12 @@ func (s *Store) rescue(ctx context.Context, session session, limit int, at *orph
 		return err
 	}}
 	var now time.Time
-	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	steps := []*step{{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock}
+	drained := &step{text: markDrained, args: []any{s.namespace}}
+	if !at.claim.Valid { // once for all that follow: it passes the dead entries of every suspect
+		steps = append([]*step{drained}, steps...)
+	}
+	if err := session.run(ctx, steps...); err != nil {
 		return rescued, nil, err
 	}
 	var moves []move
@@ -265,5 +270,5 @@ func (s *Store) rescue(ctx context.Context, session session, limit int, at *orph
 	if told, err = s.apply(ctx, session, moves, now); err != nil || len(found) == limit {
 		return rescued, told, err
 	}
-	return rescued, told, session.run(ctx, &step{text: markDrained, args: []any{s.namespace}})
+	return rescued, told, session.run(ctx, drained)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -268,6 +269,39 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 	t.Logf("index entries visited by a look for lost workers: %d", rescue)
 	if rescue > 50 {
 		t.Errorf("a look for lost workers visits %d index entries after %d jobs were claimed and finished", rescue, jobs)
+	}
+}
+
+// A claim that finds nothing reads: an idle worker costs the server no transaction
+// number, and nothing is written to its disk.
+func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
+	server := need.PostgresServer(t, "autovacuum=off") // of its own: others would take numbers, too
+	s := openOn(t, server.URL(), Options{Schema: "pawl"}, store.Settings{})
+	c := hire(t, s)
+	number := func() (n int64) {
+		if err := s.users.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for round := range 3 { // a lane that is new, one that was drained, and one that was woken in vain
+		if round > 0 {
+			c.enqueue(many(10)...)
+			if got := c.drain(4); got != 10 {
+				t.Fatalf("drained %d of 10", got)
+			}
+		}
+		if round == 2 {
+			s.frontiers.lower("q", 5, time.Now())
+		}
+		c.claim(10) // finds out that there is nothing
+		before := number()
+		for range 5 {
+			c.claim(10)
+		}
+		if after := number(); after != before {
+			t.Errorf("round %d: 5 empty claims took %d transaction numbers", round, after-before)
+		}
 	}
 }
 
