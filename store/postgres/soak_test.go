@@ -223,7 +223,7 @@ func ratios(t *testing.T, what string, rounds int, a, b func() float64, least fl
 	got := middle(all)
 	t.Logf("%s: %.0f/s beside %.0f/s, ratio %.2f, want %.2f (of %d rounds)", what, middle(is), middle(was), got, least, rounds)
 	if got < least {
-		t.Errorf("%s is at %.2f of its rate, want %.2f", what, got, least)
+		t.Errorf("%s is at %.2f of its rate, want %.2f: %.0f/s beside %.0f/s", what, got, least, is, was)
 	}
 }
 
