@@ -82,10 +82,10 @@ const (
 	OutcomeSucceeded = job.Succeeded   // the handler returned nil
 	OutcomeFailed    = job.Failed      // it returned an error, panicked or took too long
 	OutcomeDead      = job.GaveUp      // it returned Dead
-	OutcomeSnoozed   = job.PutOff      // it returned Snooze or SnoozeFor
-	OutcomeReleased  = job.GivenBack   // it did not get to finish: a stop, a lost lease
+	OutcomeSnoozed   = job.Snoozed     // it returned Snooze or SnoozeFor
+	OutcomeReleased  = job.Released    // it did not get to finish: a stop, a lost lease
 	OutcomeParked    = job.Undecoded   // its arguments cannot be read by this build
-	OutcomeCancelled = job.Called      // it returned because it was asked to cancel
+	OutcomeCancelled = job.CancelSeen  // it returned because it was asked to cancel
 	OutcomeDeadline  = job.OutOfTime   // the job's deadline passed while it ran
 	OutcomeStore     = job.StoreFailed // the store was down, full or locked
 )

@@ -109,7 +109,7 @@ func judged(err error) job.Outcome {
 	}
 	var snooze snoozeError
 	if errors.As(err, &snooze) {
-		return job.Outcome{Kind: job.PutOff, Delay: snooze.wait, Message: snooze.reason}
+		return job.Outcome{Kind: job.Snoozed, Delay: snooze.wait, Message: snooze.reason}
 	}
 	var dead deadError
 	if errors.As(err, &dead) {

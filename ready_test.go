@@ -20,9 +20,9 @@ type deafStore struct {
 	deaf *atomic.Bool
 }
 
-func (d deafStore) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
+func (d deafStore) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
 	if d.deaf.Load() {
-		return store.Beaten{}, store.ErrUnavailable
+		return store.BeatReply{}, store.ErrUnavailable
 	}
 	return d.Store.Beat(ctx, b)
 }

@@ -13,10 +13,10 @@ const (
 	Succeeded   OutcomeKind = iota // the handler returned nil
 	Failed                         // it returned an error, panicked or took too long: retry while attempts last
 	GaveUp                         // it returned Dead: final
-	PutOff                         // it returned Snooze: again later, no attempt burned
-	GivenBack                      // it did not get to finish (stop, lost lease, never started): again at once, no attempt burned
+	Snoozed                        // it returned Snooze: again later, no attempt burned
+	Released                       // it did not get to finish (stop, lost lease, never started): again at once, no attempt burned
 	Undecoded                      // its arguments cannot be read by this build: parked, no attempt burned
-	Called                         // it returned because it was asked to cancel
+	CancelSeen                     // it returned because it was asked to cancel
 	OutOfTime                      // the job's deadline passed while it ran: final
 	StoreFailed                    // it failed because the store was down, full or locked: again soon, no attempt burned, for a while
 )
@@ -160,17 +160,17 @@ func Decide(r Run, o Outcome, p Policy) End {
 		fail()
 		e.To = Dead
 		e.Reason = "the handler gave up"
-	case PutOff:
+	case Snoozed:
 		e.To = Waiting
 		e.Delay = o.Delay
 		e.Snooze = true
 		e.Reason = clip(o.Message, maxMessage)
-	case GivenBack:
+	case Released:
 		e.To = Waiting
 	case Undecoded:
 		e.To = Suspended
 		e.Wait, e.Reason = Parked, clip(o.Message, maxMessage)
-	case Called:
+	case CancelSeen:
 		e.To = Cancelled
 		e.Reason = "cancelled while running"
 	case StoreFailed:
@@ -240,7 +240,7 @@ type Verdict uint8
 const (
 	Applied Verdict = iota + 1 // the move is committed
 	Stale                      // another run owns the job, or it has ended: nothing changed
-	Held                       // somebody's open transaction holds the job: nothing changed, send it again
+	Locked                     // somebody's open transaction holds the job: nothing changed, send it again
 	Already                    // to an End with Again: the worker's own end of this run was committed before
 )
 
@@ -250,7 +250,7 @@ func (v Verdict) String() string {
 		return "applied"
 	case Stale:
 		return "stale"
-	case Held:
+	case Locked:
 		return "held"
 	case Already:
 		return "already applied"

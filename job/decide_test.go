@@ -34,8 +34,8 @@ func TestJ7_OutcomesBecomeMoves(t *testing.T) {
 		{"last failure", job.Failed, 4, 5, job.Dead, 0, true, true},
 		{"only attempt", job.Failed, 0, 1, job.Dead, 0, true, true},
 		{"gave up with attempts left", job.GaveUp, 0, 5, job.Dead, 0, true, true},
-		{"given back", job.GivenBack, 4, 5, job.Waiting, 0, false, false},
-		{"asked to cancel", job.Called, 0, 5, job.Cancelled, 0, false, false},
+		{"given back", job.Released, 4, 5, job.Waiting, 0, false, false},
+		{"asked to cancel", job.CancelSeen, 0, 5, job.Cancelled, 0, false, false},
 		{"out of time", job.OutOfTime, 0, 5, job.Dead, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestJ7_OutcomesBecomeMoves(t *testing.T) {
 }
 
 func TestJ9_SnoozeBurnsNoAttempt(t *testing.T) {
-	e := decide(job.PutOff, 4, 5) // even with no attempt to spare
+	e := decide(job.Snoozed, 4, 5) // even with no attempt to spare
 	if e.To != job.Waiting || e.Delay != time.Hour || e.Burn || !e.Snooze || e.Failure != nil || e.Reason != "no luck" {
 		t.Errorf("got %+v", e)
 	}

@@ -3,8 +3,8 @@ package job
 import "fmt"
 
 var outcomeNames = [...]string{
-	Succeeded: "succeeded", Failed: "failed", GaveUp: "dead", PutOff: "snoozed",
-	GivenBack: "released", Undecoded: "parked", Called: "cancelled", OutOfTime: "deadline",
+	Succeeded: "succeeded", Failed: "failed", GaveUp: "dead", Snoozed: "snoozed",
+	Released: "released", Undecoded: "parked", CancelSeen: "cancelled", OutOfTime: "deadline",
 	StoreFailed: "store failed",
 }
 

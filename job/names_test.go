@@ -8,8 +8,8 @@ import (
 
 func TestOutcomesHaveNames(t *testing.T) {
 	for kind, want := range map[job.OutcomeKind]string{
-		job.Succeeded: "succeeded", job.Failed: "failed", job.GaveUp: "dead", job.PutOff: "snoozed",
-		job.GivenBack: "released", job.Undecoded: "parked", job.Called: "cancelled", job.OutOfTime: "deadline",
+		job.Succeeded: "succeeded", job.Failed: "failed", job.GaveUp: "dead", job.Snoozed: "snoozed",
+		job.Released: "released", job.Undecoded: "parked", job.CancelSeen: "cancelled", job.OutOfTime: "deadline",
 		job.StoreFailed: "store failed",
 		200:             "outcome(200)",
 	} {

@@ -63,7 +63,7 @@ type Jobs interface {
 	// Claim leases ready jobs to a worker. Repeating a Seq returns the jobs of
 	// that claim which the worker still holds, and claims nothing new.
 	// It is ErrWorkerLost for a worker that is not registered or was lost.
-	Claim(ctx context.Context, c Claim) (Claimed, error)
+	Claim(ctx context.Context, c Claim) (ClaimReply, error)
 	// Finish ends runs, each fenced by its worker and run number. One whose job
 	// somebody's open transaction holds may be answered Held: the others are not
 	// kept waiting for it. One that is sent again after its answer was lost says so
@@ -131,9 +131,9 @@ type QueueClaim struct {
 	Aging time.Duration
 }
 
-// Claimed is the answer to a claim.
-type Claimed struct {
-	Jobs []Leased // by queue as asked, each in claim order
+// ClaimReply is the answer to a claim.
+type ClaimReply struct {
+	Jobs []LeasedJob // by queue as asked, each in claim order
 	// Next is how long until another waiting job of these queues falls due; 0
 	// when none is known. Only meaningful for queues that were not filled.
 	Next time.Duration
@@ -144,8 +144,8 @@ type Claimed struct {
 	Now  time.Time // the store's clock at the claim
 }
 
-// Leased is a job as a claim hands it over.
-type Leased struct {
+// LeasedJob is a job as a claim hands it over.
+type LeasedJob struct {
 	job.Job
 	Begun bool // its handler has begun, as the store knows: only in the answer to a repeated claim
 }

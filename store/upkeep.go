@@ -12,21 +12,21 @@ import (
 // Upkeep is what keeps a namespace in order. Every call is bounded, safe to
 // repeat, and safe in every process at once.
 type Upkeep interface {
-	// Lose declares workers lost whose last beat is older than their own
+	// MarkLost declares workers lost whose last beat is older than their own
 	// LostAfter, if the caller's own beats have succeeded throughout that time: a
 	// store outage must not lose the fleet. Nor must a step of the clock: unless
-	// Losing.Beat is what is stored for the caller, and no older than half its
+	// MarkLostRequest.Beat is what is stored for the caller, and no older than half its
 	// LostAfter, nobody is lost. A beat that lies ahead of the clock counts from
 	// now. It also answers which workers the caller can tell to be dead.
-	Lose(ctx context.Context, l Losing) (Lost, error)
+	MarkLost(ctx context.Context, l MarkLostRequest) (MarkLostReply, error)
 	// MarkDead declares workers lost that are proven dead, whenever they beat. It
 	// is for proof only: a number is never given twice, so proof stays proof. One
 	// that is busy with its row at this moment may be left out: ask again.
 	MarkDead(ctx context.Context, dead []job.WorkerID) (int, error)
 	// Rescue ends up to limit runs whose worker is absent or lost, by job.Rescue.
-	Rescue(ctx context.Context, limit int) (Rescued, error)
+	Rescue(ctx context.Context, limit int) (RescueReply, error)
 	// Expire ends up to limit jobs that are not running and past their deadline.
-	Expire(ctx context.Context, limit int) (Expired, error)
+	Expire(ctx context.Context, limit int) (ExpireReply, error)
 	// Purge removes up to limit rows of each kind whose time is over: archived
 	// jobs with their logs, tombstones, unique keys, audit entries, and lost
 	// workers that hold nothing. Log lines are up to PurgeLines × limit: a job with
@@ -34,9 +34,9 @@ type Upkeep interface {
 	// answers how many rows it removed without counting lines, and limit or more
 	// while there may be more to remove.
 	Purge(ctx context.Context, limit int) (int, error)
-	// Redate makes up to limit waiting jobs ready that would be, had the store's
+	// MakeDueAgain makes up to limit waiting jobs ready that would be, had the store's
 	// clock not been set back: their due times lie ahead of it again.
-	Redate(ctx context.Context, s Setback, limit int) (int, error)
+	MakeDueAgain(ctx context.Context, s ClockStep, limit int) (int, error)
 	// Unserved finds jobs that have been ready for longer than older and that no
 	// live worker takes: nobody serves their queue, or nobody there knows their
 	// kind (P5). It looks at the first few of each queue that is not paused, and
@@ -54,8 +54,8 @@ const PurgeLines = 20
 // further transactions: of the same call, or of the purge.
 const DropLines = 10_000
 
-// Losing says who declares others lost.
-type Losing struct {
+// MarkLostRequest says who declares others lost.
+type MarkLostRequest struct {
 	By     job.WorkerID
 	Beat   time.Time     // the store's time at its last beat, as far as it knows
 	Steady time.Duration // how long its beats have succeeded without a gap
@@ -63,8 +63,8 @@ type Losing struct {
 	Machine string
 }
 
-// Lost is the answer to Lose.
-type Lost struct {
+// MarkLostReply is the answer to MarkLost.
+type MarkLostReply struct {
 	Workers int // declared lost
 	// Orphans says that there may be something to rescue, also without them.
 	Orphans bool
@@ -83,9 +83,9 @@ type Neighbour struct {
 	Dead    bool // the store has proof
 }
 
-// Setback is a step of the store's clock to an earlier time, as a worker has
+// ClockStep is a step of the store's clock to an earlier time, as a worker has
 // noticed it.
-type Setback struct {
+type ClockStep struct {
 	Queues []string
 	// Was is what the clock would show by now without it.
 	Was time.Time
@@ -94,23 +94,23 @@ type Setback struct {
 	Within time.Duration
 }
 
-// Rescued counts what a rescue did.
-type Rescued struct {
+// RescueReply counts what a rescue did.
+type RescueReply struct {
 	Waiting, Dead, Cancelled int
 	Deaths                   []Death // the first MaxDeaths of the dead
 }
 
 // Total is the number of runs that were ended.
-func (r Rescued) Total() int { return r.Waiting + r.Dead + r.Cancelled }
+func (r RescueReply) Total() int { return r.Waiting + r.Dead + r.Cancelled }
 
-// Expired counts what a round of deadlines did.
-type Expired struct {
+// ExpireReply counts what a round of deadlines did.
+type ExpireReply struct {
 	Dead, Cancelled int
 	Deaths          []Death // the first MaxDeaths of the dead
 }
 
 // Total is the number of jobs that were ended.
-func (e Expired) Total() int { return e.Dead + e.Cancelled }
+func (e ExpireReply) Total() int { return e.Dead + e.Cancelled }
 
 // Death names a job that upkeep has ended as dead. No handler's end tells of it,
 // so whoever did the upkeep must (J28). When the answer of a commit was lost, a

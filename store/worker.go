@@ -14,13 +14,13 @@ type Workers interface {
 	Register(ctx context.Context, w Worker) (job.WorkerID, error)
 	// Beat renews the worker's lease. It is ErrWorkerLost when the worker was
 	// declared lost or is not registered: then none of its runs is its own.
-	Beat(ctx context.Context, b Beat) (Beaten, error)
+	Beat(ctx context.Context, b Beat) (BeatReply, error)
 	// Cancels lists the worker's runs that were asked to cancel.
 	Cancels(ctx context.Context, w job.WorkerID) ([]RunRef, error)
-	// Hold reports the runs a worker holds. Jobs leased to it that it does not
+	// ReportRuns reports the runs a worker holds. Jobs leased to it that it does not
 	// hold go back free of charge; the runs that are not its own are returned.
 	// No claim of the worker may be under way.
-	Hold(ctx context.Context, w job.WorkerID, held []RunRef) (Held, error)
+	ReportRuns(ctx context.Context, w job.WorkerID, held []RunRef) (ReportReply, error)
 	// Alone asks whether a run may be the one of its namespace for which a worker
 	// empties itself, so that it runs alone there. Who was told so stays it until
 	// the run is over, however it ends; asking again changes nothing.
@@ -65,8 +65,8 @@ type Beat struct {
 	Version int64
 }
 
-// Beaten is the answer to a heartbeat.
-type Beaten struct {
+// BeatReply is the answer to a heartbeat.
+type BeatReply struct {
 	Now     time.Time
 	Cancels []RunRef
 	// Version is that of the registry, which changes whenever a worker begins to
@@ -95,8 +95,8 @@ func (c Crew) Shares() bool { return c.Index >= 0 }
 // Free is how much of the total there is to share.
 func (c Crew) Free() int { return max(c.Total-c.Held, 0) }
 
-// Held is the answer to Hold.
-type Held struct {
+// ReportReply is the answer to ReportRuns.
+type ReportReply struct {
 	Returned int      // jobs that went back to waiting
 	Stale    []RunRef // runs in the report that the worker does not own
 }

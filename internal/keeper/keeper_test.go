@@ -102,7 +102,7 @@ func (h *house) add(n int, change func(*job.Draft)) []job.ID {
 	return ids
 }
 
-func (h *house) claim(w job.WorkerID, n int) []store.Leased {
+func (h *house) claim(w job.WorkerID, n int) []store.LeasedJob {
 	h.t.Helper()
 	c, err := h.store.Claim(h.t.Context(), store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: n, Start: n}}})
 	if err != nil {
@@ -361,8 +361,8 @@ func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
 // broken is a store whose upkeep fails.
 type broken struct{ store.Upkeep }
 
-func (broken) Lose(context.Context, store.Losing) (store.Lost, error) {
-	return store.Lost{}, store.ErrUnavailable
+func (broken) MarkLost(context.Context, store.MarkLostRequest) (store.MarkLostReply, error) {
+	return store.MarkLostReply{}, store.ErrUnavailable
 }
 
 func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // Rescued is what one round of losing and rescuing did.
 type Rescued struct {
-	store.Rescued
+	store.RescueReply
 	Lost int  // workers declared lost
 	Dead int  // those of them that were proven dead
 	Full bool // there may be more to rescue
@@ -34,7 +34,7 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	var faults []error
 	orphans := true
 	if worker, beat, steady := k.config.Steady(); worker != 0 {
-		lost, err := k.store.Lose(ctx, store.Losing{By: worker, Beat: beat, Steady: steady, Machine: k.config.Self.Machine})
+		lost, err := k.store.MarkLost(ctx, store.MarkLostRequest{By: worker, Beat: beat, Steady: steady, Machine: k.config.Self.Machine})
 		if err != nil && !errors.Is(err, job.ErrWorkerLost) { // then it is for others to judge
 			faults = append(faults, fmt.Errorf("declare workers lost: %w", err))
 		}
@@ -53,7 +53,7 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	if err != nil {
 		faults = append(faults, fmt.Errorf("rescue: %w", err))
 	}
-	report.Rescued = rescued
+	report.RescueReply = rescued
 	report.Full = rescued.Total() >= k.config.Limit
 	if report.Lost > 0 || rescued.Total() > 0 {
 		k.log.WarnContext(ctx, "workers were lost", "workers", report.Lost, "proven dead", report.Dead,

@@ -119,7 +119,7 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.suspect.task != s.task || !r.healthy || r.stopping:
-	case verdicts[0] == job.Held:
+	case verdicts[0] == job.Locked:
 		r.cannotBegin(s.task, errHeld)
 	case verdicts[0] != job.Applied:
 		r.suspect = suspect{}
@@ -167,7 +167,7 @@ func (r *Runner) deferSuspect(t *Task) {
 
 // giveBack ends a run that has not started, free of charge. The caller holds mu.
 func (r *Runner) giveBack(t *Task, delay time.Duration) {
-	t.outcome = job.Outcome{Kind: job.GivenBack}
+	t.outcome = job.Outcome{Kind: job.Released}
 	t.end = t.decide(t.outcome)
 	t.end.Delay = delay
 	t.cancel(context.Canceled)

@@ -84,7 +84,7 @@ func (r *Runner) wakeBeat() {
 }
 
 // beat takes note of a beat that succeeded.
-func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef, answer store.Beaten) {
+func (r *Runner) beat(worker job.WorkerID, sent time.Time, begun []store.RunRef, answer store.BeatReply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.worker != worker {

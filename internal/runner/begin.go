@@ -66,7 +66,7 @@ func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 			continue // it was given back, cancelled or lost meanwhile
 		}
 		switch {
-		case verdicts[i] == job.Held:
+		case verdicts[i] == job.Locked:
 			r.cannotBegin(t, errHeld)
 		case verdicts[i] != job.Applied:
 			r.loseLease(t)

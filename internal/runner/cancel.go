@@ -53,7 +53,7 @@ func (r *Runner) cancelWhere(match func(*Task) bool, cause error) {
 	}
 	called := func(t *Task) {
 		t.cancel(cause)
-		t.outcome = job.Outcome{Kind: job.Called}
+		t.outcome = job.Outcome{Kind: job.CancelSeen}
 		t.end = t.decide(t.outcome)
 		r.hand(t)
 	}

@@ -43,7 +43,7 @@ type claims struct {
 	bytes    int64        // of the next answer, at most; 0 at first
 	queues   int          // asked for at once, at most; 0 means all
 	turn     int          // the queue to begin with when they are not all asked for
-	patience int          // doublings of the time that a claim for one job may take
+	slowness int          // doublings of the time that a claim for one job may take
 	held     time.Time    // of the last report
 	heardAt  time.Time    // of the last hint from outside
 	followed int          // looks after it
@@ -167,8 +167,8 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 }
 
 // claim sends one claim and places what it returns. One whose answer was lost
-// is repeated under its number; when that is lost too, Hold clears up. It may have
-// been too large for the link: the repeat asks for half, and Hold gives back what
+// is repeated under its number; when that is lost too, ReportRuns clears up. It may have
+// been too large for the link: the repeat asks for half, and ReportRuns gives back what
 // that leaves.
 func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) error {
 	c := &r.claims
@@ -176,7 +176,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	r.claims.underWay = true
 	r.stats.Looks++
 	r.mu.Unlock()
-	limited, cancel := context.WithTimeout(ctx, r.config.callLimit()<<c.patience)
+	limited, cancel := context.WithTimeout(ctx, r.config.callLimit()<<c.slowness)
 	answer, err := r.store.Claim(limited, *claim)
 	cancel()
 	r.mu.Lock()
@@ -217,15 +217,15 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	return fmt.Errorf("claim: %w", err)
 }
 
-// maxPatience bounds the time of a claim for one job: 8 times that of others.
-const maxPatience = 3
+// maxSlowness bounds the time of a claim for one job: 8 times that of others.
+const maxSlowness = 3
 
 // shrink makes the next claims smaller: of fewer bytes, and of fewer queues, each
 // of which gets one job however large; when one job alone took too long, it gets
 // more time.
 func (c *claims) shrink(claim *store.Claim) {
 	if claim.Bytes <= 1 && len(claim.Queues) == 1 {
-		c.patience = min(c.patience+1, maxPatience)
+		c.slowness = min(c.slowness+1, maxSlowness)
 	}
 	claim.Bytes = max(claim.Bytes/2, 1)
 	c.bytes, c.queues = claim.Bytes, max(len(claim.Queues)/2, 1)
@@ -233,7 +233,7 @@ func (c *claims) shrink(claim *store.Claim) {
 
 // grow makes them larger again, after one that was quick.
 func (c *claims) grow(claim *store.Claim) {
-	c.bytes, c.patience = min(2*claim.Bytes, store.ClaimBytes), 0
+	c.bytes, c.slowness = min(2*claim.Bytes, store.ClaimBytes), 0
 	if c.queues *= 2; c.bytes == store.ClaimBytes {
 		c.queues = 0
 	}

@@ -228,7 +228,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	r.mu.Lock()
 	r.applied++
 	for i, t := range batch {
-		if verdicts[i] == job.Held {
+		if verdicts[i] == job.Locked {
 			r.keepHeld(t)
 			continue
 		}

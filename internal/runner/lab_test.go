@@ -207,12 +207,12 @@ func (f *faults) Register(ctx context.Context, w store.Worker) (job.WorkerID, er
 	return on(f, "Register", func() (job.WorkerID, error) { return f.Store.Register(ctx, w) })
 }
 
-func (f *faults) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
-	return on(f, "Beat", func() (store.Beaten, error) { return f.Store.Beat(ctx, b) })
+func (f *faults) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
+	return on(f, "Beat", func() (store.BeatReply, error) { return f.Store.Beat(ctx, b) })
 }
 
-func (f *faults) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
-	return on(f, "Claim", func() (store.Claimed, error) {
+func (f *faults) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	return on(f, "Claim", func() (store.ClaimReply, error) {
 		claimed, err := f.Store.Claim(ctx, c)
 		f.mu.Lock()
 		speed := f.speed
@@ -225,7 +225,7 @@ func (f *faults) Claim(ctx context.Context, c store.Claim) (store.Claimed, error
 			select {
 			case <-time.After(time.Duration(bytes) * time.Second / time.Duration(speed)): // virtual
 			case <-ctx.Done():
-				return store.Claimed{}, ctx.Err()
+				return store.ClaimReply{}, ctx.Err()
 			}
 		}
 		return claimed, err
@@ -257,7 +257,7 @@ func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]
 		}
 		verdicts := make([]job.Verdict, len(ends))
 		for i, e := range ends {
-			if verdicts[i] = job.Held; !held(e.ID) {
+			if verdicts[i] = job.Locked; !held(e.ID) {
 				verdicts[i], some = some[0], some[1:]
 			}
 		}
@@ -297,7 +297,7 @@ func (f *faults) Note(ctx context.Context, w job.WorkerID, notes []store.Note) (
 		}
 		verdicts := make([]job.Verdict, len(notes))
 		for i, n := range notes {
-			if verdicts[i] = job.Held; !n.Begun || !held(n.ID) {
+			if verdicts[i] = job.Locked; !n.Begun || !held(n.ID) {
 				verdicts[i], some = some[0], some[1:]
 			}
 		}
@@ -309,8 +309,8 @@ func (f *faults) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, e
 	return on(f, "Cancels", func() ([]store.RunRef, error) { return f.Store.Cancels(ctx, w) })
 }
 
-func (f *faults) Hold(ctx context.Context, w job.WorkerID, held []store.RunRef) (store.Held, error) {
-	return on(f, "Hold", func() (store.Held, error) { return f.Store.Hold(ctx, w, held) })
+func (f *faults) ReportRuns(ctx context.Context, w job.WorkerID, held []store.RunRef) (store.ReportReply, error) {
+	return on(f, "ReportRuns", func() (store.ReportReply, error) { return f.Store.ReportRuns(ctx, w, held) })
 }
 
 func (f *faults) Deregister(ctx context.Context, w job.WorkerID) error {
@@ -318,16 +318,16 @@ func (f *faults) Deregister(ctx context.Context, w job.WorkerID) error {
 	return err
 }
 
-func (f *faults) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
-	return on(f, "Lose", func() (store.Lost, error) { return f.Store.Lose(ctx, l) })
+func (f *faults) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
+	return on(f, "MarkLost", func() (store.MarkLostReply, error) { return f.Store.MarkLost(ctx, l) })
 }
 
 func (f *faults) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 	return on(f, "MarkDead", func() (int, error) { return f.Store.MarkDead(ctx, dead) })
 }
 
-func (f *faults) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
-	return on(f, "Rescue", func() (store.Rescued, error) { return f.Store.Rescue(ctx, limit) })
+func (f *faults) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
+	return on(f, "Rescue", func() (store.RescueReply, error) { return f.Store.Rescue(ctx, limit) })
 }
 
 // logbook keeps what was logged.

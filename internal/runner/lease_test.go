@@ -227,7 +227,7 @@ func TestJ32_LostAnswersLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// When the claim and its repeat are both lost, Hold brings the jobs back.
+// When the claim and its repeat are both lost, ReportRuns brings the jobs back.
 func TestJ32_ClaimThatIsNeverAnsweredGoesBackFreeOfCharge(t *testing.T) {
 	inLab(t, func(l *lab) {
 		p := l.run(2, func(context.Context, *runner.Task) job.Outcome { return succeed })

@@ -33,7 +33,7 @@ func (r *Runner) logEnd(f *Finished) {
 		level, text = slog.LevelWarn, "a run failed, its job is tried again"
 	case outcome.Kind == job.StoreFailed:
 		level, text = slog.LevelWarn, "a run met a store that failed, its job is tried again"
-	case outcome.Kind == job.PutOff:
+	case outcome.Kind == job.Snoozed:
 		text = "a run was put off by its handler"
 	default:
 		text = "a run did not get to finish, its job goes back"

@@ -76,7 +76,7 @@ func TestJ28_EveryFailureIsLogged(t *testing.T) {
 				if t.Job.Snoozes > 0 {
 					return succeed
 				}
-				return job.Outcome{Kind: job.PutOff, Delay: time.Minute}
+				return job.Outcome{Kind: job.Snoozed, Delay: time.Minute}
 			},
 			attempts: 5, want: []string{"DEBUG 1 5 60"}, holds: map[string]string{"msg": "put off"},
 		},

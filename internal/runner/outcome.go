@@ -18,9 +18,9 @@ func judge(o job.Outcome, cause error, timeout time.Duration) job.Outcome {
 	}
 	switch {
 	case errors.Is(cause, job.ErrCancelled):
-		o.Kind = job.Called
+		o.Kind = job.CancelSeen
 	case errors.Is(cause, job.ErrStopping), errors.Is(cause, job.ErrLeaseLost):
-		o.Kind = job.GivenBack
+		o.Kind = job.Released
 	case errors.Is(cause, job.ErrDeadline):
 		o.Kind = job.OutOfTime
 		o.Message = job.ErrDeadline.Error() + ": " + o.Message

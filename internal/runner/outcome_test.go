@@ -11,7 +11,7 @@ import (
 // deliberately, into something else; only a plain error may be its echo.
 func TestP9_TheTruthWins(t *testing.T) {
 	causes := []error{nil, job.ErrCancelled, job.ErrStopping, job.ErrLeaseLost, job.ErrTimeout, job.ErrDeadline}
-	for _, kind := range []job.OutcomeKind{job.Succeeded, job.GaveUp, job.PutOff, job.Undecoded} {
+	for _, kind := range []job.OutcomeKind{job.Succeeded, job.GaveUp, job.Snoozed, job.Undecoded} {
 		for _, cause := range causes {
 			if got := judge(job.Outcome{Kind: kind, Message: "m"}, cause, time.Second); got.Kind != kind || got.Message != "m" {
 				t.Errorf("outcome %d with cause %v became %+v", kind, cause, got)
@@ -20,9 +20,9 @@ func TestP9_TheTruthWins(t *testing.T) {
 	}
 	for i, want := range []job.Outcome{
 		{Kind: job.Failed, Message: "m"},
-		{Kind: job.Called, Message: "m"},
-		{Kind: job.GivenBack, Message: "m"},
-		{Kind: job.GivenBack, Message: "m"},
+		{Kind: job.CancelSeen, Message: "m"},
+		{Kind: job.Released, Message: "m"},
+		{Kind: job.Released, Message: "m"},
 		{Kind: job.Failed, Message: "pawl: attempt timed out after 1s: m"},
 		{Kind: job.OutOfTime, Message: "pawl: job deadline passed: m"},
 	} {

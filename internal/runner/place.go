@@ -9,7 +9,7 @@ import (
 )
 
 // place takes over the jobs of a claim. The caller holds mu.
-func (r *Runner) place(claim *store.Claim, answer store.Claimed, now time.Time) {
+func (r *Runner) place(claim *store.Claim, answer store.ClaimReply, now time.Time) {
 	r.offset = answer.Now.Sub(now)
 	r.marked(claim.Begun)
 	r.stats.Claimed += uint64(len(answer.Jobs))
@@ -49,7 +49,7 @@ func (r *Runner) place(claim *store.Claim, answer store.Claimed, now time.Time) 
 }
 
 // newTask makes a task of a leased job. The caller holds mu.
-func (r *Runner) newTask(l *store.Leased, w job.WorkerID, now time.Time) *Task {
+func (r *Runner) newTask(l *store.LeasedJob, w job.WorkerID, now time.Time) *Task {
 	q, kind := r.queueNamed(l.Queue), r.kinds[l.Kind]
 	if q == nil || kind == nil {
 		// Never asked for. What is not held is given back by the next report.

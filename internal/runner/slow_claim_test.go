@@ -19,17 +19,17 @@ type slowClaims struct {
 	failed            map[int64]bool
 }
 
-func (s *slowClaims) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+func (s *slowClaims) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
 	if s.failed[c.Seq] {
 		now, err := s.Now(ctx)
-		return store.Claimed{Now: now}, err
+		return store.ClaimReply{Now: now}, err
 	}
 	n := min(c.Queues[0].Limit, s.ready, int((c.Bytes+int64(s.size)-1)/int64(s.size)))
 	select {
 	case <-time.After(time.Duration(n*s.size) * time.Second / time.Duration(s.rate)):
 	case <-ctx.Done():
 		s.failed[c.Seq] = true
-		return store.Claimed{}, fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())
+		return store.ClaimReply{}, fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())
 	}
 	answer, err := s.Store.Claim(ctx, c)
 	s.ready -= len(answer.Jobs)

@@ -50,7 +50,7 @@ type split struct {
 const firstWait = 50 * time.Millisecond
 
 // splitTotals takes over the answer to a beat. The caller holds mu.
-func (r *Runner) splitTotals(answer store.Beaten) {
+func (r *Runner) splitTotals(answer store.BeatReply) {
 	if len(r.split.totals) == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *Runner) splitTotals(answer store.Beaten) {
 
 // hear takes over the version of an answer. Until it shares, a process goes on to
 // ask with the first that it was told, when it has lived for a beat.
-func (s *split) hear(answer store.Beaten, every time.Duration) {
+func (s *split) hear(answer store.BeatReply, every time.Duration) {
 	if s.first == 0 {
 		s.first = answer.Version
 	}
@@ -83,7 +83,7 @@ func (s *split) hear(answer store.Beaten, every time.Duration) {
 
 // portion is how many slots of a queue with a total a worker may use after the
 // answer to a beat, which it used until then.
-func portion(queue string, used int, answer store.Beaten) int {
+func portion(queue string, used int, answer store.BeatReply) int {
 	crew, ok := answer.Crews[queue]
 	if !ok || !crew.Shares() || crew.Index >= len(crew.Workers) {
 		return 0
@@ -102,7 +102,7 @@ type stand struct {
 	held   bool // a part of a total belongs to those that left or were lost
 }
 
-func standing(answer store.Beaten) (s stand) {
+func standing(answer store.BeatReply) (s stand) {
 	for _, crew := range answer.Crews {
 		others := len(crew.Workers)
 		if crew.Shares() {
@@ -132,7 +132,7 @@ func (r *Runner) forgetSplit() {
 // at once: others wait for it. Who asked to share hears at once what has become
 // of it. While others have not stored their version, or what the lost hold is
 // not taken back, it is asked again, ever more rarely.
-func (s *split) soon(sent int64, answer store.Beaten, every time.Duration) time.Duration {
+func (s *split) soon(sent int64, answer store.BeatReply, every time.Duration) time.Duration {
 	now := standing(answer)
 	switch {
 	case len(s.totals) == 0:

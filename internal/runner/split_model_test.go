@@ -31,7 +31,7 @@ type sentBeat struct {
 	worker  job.WorkerID
 	version int64
 	done    bool
-	answer  store.Beaten
+	answer  store.BeatReply
 	err     error
 }
 

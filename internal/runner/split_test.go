@@ -189,7 +189,7 @@ func TestJ18_ATotalCostsNoMoreBeats(t *testing.T) {
 			}
 			after(time.Minute)
 			mu.Lock()
-			calls = map[string]int{"Beat": calls["Beat"], "Register": calls["Register"], "Lose": calls["Lose"]}
+			calls = map[string]int{"Beat": calls["Beat"], "Register": calls["Register"], "MarkLost": calls["MarkLost"]}
 			mu.Unlock()
 			b.stop()
 			a.stop()

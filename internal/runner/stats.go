@@ -17,12 +17,12 @@ type Stats struct {
 	Panics   uint64                     // also handlers that ended their goroutine
 	Refused  uint64                     // ends of runs that no longer owned their job: changed nothing (P2)
 	Unclear  uint64                     // ends whose repeat found the run over, and it is not known which try or transaction ended it
-	Unkept   uint64                     // ends the store would not take in any form; Hold gave the jobs back
+	Unkept   uint64                     // ends the store would not take in any form; ReportRuns gave the jobs back
 
 	LeasesLost uint64 // runs whose lease was lost while they were held
 	Registered uint64 // times the worker registered
 	Released   uint64 // jobs that went back without having started
-	Returned   uint64 // jobs leased to this worker that it did not hold, given back by Hold
+	Returned   uint64 // jobs leased to this worker that it did not hold, given back by ReportRuns
 	Alone      uint64 // suspects that ran alone
 	Deferred   uint64 // times a suspect went back because it could not
 

@@ -131,7 +131,7 @@ func (r *Runner) abandon() error {
 			continue
 		}
 		t.inDoubt = t.tx().ending()
-		t.outcome = job.Outcome{Kind: job.GivenBack}
+		t.outcome = job.Outcome{Kind: job.Released}
 		t.end = t.decide(t.outcome)
 		t.mu.Lock()
 		t.journal.close(&t.end)
@@ -152,7 +152,7 @@ func (r *Runner) leaveStore(worker job.WorkerID, atMost time.Duration) error {
 	defer cancel()
 	left := make(chan error, 1)
 	go func() {
-		_, err := r.store.Hold(ctx, worker, nil)
+		_, err := r.store.ReportRuns(ctx, worker, nil)
 		if err == nil {
 			err = r.store.Deregister(ctx, worker)
 		}

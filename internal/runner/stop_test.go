@@ -207,7 +207,7 @@ func TestP7_AStopTakesTheGraceAndEightSecondsAtMost(t *testing.T) {
 		{name: "a stuck handler, and the store is down", stuck: true, fails: true},
 		{name: "a stuck handler, and the store hangs", stuck: true, hangs: func(string) bool { return true }},
 		{name: "a stuck handler, and ends are not taken", stuck: true, hangs: func(m string) bool { return m == "Finish" }},
-		{name: "a stuck handler, and leaving hangs", stuck: true, hangs: func(m string) bool { return m == "Hold" }},
+		{name: "a stuck handler, and leaving hangs", stuck: true, hangs: func(m string) bool { return m == "ReportRuns" }},
 		{name: "leaving hangs", hangs: func(m string) bool { return m == "Deregister" }},
 		{name: "the store hangs", hangs: func(string) bool { return true }},
 	} {

@@ -135,7 +135,7 @@ func TestJ9_SnoozeBurnsNoAttemptAndDeadIsFinal(t *testing.T) {
 		runs := 0
 		p := l.run(1, func(_ context.Context, t *runner.Task) job.Outcome {
 			if runs++; runs == 1 {
-				return job.Outcome{Kind: job.PutOff, Delay: time.Minute}
+				return job.Outcome{Kind: job.Snoozed, Delay: time.Minute}
 			}
 			return job.Outcome{Kind: job.GaveUp, Message: "no such user"}
 		})

@@ -12,7 +12,7 @@ func (s *Store) audit(ctx context.Context, session session, op store.Operator, a
 	if op.Name == "" || len(targets) == 0 {
 		return nil
 	}
-	return session.run(ctx, &step{text: `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
+	return session.run(ctx, &statement{text: `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
 		SELECT $1, {now}, {now} + interval '90 days', $2, $3, t.name, $4 FROM unnest($5::text[]) WITH ORDINALITY AS t (name, n) ORDER BY t.n`,
 		args: []any{s.namespace, legible(op.Name), action, legible(op.Note), targets}})
 }
@@ -20,9 +20,9 @@ func (s *Store) audit(ctx context.Context, session session, op store.Operator, a
 // Audit lists operator actions, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
 	var entries []store.AuditEntry
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		entries = nil
-		return []*step{{
+		return []*statement{{
 			text: "SELECT time, by, action, target, note FROM pawl.audit WHERE namespace = $1 ORDER BY id DESC LIMIT $2", args: []any{s.namespace, limit},
 			each: func(scan scan) error {
 				var e store.AuditEntry

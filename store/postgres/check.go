@@ -131,7 +131,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			var seen look
 			err := s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
-				return s.send(ctx, s.work, upkeepLimits, &step{text: table.text, args: []any{s.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
+				return s.send(ctx, s.work, upkeepLimits, &statement{text: table.text, args: []any{s.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
 			})
 			if err != nil {
 				return store.CheckReport{}, err

@@ -9,7 +9,7 @@ import (
 )
 
 // claimAgain answers a claim that was asked for before.
-func (s *Store) claimAgain(ctx context.Context, c *store.Claim) (claimed store.Claimed, err error) {
+func (s *Store) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
 	err = s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) (err error) {
 		claimed, err = s.claimedBefore(ctx, c)
 		return err
@@ -32,14 +32,14 @@ ORDER BY queue, priority, due, id`
 )
 
 // claimedBefore reads what a worker still holds of one of its claims.
-func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.Claimed, error) {
-	claimed := store.Claimed{More: true} // how much was left is not known any more
+func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
+	claimed := store.ClaimReply{More: true} // how much was left is not known any more
 	var rows rowReader
 	alive := false
-	steps := []*step{
+	steps := []*statement{
 		{text: awaitClaims, args: []any{s.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
 		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq, c.PerQueue()}, raw: func(cols [][]byte) error {
-			claimed.Jobs = append(claimed.Jobs, store.Leased{})
+			claimed.Jobs = append(claimed.Jobs, store.LeasedJob{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]
 			if err := rows.job(cols, &l.Job); err != nil {
 				return err
@@ -52,12 +52,12 @@ func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.Claime
 		steps = append(steps, s.begunStep(c.Worker, c.Begun))
 	}
 	if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
-		return store.Claimed{}, err
+		return store.ClaimReply{}, err
 	}
 	claimed.Now = claimed.Now.UTC()
 	if !alive {
 		s.claims.forget(c.Worker)
-		return store.Claimed{}, fmt.Errorf("worker %d: %w", c.Worker, job.ErrWorkerLost)
+		return store.ClaimReply{}, fmt.Errorf("worker %d: %w", c.Worker, job.ErrWorkerLost)
 	}
 	return claimed, nil
 }
@@ -73,9 +73,9 @@ const markBegun = `WITH own AS MATERIALIZED (
 		ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
 	UPDATE pawl.job SET begun = true, started = {now} FROM own WHERE job.ctid = own.place`
 
-func (s *Store) begunStep(w job.WorkerID, refs []store.RunRef) *step {
+func (s *Store) begunStep(w job.WorkerID, refs []store.RunRef) *statement {
 	ids, runs := refArrays(refs)
-	return &step{text: markBegun, args: []any{s.namespace, w, ids, runs}}
+	return &statement{text: markBegun, args: []any{s.namespace, w, ids, runs}}
 }
 
 func refArrays(refs []store.RunRef) (ids [][16]byte, runs []int64) {

@@ -118,14 +118,14 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 	}
 	args := []any{a.s.namespace, ids}
 	return a.session.run(ctx,
-		&step{text: lookLive, args: args, each: func(scan scan) error {
+		&statement{text: lookLive, args: args, each: func(scan scan) error {
 			var id job.ID
 			var due time.Time
 			err := scan(&id, &due)
 			found(id, due)
 			return err
 		}},
-		&step{text: lookArchived, args: args, each: func(scan scan) error {
+		&statement{text: lookArchived, args: args, each: func(scan scan) error {
 			var id job.ID
 			err := scan(&id)
 			found(id, start.due)
@@ -234,10 +234,10 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		a.told.add(d.Queue, d.Priority, due)
 		return nil
 	}
-	steps := []*step{put}
+	steps := []*statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &step{text: lookArchived, args: []any{a.s.namespace, sought}, each: func(scan scan) error {
+		steps = append(steps, &statement{text: lookArchived, args: []any{a.s.namespace, sought}, each: func(scan scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -250,7 +250,7 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &step{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.namespace, ended}}
+		undo := &statement{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.namespace, ended}}
 		if err := a.session.run(ctx, undo); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ type between struct {
 	act func(text string)
 }
 
-func (b between) run(ctx context.Context, steps ...*step) error {
+func (b between) run(ctx context.Context, steps ...*statement) error {
 	for _, st := range steps {
 		b.act(st.text)
 		if err := b.session.run(ctx, st); err != nil {

@@ -21,7 +21,7 @@ func (s *Store) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) err
 	drafts := c.drafts
 	var now time.Time
 	unknown := false
-	err := s.retryWithin(ctx, s.patience+loading(c.weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+	err := s.retryWithin(ctx, s.tryTimeout+loading(c.weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
 		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error { return s.copyIn(ctx, t, drafts, &now) })
 		unknown = unknown || faultOf(err).unknown
 		return err
@@ -44,7 +44,7 @@ func (s *Store) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) err
 // copyIn copies plain drafts into the table. COPY computes nothing, so the
 // store's time is asked first.
 func (s *Store) copyIn(ctx context.Context, t *transaction, drafts []job.Draft, now *time.Time) error {
-	err := t.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(now) }})
+	err := t.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(now) }})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *lim
 		again = again || c.again
 		c.tried++
 	}
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.patience+loading(weight), l, again)
+	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.tryTimeout+loading(weight), l, again)
 	if err != nil {
 		if faultOf(err).unknown {
 			for _, c := range calls {
@@ -93,7 +93,7 @@ func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.D
 func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
 	for n := 1; ; n++ {
 		c.tried++
-		receipts, err := s.acceptOnce(ctx, c.drafts, s.patience+loading(c.weight), l, c.again)
+		receipts, err := s.acceptOnce(ctx, c.drafts, s.tryTimeout+loading(c.weight), l, c.again)
 		if err == nil {
 			c.receipts = receipts
 			return nil

@@ -152,7 +152,7 @@ type insertKind struct {
 var insertTexts sync.Map // insertKind → string
 
 // insertStep puts drafts in with one statement, each column as an array.
-func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *step {
+func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *statement {
 	kind := insertKind{usedColumns(drafts), mode}
 	args := make([]any, 0, 1+len(draftColumns))
 	args = append(args, namespace)
@@ -165,7 +165,7 @@ func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *step {
 	if !ok {
 		text, _ = insertTexts.LoadOrStore(kind, insertText(kind))
 	}
-	return &step{text: text.(string), args: args}
+	return &statement{text: text.(string), args: args}
 }
 
 // insertText writes the statement for a set of columns.

@@ -25,7 +25,7 @@ const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, cre
 // moment. It takes them as an enqueue would, and undoes that. A probe that fails
 // for another reason says no: whoever wants the keys meets that reason itself.
 func (s *Store) held(ctx context.Context, keys []lockKey) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	ctx, cancel := context.WithTimeout(ctx, s.tryTimeout)
 	defer cancel()
 	var hashes []uniqueKey
 	var ids [][16]byte
@@ -44,7 +44,7 @@ func (s *Store) held(ctx context.Context, keys []lockKey) bool {
 			}
 		}
 		if len(ids) > 0 {
-			if err := t.run(ctx, &step{text: probeIDs, args: []any{s.namespace, ids}}); err != nil {
+			if err := t.run(ctx, &statement{text: probeIDs, args: []any{s.namespace, ids}}); err != nil {
 				return err
 			}
 		}

@@ -15,22 +15,22 @@ const lockLate = "SELECT " + subjectColumns + mortalColumns + ` FROM pawl.job WH
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
-func (s *Store) Expire(ctx context.Context, limit int) (store.Expired, error) {
+func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.Expired{}, err
+		return store.ExpireReply{}, err
 	}
 	defer s.leave()
 	some := false
 	err := s.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &step{
+		return s.send(ctx, s.reserved, nil, &statement{
 			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
 			args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) },
 		})
 	})
 	if err != nil || !some {
-		return store.Expired{}, err
+		return store.ExpireReply{}, err
 	}
-	var expired store.Expired
+	var expired store.ExpireReply
 	var deaths []store.Death
 	err = s.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
 		err := s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
@@ -41,16 +41,16 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.Expired, error) {
 		return err
 	})
 	if err != nil {
-		return store.Expired{}, err
+		return store.ExpireReply{}, err
 	}
 	expired.Deaths = deaths
 	return expired, nil
 }
 
-func (s *Store) expire(ctx context.Context, session session, limit int) (expired store.Expired, err error) {
+func (s *Store) expire(ctx context.Context, session session, limit int) (expired store.ExpireReply, err error) {
 	lock, late := mortals(lockLate, s.namespace, limit)
 	var now time.Time
-	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
 		return expired, err
 	}
 	var moves []move

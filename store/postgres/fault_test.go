@@ -35,7 +35,7 @@ func TestP1_AServerOfAnotherLanguageIsUnderstood(t *testing.T) {
 // A read that fails has no outcome, and its caller nothing to send again.
 func TestP1_AReadHasNoUnknownOutcome(t *testing.T) {
 	s := openInternal(t)
-	broken := func() []*step { return []*step{{text: "SELECT pg_terminate_backend(pg_backend_pid())"}} }
+	broken := func() []*statement { return []*statement{{text: "SELECT pg_terminate_backend(pg_backend_pid())"}} }
 	err := s.read(t.Context(), broken)
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, job.ErrOutcomeUnknown) {
 		t.Errorf("a read that broke off each time: %v", err)

@@ -62,19 +62,19 @@ var start = position{due: time.Unix(0, 0).UTC()}
 //     process died before it could tell.
 type frontiers struct {
 	mu      sync.Mutex
-	lanes   map[laneName]*lane
+	fronts  map[frontName]*front
 	latest  time.Time // the store's clock as last seen
 	guess   *clock    // what it shows by now, about
 	dropped int64     // how often everything was forgotten
 }
 
-type laneName struct {
+type frontName struct {
 	queue string
 	offer string // its fingerprint
 }
 
-// lane is what is known about one queue, as one offer sees it.
-type lane struct {
+// front is what is known about one queue, as one offer sees it.
+type front struct {
 	at    [job.MaxPriority + 1]position
 	views []*since // of the claims under way
 	next  upcoming
@@ -97,8 +97,8 @@ type upcoming struct {
 	at    time.Time // zero: none
 }
 
-// maxLanes bounds the memory of a process that is offered ever new things.
-const maxLanes = 10_000
+// maxFronts bounds the memory of a process that is offered ever new things.
+const maxFronts = 10_000
 
 // fingerprint tells offers apart.
 func fingerprint(o job.Offer) string {
@@ -120,7 +120,7 @@ func fingerprint(o job.Offer) string {
 
 // view is a lane as a claim found it.
 type view struct {
-	name    laneName
+	name    frontName
 	at      [job.MaxPriority + 1]position
 	since   *since
 	dropped int64
@@ -133,18 +133,18 @@ type view struct {
 // before it is locked.
 const mixedFor = time.Minute
 
-func (f *frontiers) lane(name laneName) *lane {
-	l := f.lanes[name]
+func (f *frontiers) lane(name frontName) *front {
+	l := f.fronts[name]
 	if l == nil {
-		if f.lanes == nil || len(f.lanes) >= maxLanes {
-			f.lanes = map[laneName]*lane{}
+		if f.fronts == nil || len(f.fronts) >= maxFronts {
+			f.fronts = map[frontName]*front{}
 			f.dropped++
 		}
-		l = &lane{}
+		l = &front{}
 		for p := range l.at {
 			l.at[p] = start
 		}
-		f.lanes[name] = l
+		f.fronts[name] = l
 	}
 	return l
 }
@@ -153,7 +153,7 @@ func (f *frontiers) lane(name laneName) *lane {
 func (f *frontiers) view(queue, offer string) view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	name := laneName{queue, offer}
+	name := frontName{queue, offer}
 	l := f.lane(name)
 	hints := &since{}
 	l.views = append(l.views, hints)
@@ -165,7 +165,7 @@ func (f *frontiers) view(queue, offer string) view {
 func (f *frontiers) leave(v view) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.lanes[v.name]; l != nil {
+	if l := f.fronts[v.name]; l != nil {
 		l.views = slices.DeleteFunc(l.views, func(s *since) bool { return s == v.since })
 	}
 }
@@ -205,7 +205,7 @@ func (u upcoming) asOf(now time.Time) upcoming {
 func (f *frontiers) expect(v view, next time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.lanes[v.name]
+	l := f.fronts[v.name]
 	if l == nil || f.dropped != v.dropped {
 		return
 	}
@@ -220,7 +220,7 @@ func (f *frontiers) expect(v view, next time.Time) {
 func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found lookedAt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.lanes[v.name]
+	l := f.fronts[v.name]
 	if l == nil || f.dropped != v.dropped {
 		return
 	}
@@ -241,7 +241,7 @@ func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found look
 func (f *frontiers) mix(v view, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.lanes[v.name]; l != nil {
+	if l := f.fronts[v.name]; l != nil {
 		l.mixed = now
 	}
 }
@@ -250,7 +250,7 @@ func (f *frontiers) mix(v view, now time.Time) {
 func (f *frontiers) lower(queue string, priority int, due time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, l := range f.lanes {
+	for name, l := range f.fronts {
 		if name.queue != queue {
 			continue
 		}
@@ -263,7 +263,7 @@ func (f *frontiers) lower(queue string, priority int, due time.Time) {
 
 // lower takes a hint over. A priority out of bounds comes from another build, or
 // from nobody: the lane is only looked at.
-func (l *lane) lower(priority int, to position) {
+func (l *front) lower(priority int, to position) {
 	l.quiet = false
 	if priority < job.MinPriority || priority > job.MaxPriority {
 		return
@@ -281,7 +281,7 @@ func (l *lane) lower(priority int, to position) {
 func (f *frontiers) wake(queue string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, l := range f.lanes {
+	for name, l := range f.fronts {
 		if queue == "" || name.queue == queue {
 			l.quiet = false
 		}
@@ -292,7 +292,7 @@ func (f *frontiers) wake(queue string) {
 func (f *frontiers) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lanes = nil
+	f.fronts = nil
 	f.dropped++
 }
 
@@ -305,7 +305,7 @@ func (f *frontiers) clock(now time.Time) bool {
 		back := f.latest.Sub(now) > backstep
 		f.latest = now
 		if back {
-			f.lanes = nil
+			f.fronts = nil
 			f.dropped++
 			return false
 		}

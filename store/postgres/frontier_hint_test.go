@@ -104,7 +104,7 @@ func TestP10_ClaimsLeaveNoViewsBehind(t *testing.T) {
 	if _, err := s.Claim(t.Context(), store.Claim{Worker: c.worker, Seq: c.seq, Offer: knowsK, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err == nil {
 		t.Fatal("a worker that is not registered has claimed")
 	}
-	for name, l := range s.frontiers.lanes {
+	for name, l := range s.frontiers.fronts {
 		if len(l.views) > 0 {
 			t.Errorf("%v has %d views of claims that are over", name, len(l.views))
 		}

@@ -71,7 +71,7 @@ func TestFrontier_DroppedWhenTheClockStepsBack(t *testing.T) {
 
 func TestFrontier_LowersEveryOfferOfTheQueueAndNoOther(t *testing.T) {
 	var f frontiers
-	for _, name := range []laneName{{"q", "a"}, {"q", "b"}, {"other", "a"}} {
+	for _, name := range []frontName{{"q", "a"}, {"q", "b"}, {"other", "a"}} {
 		f.advance(f.view(name.queue, name.offer), all(at(10)), lookedAt{quiet: true})
 	}
 	f.lower("q", 5, noon)
@@ -146,11 +146,11 @@ func TestFrontier_PreviousIsRightInFront(t *testing.T) {
 
 func TestFrontier_MemoryIsBounded(t *testing.T) {
 	var f frontiers
-	for i := range maxLanes + 10 {
+	for i := range maxFronts + 10 {
 		f.view("q", string(rune(i)))
 	}
-	if n := len(f.lanes); n > maxLanes {
-		t.Errorf("%d lanes are remembered, want at most %d", n, maxLanes)
+	if n := len(f.fronts); n > maxFronts {
+		t.Errorf("%d lanes are remembered, want at most %d", n, maxFronts)
 	}
 }
 

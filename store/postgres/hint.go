@@ -57,10 +57,10 @@ func (s *Store) tell(told hintSet) {
 // frontier of this process. So it has to come before the first claim. A look at
 // more than maxHints rows ends there, and the frontiers are dropped instead.
 type hints struct {
-	mu   sync.Mutex
-	seen snapshot // by the last look; zero at first
-	at   time.Time
-	ears int // listeners that are connected
+	mu        sync.Mutex
+	seen      snapshot // by the last look; zero at first
+	at        time.Time
+	listeners int // listeners that are connected
 }
 
 // snapshot is one of pg_current_snapshot.
@@ -83,13 +83,13 @@ func (h *hints) due(now time.Time) bool {
 func (h *hints) heard() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.ears > 0
+	return h.listeners > 0
 }
 
 func (h *hints) listen(by int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ears += by
+	h.listeners += by
 }
 
 // first reports whether no look has been answered yet.
@@ -124,7 +124,7 @@ FROM (SELECT pg_current_snapshot() AS snapshot) AS now LEFT JOIN (
 
 // hintLook is one reading of the hints.
 type hintLook struct {
-	step
+	statement
 	told hintSet
 	rows int64 // that were read
 	seen snapshot

@@ -69,7 +69,7 @@ func (r *hintRemover) work() {
 // round removes everything that is committed now, after it was kept for a time.
 func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
-	err := r.s.send(ctx, r.s.work, nil, &step{
+	err := r.s.send(ctx, r.s.work, nil, &statement{
 		text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
 		each: func(scan scan) error { return scan(&now, &xmin) },
 	})
@@ -102,8 +102,8 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 func (r *hintRemover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
-	err = r.s.send(ctx, r.s.work, sharedLimits, &step{text: "SELECT set_config('synchronous_commit', 'off', true)"},
-		&step{text: text, args: args, each: func(scan scan) error { return scan(&removed, &last) }})
+	err = r.s.send(ctx, r.s.work, sharedLimits, &statement{text: "SELECT set_config('synchronous_commit', 'off', true)"},
+		&statement{text: text, args: args, each: func(scan scan) error { return scan(&removed, &last) }})
 	if err != nil {
 		return false, err
 	}

@@ -174,7 +174,7 @@ func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
 	leaveHints(t, s, 3*maxHints)
 	c.enqueue(someDraft())
 	look := s.hints.look(s.namespace)
-	if err := s.send(t.Context(), s.work, nil, &look.step); err != nil {
+	if err := s.send(t.Context(), s.work, nil, &look.statement); err != nil {
 		t.Fatal(err)
 	}
 	if look.rows != 0 || look.tooMany() || look.seen.text == "" {
@@ -240,7 +240,7 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	}
 	s.SetClockOffset(time.Second + 2*hintsEvery)
 	look := s.hints.look(s.namespace)
-	if err := s.send(t.Context(), s.work, nil, &look.step); err != nil {
+	if err := s.send(t.Context(), s.work, nil, &look.statement); err != nil {
 		t.Fatal(err)
 	}
 	if look.rows > 2*maxHints || !look.tooMany() {

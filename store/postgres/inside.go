@@ -28,7 +28,7 @@ type insideTx struct {
 	mode []any // put in front of the arguments
 }
 
-func (i insideTx) run(ctx context.Context, steps ...*step) error {
+func (i insideTx) run(ctx context.Context, steps ...*statement) error {
 	for _, st := range steps {
 		rows, err := i.tx.Query(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
 		if err != nil {
@@ -59,7 +59,7 @@ type insideSQL struct {
 	mode []any
 }
 
-func (i insideSQL) run(ctx context.Context, steps ...*step) error {
+func (i insideSQL) run(ctx context.Context, steps ...*statement) error {
 	for _, st := range steps {
 		if err := i.step(ctx, st); err != nil {
 			return because(ctx, err)
@@ -68,7 +68,7 @@ func (i insideSQL) run(ctx context.Context, steps ...*step) error {
 	return nil
 }
 
-func (i insideSQL) step(ctx context.Context, st *step) (err error) {
+func (i insideSQL) step(ctx context.Context, st *statement) (err error) {
 	rows, err := i.tx.QueryContext(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 		exist := map[job.ID]bool{}
-		err := o.session.run(ctx, &step{text: existing, args: []any{o.s.namespace, uuids(left)}, each: func(scan scan) error {
+		err := o.session.run(ctx, &statement{text: existing, args: []any{o.s.namespace, uuids(left)}, each: func(scan scan) error {
 			var id job.ID
 			err := scan(&id)
 			exist[id] = true
@@ -195,13 +195,13 @@ func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
 	}
 	return o.session.run(ctx,
-		&step{text: live, args: args, each: func(scan scan) error {
+		&statement{text: live, args: args, each: func(scan scan) error {
 			var s subject
 			err := s.read(scan)
 			o.live[s.id] = s
 			return err
 		}},
-		&step{text: archived, args: args, each: func(scan scan) error {
+		&statement{text: archived, args: args, each: func(scan scan) error {
 			var id job.ID
 			var a archivedSubject
 			err := scan(&id, &a.state, &a.hash, &a.queue, &a.level)
@@ -209,7 +209,7 @@ func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 			return err
 		}},
 		// After the locks: what was written by whoever held them is not ahead of it.
-		&step{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }})
+		&statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }})
 }
 
 func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, error) {
@@ -252,7 +252,7 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 		return nil
 	}
 	o.asked = true
-	return o.session.run(ctx, &step{text: askJobs, args: []any{o.s.namespace, ids}})
+	return o.session.run(ctx, &statement{text: askJobs, args: []any{o.s.namespace, ids}})
 }
 
 // removeJobs deletes jobs with their logs and unique keys. Their tombstones
@@ -267,7 +267,7 @@ const removeJobs = `WITH live AS (
 	SELECT * FROM live UNION ALL SELECT * FROM ended
 ), keys AS (
 	DELETE FROM pawl.job_unique AS u USING gone WHERE gone.unique_hash IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
-), ` + silenceGone + `
+), ` + deleteLogsGone + `
 INSERT INTO pawl.tombstone (namespace, id, expires) SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + ` FROM gone
 ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires`
 
@@ -287,7 +287,7 @@ func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, e
 		}
 	}
 	if len(gone) > 0 {
-		if err := o.session.run(ctx, &step{text: removeJobs, args: []any{o.s.namespace, gone}}); err != nil {
+		if err := o.session.run(ctx, &statement{text: removeJobs, args: []any{o.s.namespace, gone}}); err != nil {
 			return nil, err
 		}
 	}

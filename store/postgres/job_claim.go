@@ -15,13 +15,13 @@ import (
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
-func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.Claimed{}, err
+		return store.ClaimReply{}, err
 	}
 	defer s.leave()
 	repeat, known := s.claims.ask(c.Worker, c.Seq)
-	claimed := store.Claimed{}
+	claimed := store.ClaimReply{}
 	if repeat || !known {
 		// A worker that this store does not know may have claimed through another.
 		again, err := s.claimAgain(ctx, &c)
@@ -33,7 +33,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error)
 	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
 		s.frontiers.drop()
-		return store.Claimed{}, err
+		return store.ClaimReply{}, err
 	}
 	return claimed, nil
 }
@@ -43,8 +43,8 @@ type claiming struct {
 	s       *Store
 	c       *store.Claim
 	offer   offer
-	lanes   []*claimLane
-	claimed *store.Claimed
+	queues  []*claimQueue
+	claimed *store.ClaimReply
 	next    time.Time
 	// hinted: it is time to read hints; the first statements take that along.
 	hinted bool
@@ -52,11 +52,11 @@ type claiming struct {
 	more bool
 }
 
-// claimLane is one queue's part of a claim.
-type claimLane struct {
+// claimQueue is one queue's part of a claim.
+type claimQueue struct {
 	queue *store.QueueClaim
 	view  view
-	jobs  []store.Leased
+	jobs  []store.LeasedJob
 	// bytes is what the jobs come to, room what they may.
 	bytes, room int64
 	// over: nothing more is to be had from the lane now.
@@ -68,17 +68,17 @@ type claimLane struct {
 	careful bool
 }
 
-func (l *claimLane) wants() int {
+func (l *claimQueue) wants() int {
 	if l.bytes >= l.room {
 		return 0
 	}
 	return l.queue.Limit - len(l.jobs)
 }
 
-func (l *claimLane) starts() int { return max(0, l.queue.Start-len(l.jobs)) }
+func (l *claimQueue) starts() int { return max(0, l.queue.Start-len(l.jobs)) }
 
 // add takes over what was leased.
-func (l *claimLane) add(leased *leaseReader) {
+func (l *claimQueue) add(leased *leaseReader) {
 	l.bytes += leased.rows.large
 	if len(l.jobs) == 0 {
 		l.jobs = leased.jobs
@@ -114,19 +114,19 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimLane{queue: q, view: k.s.frontiers.view(q.Queue, k.offer.print), room: k.c.PerQueue()}
-		k.lanes = append(k.lanes, l)
+		l := &claimQueue{queue: q, view: k.s.frontiers.view(q.Queue, k.offer.print), room: k.c.PerQueue()}
+		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
 	}
-	if len(k.c.Begun) > 0 || len(k.lanes) == 0 {
+	if len(k.c.Begun) > 0 || len(k.queues) == 0 {
 		if err := k.attend(ctx); err != nil {
 			return err
 		}
 	}
-	hints, sweep := k.s.lookDue(k.lanes)
-	looked := len(k.lanes) > 0 && (quiet || sweep || k.s.hints.first())
+	hints, sweep := k.s.lookDue(k.queues)
+	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.first())
 	if looked {
-		ready, err := k.peek(ctx, k.lanes)
+		ready, err := k.peek(ctx, k.queues)
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 		if k.more {
 			k.more = false
-			k.renew(k.lanes)
+			k.renew(k.queues)
 			continue
 		}
 		// What was found is answered at once. A claim that found nothing looks at
@@ -150,7 +150,7 @@ func (k *claiming) run(ctx context.Context) error {
 		// end of a backlog looks when the next job falls due.
 		again := k.unsure()
 		if k.took() == 0 && !looked && !k.claimed.More {
-			again, looked = k.lanes, true
+			again, looked = k.queues, true
 		}
 		if len(again) == 0 {
 			break
@@ -171,7 +171,7 @@ func (k *claiming) run(ctx context.Context) error {
 }
 
 // renew makes lanes look as they are now.
-func (k *claiming) renew(lanes []*claimLane) {
+func (k *claiming) renew(lanes []*claimQueue) {
 	for _, l := range lanes {
 		k.s.frontiers.leave(l.view)
 		l.view = k.s.frontiers.view(l.queue.Queue, k.offer.print)
@@ -181,13 +181,13 @@ func (k *claiming) renew(lanes []*claimLane) {
 
 // leave lets go of the lanes.
 func (k *claiming) leave() {
-	for _, l := range k.lanes {
+	for _, l := range k.queues {
 		k.s.frontiers.leave(l.view)
 	}
 }
 
-func (k *claiming) unsure() (list []*claimLane) {
-	for _, l := range k.lanes {
+func (k *claiming) unsure() (list []*claimQueue) {
+	for _, l := range k.queues {
 		if l.unsure && l.wants() > 0 {
 			list = append(list, l)
 		}
@@ -197,7 +197,7 @@ func (k *claiming) unsure() (list []*claimLane) {
 
 func (k *claiming) took() int {
 	n := 0
-	for _, l := range k.lanes {
+	for _, l := range k.queues {
 		n += len(l.jobs)
 	}
 	return n
@@ -205,9 +205,9 @@ func (k *claiming) took() int {
 
 // answer puts the lanes' jobs together, each in claim order.
 func (k *claiming) answer() {
-	for _, l := range k.lanes {
+	for _, l := range k.queues {
 		if l.queue.Aging <= 0 {
-			slices.SortFunc(l.jobs, func(a, b store.Leased) int {
+			slices.SortFunc(l.jobs, func(a, b store.LeasedJob) int {
 				return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Due.Compare(b.Due), bytes.Compare(a.ID[:], b.ID[:]))
 			})
 		}
@@ -228,7 +228,7 @@ func (k *claiming) answer() {
 func (k *claiming) attend(ctx context.Context) error {
 	return k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
 		alive := false
-		steps := []*step{{
+		steps := []*statement{{
 			text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
 			args: []any{k.s.namespace, k.c.Worker},
 			each: func(scan scan) error { return scan(&k.claimed.Now, &alive) },
@@ -255,8 +255,8 @@ func (k *claiming) lost() error {
 // take claims from every lane: straight from the front where that is known to
 // work, else after a look.
 func (k *claiming) take(ctx context.Context) error {
-	var straight []*claimLane
-	for _, l := range k.lanes {
+	var straight []*claimQueue
+	for _, l := range k.queues {
 		l.unsure = false
 		if l.wants() > 0 && !l.over && !l.careful && !l.view.mixed && l.queue.Aging <= 0 {
 			straight = append(straight, l)
@@ -264,14 +264,14 @@ func (k *claiming) take(ctx context.Context) error {
 	}
 	if k.hinted && len(straight) == 0 {
 		k.hinted = false
-		if _, err := k.peek(ctx, k.lanes); err != nil {
+		if _, err := k.peek(ctx, k.queues); err != nil {
 			return err
 		}
 	}
 	if err := k.straight(ctx, straight); err != nil {
 		return err
 	}
-	for _, l := range k.lanes {
+	for _, l := range k.queues {
 		if l.wants() > 0 && !l.over && !l.unsure {
 			if err := k.look(ctx, l); err != nil {
 				return err
@@ -342,7 +342,7 @@ func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
 // lane may come to its end, the look at what is left goes along; so do hints when
 // it is time for them, which would otherwise be a round trip in front of the first
 // job of an idle system. (A sweep does not: it may take long, and rows are locked.)
-func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
+func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 	if len(lanes) == 0 {
 		return nil
 	}
@@ -357,14 +357,14 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 	var p *peeking
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leases = make([]leaseReader, len(lanes))
-		steps := make([]*step, len(lanes))
+		steps := make([]*statement, len(lanes))
 		for i, l := range lanes {
 			dues, ids := l.view.arrays()
 			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
 			if l.view.full { // so it will be again
-				leases[i].jobs = make([]store.Leased, 0, l.wants())
+				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
-			steps[i] = &step{text: claimStraight, raw: leases[i].read, args: []any{
+			steps[i] = &statement{text: claimStraight, raw: leases[i].read, args: []any{
 				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
@@ -394,14 +394,14 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimLane) error {
 type leaseReader struct {
 	queue    string
 	worker   job.WorkerID
-	jobs     []store.Leased
+	jobs     []store.LeasedJob
 	examined int64 // rows that fit
 	cut      bool  // more would not
 	rows     rowReader
 }
 
 func (r *leaseReader) read(cols [][]byte) error {
-	r.jobs = append(r.jobs, store.Leased{})
+	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
 	r.rows.at, r.rows.cols, r.rows.err = 0, cols, nil
 	if err := r.rows.shared(&l.Job); err != nil {
@@ -418,7 +418,7 @@ func (r *leaseReader) read(cols [][]byte) error {
 
 // settle takes the answer of a lane over, after it was committed, and moves its
 // frontier.
-func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
+func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 	wanted := l.wants()
 	l.add(leased)
 	if n := len(leased.jobs); n > 0 && k.claimed.Now.Before(leased.jobs[n-1].Started) {
@@ -457,7 +457,7 @@ func (k *claiming) settle(l *claimLane, leased *leaseReader, p *peeking) {
 // reached is how far a claim came: to its last job of each priority. Where the
 // rest was looked at, a priority of which something is left is passed up to that
 // job, and one of which nothing is left up to shortly before now.
-func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased, left map[int16]position, looked bool) [job.MaxPriority + 1]position {
+func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.LeasedJob, left map[int16]position, looked bool) [job.MaxPriority + 1]position {
 	for i := range jobs {
 		p := position{jobs[i].Due, jobs[i].ID}
 		if at[jobs[i].Priority].before(p) {

@@ -100,7 +100,7 @@ func (f *finishing) await(ctx context.Context) error {
 // try commits the ends together. A row that an open transaction holds, which is
 // one of the handler's own, ends the try at once; the next one passes it over.
 func (f *finishing) try(ctx context.Context) error {
-	limit := f.s.patience + loading(f.weight)
+	limit := f.s.tryTimeout + loading(f.weight)
 	err := f.s.retryWithin(ctx, limit, "finish", always, func(ctx context.Context, _ bool) error {
 		err := f.commit(ctx, sharedLimits)
 		fault := faultOf(err)
@@ -248,11 +248,11 @@ const endRuns = `WITH gone AS (
 
 var (
 	endRunsKept   = strings.Replace(endRuns, "%s", keepGone, 1)
-	endRunsBuried = strings.Replace(endRuns, "%s", buryGone, 1)
+	endRunsBuried = strings.Replace(endRuns, "%s", tombstoneGone, 1)
 )
 
 // simpleStep takes the ends in the order of their ids.
-func (f *finishing) simpleStep(order []int) *step {
+func (f *finishing) simpleStep(order []int) *statement {
 	for i := range f.verdicts {
 		f.verdicts[i] = job.Stale
 	}
@@ -266,7 +266,7 @@ func (f *finishing) simpleStep(order []int) *step {
 	if keep < 0 {
 		text = endRunsBuried
 	}
-	return &step{text: text, args: []any{f.s.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
+	return &statement{text: text, args: []any{f.s.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
 		var id [16]byte
 		if err := scan(&id); err != nil {
 			return err
@@ -329,16 +329,16 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 	}
 	held := make(map[leasedRun]subject, len(list))
 	var now pgtype.Timestamptz
-	lock := &step{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
+	lock := &statement{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
 		var s subject
 		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
 		held[leasedRun{s.id, s.run, s.worker}] = s
 		return err
 	}}
-	steps, owned := []*step{lock}, map[leasedRun]bool{}
+	steps, owned := []*statement{lock}, map[leasedRun]bool{}
 	if f.skip {
 		lock.text = freeRuns
-		steps = append(steps, &step{text: ownedRuns, args: lock.args, each: func(scan scan) error {
+		steps = append(steps, &statement{text: ownedRuns, args: lock.args, each: func(scan scan) error {
 			var r leasedRun
 			err := scan(&r.id, &r.run, &r.worker)
 			owned[r] = true
@@ -353,7 +353,7 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 		s, ok := held[f.of(i)]
 		if !ok {
 			if f.verdicts[i] = job.Stale; owned[f.of(i)] {
-				f.verdicts[i] = job.Held
+				f.verdicts[i] = job.Locked
 			}
 			continue
 		}
@@ -405,7 +405,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	return f.s.send(ctx, f.s.reserved, upkeepLimits, &step{text: endedAs, args: []any{f.s.namespace, ids, runs, workers, final}, each: func(scan scan) error {
+	return f.s.send(ctx, f.s.reserved, upkeepLimits, &statement{text: endedAs, args: []any{f.s.namespace, ids, runs, workers, final}, each: func(scan scan) error {
 		var n int
 		err := scan(&n)
 		i := stale[n-1]

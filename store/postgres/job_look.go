@@ -61,7 +61,7 @@ FROM (SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 A
 // look claims from a lane that holds jobs the offer does not take, or whose
 // priorities age: it reads in order, chooses, and locks only what it chose, so
 // that jobs for others stay free for them.
-func (k *claiming) look(ctx context.Context, l *claimLane) error {
+func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 	at := l.view.at
 	bound, size := lookBound(l.queue.Limit), firstStep
 	examined := [job.MaxPriority + 1]int{}
@@ -123,7 +123,7 @@ func (k *claiming) look(ctx context.Context, l *claimLane) error {
 	return nil
 }
 
-func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job.MaxPriority + 1]position, limit int) (found []candidate, paused bool, err error) {
+func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [job.MaxPriority + 1]position, limit int) (found []candidate, paused bool, err error) {
 	var dues []time.Time
 	var ids [][16]byte
 	for _, p := range open {
@@ -140,7 +140,7 @@ func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job
 		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
-		return k.s.send(ctx, k.s.work, sharedLimits, &step{
+		return k.s.send(ctx, k.s.work, sharedLimits, &statement{
 			text: lookReady, args: []any{k.s.namespace, l.queue.Queue, open, dues, ids, limit},
 			each: func(scan scan) error {
 				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
@@ -162,7 +162,7 @@ func (k *claiming) read(ctx context.Context, l *claimLane, open []int16, at [job
 
 // choose picks what to lease, in the order of the claim: by priority, or by the
 // due time that the priority shifts when the queue ages.
-func (k *claiming) choose(l *claimLane, found []candidate) []candidate {
+func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 	shift := func(c candidate) time.Time { return c.due.Add(time.Duration(c.priority) * l.queue.Aging) }
 	slices.SortStableFunc(found, func(a, b candidate) int {
 		first := cmp.Compare(a.priority, b.priority)
@@ -202,7 +202,7 @@ FROM picked WHERE job.ctid = picked.place
 RETURNING ` + takenColumns + `, 0::bigint`
 
 // lock leases what was chosen.
-func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (*leaseReader, error) {
+func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) (*leaseReader, error) {
 	if len(chosen) == 0 {
 		return &leaseReader{}, nil
 	}
@@ -220,8 +220,8 @@ func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
 		return k.s.send(ctx, k.s.work, sharedLimits,
-			&step{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids}, raw: leased.read},
-			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{k.s.namespace, k.c.Worker},
+			&statement{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids}, raw: leased.read},
+			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{k.s.namespace, k.c.Worker},
 				each: func(scan scan) error { return scan(&alive) }})
 	})
 	if err != nil {
@@ -230,6 +230,6 @@ func (k *claiming) lock(ctx context.Context, l *claimLane, chosen []candidate) (
 	if !alive {
 		return nil, k.lost()
 	}
-	slices.SortFunc(leased.jobs, func(a, b store.Leased) int { return cmp.Compare(order[a.ID], order[b.ID]) })
+	slices.SortFunc(leased.jobs, func(a, b store.LeasedJob) int { return cmp.Compare(order[a.ID], order[b.ID]) })
 	return &leased, nil
 }

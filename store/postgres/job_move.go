@@ -63,9 +63,9 @@ func (s *subject) read(scan scan, more ...any) error {
 }
 
 // subjects reads all rows of a statement.
-func subjects(text string, args ...any) (*step, *[]subject) {
+func subjects(text string, args ...any) (*statement, *[]subject) {
 	list := &[]subject{}
-	return &step{text: text, args: args, each: func(scan scan) error {
+	return &statement{text: text, args: args, each: func(scan scan) error {
 		var s subject
 		if err := s.read(scan); err != nil {
 			return err
@@ -76,9 +76,9 @@ func subjects(text string, args ...any) (*step, *[]subject) {
 }
 
 // mortals reads all rows of a statement with mortalColumns.
-func mortals(text string, args ...any) (*step, *[]subject) {
+func mortals(text string, args ...any) (*statement, *[]subject) {
 	list := &[]subject{}
-	return &step{text: text, args: args, each: func(scan scan) error {
+	return &statement{text: text, args: args, each: func(scan scan) error {
 		var s subject
 		if err := s.read(scan, &s.mortal.kind, &s.mortal.maxAttempts); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (s *Store) apply(ctx context.Context, session session, moves []move, now ti
 			logs.add(m.id, m.end.Logs, now)
 		}
 	}
-	var steps []*step
+	var steps []*statement
 	if len(logs.ids) > 0 {
 		steps = append(steps, logs.step(s.namespace))
 	}
@@ -140,7 +140,7 @@ func (s *Store) apply(ctx context.Context, session session, moves []move, now ti
 		if part.kept {
 			// A copy that should not be there must not stop the end of a job. The insert
 			// does not look for one itself: that would cost a tenth of every finish.
-			steps = append(steps, &step{text: dropCopies, args: []any{s.namespace, idsOf(part.moves)}})
+			steps = append(steps, &statement{text: dropCopies, args: []any{s.namespace, idsOf(part.moves)}})
 		}
 		steps = append(steps, endStep(s.namespace, part.moves, part.kept))
 	}
@@ -192,9 +192,9 @@ FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $
 	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred, wait) OFFSET 0) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 
-func releaseStep(namespace int32, moves []move) *step {
+func releaseStep(namespace int32, moves []move) *statement {
 	a := newEndArrays(moves)
-	return &step{text: releaseJobs, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
+	return &statement{text: releaseJobs, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
 		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits}}
 }
 
@@ -236,14 +236,14 @@ const (
 	INSERT INTO pawl.job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carried + `)
 	SELECT $1, id, final, why, result, {now}, {now} + keep * interval '1 microsecond', worker, ` + carried + ` FROM gone
 )`
-	buryGone = `buried AS (
+	tombstoneGone = `buried AS (
 	INSERT INTO pawl.tombstone (namespace, id, expires, run, worker)
 	SELECT $1, id, {now} + ` + tombstoneLife + `, run, worker FROM gone
 	ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires, run = excluded.run, worker = excluded.worker
-), ` + silenceGone
-	// silenceGone removes log lines of the rows of gone, no more than the bound: the
+), ` + deleteLogsGone
+	// deleteLogsGone removes log lines of the rows of gone, no more than the bound: the
 	// purge finds the rest, which are lines of no job (purgeLogs).
-	silenceGone = `silenced AS (
+	deleteLogsGone = `silenced AS (
 	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT l.place FROM gone CROSS JOIN LATERAL (
 		SELECT ctid AS place FROM pawl.job_log AS l WHERE l.namespace = gone.namespace AND l.job = gone.id LIMIT 10000) AS l LIMIT 10000))
 )`
@@ -255,16 +255,16 @@ const _ = uint(10_000-store.DropLines) + uint(store.DropLines-10_000)
 
 var (
 	endKept   = strings.Replace(endJobs, "%s", keepGone, 1)
-	endBuried = strings.Replace(endJobs, "%s", buryGone, 1)
+	endBuried = strings.Replace(endJobs, "%s", tombstoneGone, 1)
 )
 
-func endStep(namespace int32, moves []move, kept bool) *step {
+func endStep(namespace int32, moves []move, kept bool) *statement {
 	a := newEndArrays(moves)
 	text := endBuried
 	if kept {
 		text = endKept
 	}
-	return &step{text: text, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
+	return &statement{text: text, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
 		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps}}
 }
 
@@ -354,8 +354,8 @@ func (l *logLines) add(id job.ID, lines []job.LogLine, now time.Time) {
 }
 
 // step appends the lines in their order: the number of a line ascends with it.
-func (l *logLines) step(namespace int32) *step {
-	return &step{text: `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+func (l *logLines) step(namespace int32) *statement {
+	return &statement{text: `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
 		SELECT $1, l.job, l.time, l.run, l.level, l.text
 		FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::int[], $6::bytea[]) WITH ORDINALITY AS l (job, time, run, level, text, n) ORDER BY l.n`,
 		args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}

@@ -41,7 +41,7 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([
 		return nil, nil
 	}
 	verdicts, err := s.noteOnce(ctx, w, notes)
-	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Held) && pause(ctx, n); n++ {
+	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pause(ctx, n); n++ {
 		s.noteHeld(ctx, w, notes, verdicts)
 	}
 	return verdicts, err
@@ -53,7 +53,7 @@ func (s *Store) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note
 	var at []int
 	var held []store.Note
 	for i, v := range verdicts {
-		if v == job.Held {
+		if v == job.Locked {
 			at, held = append(at, i), append(held, notes[i])
 		}
 	}
@@ -83,13 +83,13 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 	for i, n := range notes {
 		verdicts[i], refs[i] = job.Stale, n.RunRef
 	}
-	var steps []*step
+	var steps []*statement
 	if begun := beginnings(notes); len(begun) > 0 {
 		steps = append(steps, s.begunStep(w, begun))
 	}
 	ids, runs := refArrays(refs)
 	var now time.Time
-	steps = append(steps, &step{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
+	steps = append(steps, &statement{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
 		var n int
 		var begun, alive bool
 		if err := scan(&now, &n, &begun, &alive); err != nil {
@@ -99,7 +99,7 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		case begun || !notes[n-1].Begun:
 			verdicts[n-1] = job.Applied
 		case alive: // the mark passed its row over, which somebody holds
-			verdicts[n-1] = job.Held
+			verdicts[n-1] = job.Locked
 		}
 		return nil
 	}})
@@ -129,7 +129,7 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
 			texts = append(texts, textOrNull(legible(p.Note)))
 		}
-		steps = append(steps, &step{text: setProgress, args: []any{s.namespace, w, ids, runs, done, total, texts}})
+		steps = append(steps, &statement{text: setProgress, args: []any{s.namespace, w, ids, runs, done, total, texts}})
 	}
 	if len(steps) == 0 {
 		return verdicts, nil

@@ -97,13 +97,13 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		a := o.archived[job.ID(id)]
 		o.told.add(a.queue, int(a.level), o.now)
 	}
-	var steps []*step
+	var steps []*statement
 	for _, part := range []struct {
 		text string
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &step{text: part.text, args: []any{o.s.namespace, part.ids, o.now}})
+			steps = append(steps, &statement{text: part.text, args: []any{o.s.namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {

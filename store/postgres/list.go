@@ -33,10 +33,10 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.L
 	}
 	text := "SELECT * FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS listed ORDER BY id DESC LIMIT " + limit
 	var listed store.Listed
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		listed = store.Listed{}
 		var rows rowReader
-		return []*step{{text: text, args: b.args, raw: func(cols [][]byte) error {
+		return []*statement{{text: text, args: b.args, raw: func(cols [][]byte) error {
 			listed.Jobs = append(listed.Jobs, job.Job{})
 			return rows.job(cols, &listed.Jobs[len(listed.Jobs)-1])
 		}}}
@@ -66,8 +66,8 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error)
 		parts[i] = r.text("1", limit)
 	}
 	n := 0
-	err := s.read(ctx, func() []*step {
-		return []*step{{
+	err := s.read(ctx, func() []*statement {
+		return []*statement{{
 			text: "SELECT count(*) FROM (SELECT FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS part" + limit + ") AS counted",
 			args: b.args, each: func(scan scan) error { return scan(&n) },
 		}}

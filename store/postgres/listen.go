@@ -30,7 +30,7 @@ func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
 	defer context.AfterFunc(s.ending, cancel)()
 	conn, err := s.listen(ctx)
 	if err != nil {
-		return s.deaf(ctx, err)
+		return s.listenError(ctx, err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -52,10 +52,10 @@ func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
 			s.hear(n.Payload, hear)
 		case silent && !conn.IsClosed():
 			if err := ping(ctx, conn); err != nil {
-				return s.deaf(ctx, err)
+				return s.listenError(ctx, err)
 			}
 		default:
-			return s.deaf(ctx, err)
+			return s.listenError(ctx, err)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 	return conn.Ping(ctx)
 }
 
-// deaf explains why a listener ends.
-func (s *Store) deaf(ctx context.Context, err error) error {
+// listenError explains why a listener ends.
+func (s *Store) listenError(ctx context.Context, err error) error {
 	switch {
 	case s.ending.Err() != nil:
 		return store.ErrClosed

@@ -26,7 +26,7 @@ func claimCase(name string, queues int, others bool) lostCase {
 		}
 		w := l.hired()
 		ask := l.asks(w, 1, limit, names...)
-		var claimed store.Claimed
+		var claimed store.ClaimReply
 		call := func(ctx context.Context) (err error) {
 			claimed, err = l.s.Claim(ctx, ask)
 			return err
@@ -45,7 +45,7 @@ func claimCase(name string, queues int, others bool) lostCase {
 }
 
 // leased demands that jobs are what the database says the worker runs.
-func (l *lossy) leased(w job.WorkerID, jobs []store.Leased, want int) {
+func (l *lossy) leased(w job.WorkerID, jobs []store.LeasedJob, want int) {
 	l.t.Helper()
 	runs := map[job.ID]int64{}
 	for _, j := range jobs {
@@ -124,7 +124,7 @@ func TestJ32_LostAnswers_AnAbandonedClaimComesBack(t *testing.T) {
 			l.leased(w, again.Jobs, len(ids))
 		}},
 		{"reported", func(l *lossy, w job.WorkerID, ids []job.ID) {
-			held, err := l.s.Hold(l.t.Context(), w, nil)
+			held, err := l.s.ReportRuns(l.t.Context(), w, nil)
 			l.surely(err)
 			if held.Returned != len(ids) || len(held.Stale) != 0 {
 				l.t.Errorf("%+v, want %d jobs to go back", held, len(ids))

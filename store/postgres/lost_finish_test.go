@@ -12,29 +12,29 @@ import (
 )
 
 // endFor gives a run its end.
-type endFor func(j *store.Leased) job.End
+type endFor func(j *store.LeasedJob) job.End
 
-func done(j *store.Leased) job.End { return job.End{ID: j.ID, Run: j.Run, To: job.Done} }
+func done(j *store.LeasedJob) job.End { return job.End{ID: j.ID, Run: j.Run, To: job.Done} }
 
-func failed(j *store.Leased) job.End {
+func failed(j *store.LeasedJob) job.End {
 	return job.End{ID: j.ID, Run: j.Run, To: job.Waiting, Delay: time.Hour, Burn: true, Failure: job.NewFailure(1, j.Run, "no", "").Body()}
 }
 
-func dead(j *store.Leased) job.End {
+func dead(j *store.LeasedJob) job.End {
 	return job.End{ID: j.ID, Run: j.Run, To: job.Dead, Burn: true, Reason: "gave up", Failure: job.NewFailure(1, j.Run, "no", "").Body()}
 }
 
-func released(j *store.Leased) job.End {
+func released(j *store.LeasedJob) job.End {
 	return job.End{ID: j.ID, Run: j.Run, To: job.Waiting, Delay: time.Minute}
 }
 
-func unkept(j *store.Leased) job.End {
+func unkept(j *store.LeasedJob) job.End {
 	e := done(j)
 	e.Keep.Done = -1
 	return e
 }
 
-func spoken(j *store.Leased) job.End {
+func spoken(j *store.LeasedJob) job.End {
 	e := done(j)
 	e.Logs = []job.LogLine{{Run: j.Run, Text: "a line"}}
 	return e
@@ -75,7 +75,7 @@ func finishCase(name string, callers int, wakes bool, ends ...endFor) lostCase {
 }
 
 // ended demands that an end was applied, once.
-func (l *lossy) ended(was *store.Leased, end job.End) {
+func (l *lossy) ended(was *store.LeasedJob, end job.End) {
 	l.t.Helper()
 	if end.Keep.Done < 0 {
 		if jobs, err := l.direct.Get(l.t.Context(), []job.ID{was.ID}); err != nil || len(jobs) != 0 {

@@ -81,7 +81,7 @@ func newLossy(t *testing.T) *lossy {
 	l.direct = openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
 	l.s = openOn(t, through, Options{Schema: db.Schema}, store.Settings{})
 	l.hasty = openOn(t, through, Options{Schema: db.Schema}, store.Settings{})
-	l.hasty.patience = short
+	l.hasty.tryTimeout = short
 	t.Cleanup(func() {
 		report, err := l.direct.Check(context.Background(), store.Check{})
 		if err != nil || len(report.Faults) > 0 {
@@ -286,7 +286,7 @@ func (l *lossy) asks(w job.WorkerID, seq int64, limit int, queues ...string) sto
 }
 
 // running hands n jobs in and claims them.
-func (l *lossy) running(n int, edit ...func(*job.Draft)) (job.WorkerID, []store.Leased) {
+func (l *lossy) running(n int, edit ...func(*job.Draft)) (job.WorkerID, []store.LeasedJob) {
 	l.t.Helper()
 	l.enqueued(l.drafts(n, edit...)...)
 	w := l.hired()

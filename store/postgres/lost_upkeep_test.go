@@ -47,7 +47,7 @@ func TestJ32_LostAnswers_Workers(t *testing.T) {
 			}
 			_, err = l.direct.Cancel(l.t.Context(), []job.ID{begun[0].ID}, store.Operator{})
 			l.surely(err)
-			var beaten store.Beaten
+			var beaten store.BeatReply
 			call := func(ctx context.Context) (err error) {
 				beaten, err = l.s.Beat(ctx, store.Beat{Worker: w, Begun: begun})
 				return err
@@ -67,7 +67,7 @@ func TestJ32_LostAnswers_Workers(t *testing.T) {
 		lostCase{name: "hold", wakes: true, silent: true, play: func(l *lossy) (func(context.Context) error, func(error)) {
 			w, jobs := l.running(3)
 			call := func(ctx context.Context) error {
-				held, err := l.s.Hold(ctx, w, []store.RunRef{{ID: jobs[0].ID, Run: jobs[0].Run}})
+				held, err := l.s.ReportRuns(ctx, w, []store.RunRef{{ID: jobs[0].ID, Run: jobs[0].Run}})
 				if len(held.Stale) != 0 {
 					l.t.Errorf("stale: %v", held.Stale)
 				}
@@ -111,7 +111,7 @@ func TestJ32_LostAnswers_Upkeep(t *testing.T) {
 			beaten, err := l.direct.Beat(l.t.Context(), store.Beat{Worker: me})
 			l.surely(err)
 			return func(ctx context.Context) error {
-					_, err := l.s.Lose(ctx, store.Losing{By: me, Beat: beaten.Now, Steady: time.Hour})
+					_, err := l.s.MarkLost(ctx, store.MarkLostRequest{By: me, Beat: beaten.Now, Steady: time.Hour})
 					return err
 				}, func(err error) {
 					l.surely(err)
@@ -149,7 +149,7 @@ func TestJ32_LostAnswers_Upkeep(t *testing.T) {
 		}},
 		lostCase{name: "expire", play: func(l *lossy) (func(context.Context) error, func(error)) {
 			ids := l.enqueued(l.drafts(3, func(d *job.Draft) { d.Deadline = time.Unix(1, 0) })...)
-			var expired store.Expired
+			var expired store.ExpireReply
 			return func(ctx context.Context) (err error) { expired, err = l.s.Expire(ctx, 100); return err }, func(err error) {
 				l.surely(err)
 				if len(expired.Deaths) != 3 {

@@ -89,7 +89,7 @@ func (s *Store) migrate(ctx context.Context) error {
 // schemaVersion reads the numbers of the schema; zeros when there is none.
 func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error) {
 	err = s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
-		version, err = readVersion(ctx, s, func(st *step) error { return s.send(ctx, s.work, nil, st) })
+		version, err = readVersion(ctx, s, func(st *statement) error { return s.send(ctx, s.work, nil, st) })
 		return err
 	})
 	return version, err
@@ -99,13 +99,13 @@ func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error
 // server that does not learn what was committed while we waited for the lock.
 const findVersion = `SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'version')`
 
-func readVersion(ctx context.Context, s *Store, run func(*step) error) (version Migration, err error) {
+func readVersion(ctx context.Context, s *Store, run func(*statement) error) (version Migration, err error) {
 	found := false
-	err = run(&step{text: findVersion, args: []any{s.options.Schema}, each: func(scan scan) error { return scan(&found) }})
+	err = run(&statement{text: findVersion, args: []any{s.options.Schema}, each: func(scan scan) error { return scan(&found) }})
 	if err != nil || !found {
 		return version, err
 	}
-	err = run(&step{text: "SELECT version, oldest FROM pawl.version", each: func(scan scan) error { return scan(&version.Version, &version.Oldest) }})
+	err = run(&statement{text: "SELECT version, oldest FROM pawl.version", each: func(scan scan) error { return scan(&version.Version, &version.Oldest) }})
 	if hasCode(err, "42703") { // no such column
 		err = &faulted{fault{err: fmt.Errorf("%w: it has a table \"version\" of somebody else: %w", store.ErrForeign, err)}}
 	}
@@ -134,7 +134,7 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 		return judge(ctx, err)
 	}
 	// Another process may have done it meanwhile.
-	version, err := readVersion(ctx, s, func(st *step) error { return s.inside(tx).run(ctx, st) })
+	version, err := readVersion(ctx, s, func(st *statement) error { return s.inside(tx).run(ctx, st) })
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestP8_ABeginningOfAHeldJobIsAnsweredHeld(t *testing.T) {
 	tx := b.begin(pgx.TxOptions{})
 	_, err = tx.Exec(t.Context(), b.s.sql("SELECT FROM pawl.job WHERE id = $1 FOR UPDATE"), notes[1].ID)
 	b.must(err)
-	note(notes[:2], job.Applied, job.Held)
+	note(notes[:2], job.Applied, job.Locked)
 	if b.waited() {
 		t.Error("it waited for a lock")
 	}
@@ -64,7 +64,7 @@ func TestP8_ABeginningOfAHeldJobIsAnsweredHeld(t *testing.T) {
 	tx = b.begin(pgx.TxOptions{})
 	_, err = tx.Exec(t.Context(), b.s.sql("SELECT FROM pawl.job FOR UPDATE"))
 	b.must(err)
-	note([]store.Note{{RunRef: notes[0].RunRef, Begun: true}, {RunRef: notes[2].RunRef, Begun: true}}, job.Applied, job.Held)
+	note([]store.Note{{RunRef: notes[0].RunRef, Begun: true}, {RunRef: notes[2].RunRef, Begun: true}}, job.Applied, job.Locked)
 	b.must(tx.Rollback(t.Context()))
 	// A worker that was lost begins nothing, although its run is still its own.
 	_, err = b.users.Exec(t.Context(), b.s.sql("UPDATE pawl.worker SET lost = now() WHERE id = $1"), b.crew.worker)

@@ -53,13 +53,13 @@ type notifier struct {
 	quit    chan struct{}
 	stopped chan struct{}
 
-	speaking context.Context // ends lastWord after stop
-	hush     context.CancelFunc
+	sending     context.Context // ends lastWord after stop
+	stopSending context.CancelFunc
 }
 
 func startNotifier(s *Store) *notifier {
 	n := &notifier{s: s, pace: pace{every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
-	n.speaking, n.hush = context.WithCancel(s.ending)
+	n.sending, n.stopSending = context.WithCancel(s.ending)
 	go n.work()
 	return n
 }
@@ -116,8 +116,8 @@ func (n *notifier) work() {
 const (
 	// notifyTries is how often a message is sent that may not have got through.
 	notifyTries = 3
-	// lastWord bounds how long a store that closes goes on telling.
-	lastWord = time.Second
+	// closeGrace bounds how long a store that closes goes on telling.
+	closeGrace = time.Second
 )
 
 // send tells what has gathered. A message that does not get through is not
@@ -133,13 +133,13 @@ func (n *notifier) send(tries int) {
 	for name, due := range told {
 		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 	}
-	ctx, cancel := context.WithTimeout(n.speaking, n.s.patience)
+	ctx, cancel := context.WithTimeout(n.sending, n.s.tryTimeout)
 	defer cancel()
 	text := n.s.encode(m)
 	// The commit need not reach the disk: nothing is written but the message. It
 	// waits for other commits that notify for as long as it may: nobody waits for
 	// it, and behind a slow disk the lock_timeout of a session is soon over.
-	tell := &step{text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
+	tell := &statement{text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
 	for try := 1; ; try++ {
 		err := n.s.send(ctx, n.s.work, nil, tell)
 		switch {
@@ -154,9 +154,9 @@ func (n *notifier) send(tries int) {
 
 func (n *notifier) stop() {
 	close(n.quit)
-	defer time.AfterFunc(lastWord, n.hush).Stop()
+	defer time.AfterFunc(closeGrace, n.stopSending).Stop()
 	<-n.stopped
-	n.hush()
+	n.stopSending()
 }
 
 // encode writes a message of this store.

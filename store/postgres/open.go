@@ -37,18 +37,18 @@ type Store struct {
 	reserved *pgxpool.Pool // heartbeat, finish, upkeep
 	db       *sql.DB
 
-	explicit  bool        // transactions have to say that they are READ COMMITTED
-	settled   bool        // sessions keep the store's settings
-	pooled    atomic.Bool // a pooler was met on the way to the server
-	namespace int32
-	instance  string        // tells this store's notifications from those of others
-	patience  time.Duration // bounds one try
-	clock     clock
-	texts     texts
-	frontiers frontiers
-	claims    claims
-	hints     hints
-	purges    purges
+	explicit   bool        // transactions have to say that they are READ COMMITTED
+	settled    bool        // sessions keep the store's settings
+	pooled     atomic.Bool // a pooler was met on the way to the server
+	namespace  int32
+	instance   string        // tells this store's notifications from those of others
+	tryTimeout time.Duration // bounds one try
+	clock      clock
+	texts      texts
+	frontiers  frontiers
+	claims     claims
+	hints      hints
+	purges     purges
 
 	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
 	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
@@ -57,7 +57,7 @@ type Store struct {
 	finisher *gather[*finishCall]
 	notifier *notifier
 	remover  *hintRemover
-	begun    begun
+	begun    openTxs
 
 	calls     sync.WaitGroup // under way
 	gate      sync.RWMutex   // guards closed against calls that begin
@@ -124,7 +124,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if settings.MaxLost == 0 {
 		settings.MaxLost = job.MaxLost
 	}
-	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), patience: attemptLimit}
+	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), tryTimeout: attemptLimit}
 	s.settled = settles(options, o.pool.Config())
 	s.frontiers.guess = &s.clock
 	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
@@ -181,12 +181,12 @@ func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 // bindNamespace finds or makes the number of the namespace.
 func (s *Store) bindNamespace(ctx context.Context) error {
 	return s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
-		find := step{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.settings.Namespace},
+		find := statement{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.settings.Namespace},
 			each: func(scan scan) error { return scan(&s.namespace) }}
 		if err := s.send(ctx, s.work, upkeepLimits, &find); err != nil || s.namespace != 0 {
 			return err
 		}
-		add := step{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.settings.Namespace}}
+		add := statement{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.settings.Namespace}}
 		return s.send(ctx, s.work, upkeepLimits, &add, &find)
 	})
 }

@@ -50,18 +50,18 @@ func TestP8_HeartbeatFinishAndUpkeepNeedNoOtherConnection(t *testing.T) {
 					return err
 				},
 				"hold": func() error {
-					_, err := s.Hold(ctx, c.worker, []store.RunRef{run, {ID: jobs[1].ID, Run: jobs[1].Run}})
+					_, err := s.ReportRuns(ctx, c.worker, []store.RunRef{run, {ID: jobs[1].ID, Run: jobs[1].Run}})
 					return err
 				},
 				"lose": func() error {
-					_, err := s.Lose(ctx, store.Losing{By: c.worker, Beat: time.Now(), Steady: time.Hour})
+					_, err := s.MarkLost(ctx, store.MarkLostRequest{By: c.worker, Beat: time.Now(), Steady: time.Hour})
 					return err
 				},
 				"rescue": func() error { _, err := s.Rescue(ctx, 10); return err },
 				"expire": func() error { _, err := s.Expire(ctx, 10); return err },
 				"purge":  func() error { _, err := s.Purge(ctx, 10); return err },
 				"redate": func() error {
-					_, err := s.Redate(ctx, store.Setback{Queues: []string{"q"}, Was: time.Now()}, 10)
+					_, err := s.MakeDueAgain(ctx, store.ClockStep{Queues: []string{"q"}, Was: time.Now()}, 10)
 					return err
 				},
 				"register": func() error {

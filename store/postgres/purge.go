@@ -145,17 +145,17 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		purged = 0
 		var reached *time.Time
 		var lines, strays int64
-		steps := []*step{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now), limit * store.PurgeLines}, each: func(scan scan) error {
+		steps := []*statement{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now), limit * store.PurgeLines}, each: func(scan scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
-			steps = append(steps, &step{text: text, args: []any{s.namespace, limit}})
+			steps = append(steps, &statement{text: text, args: []any{s.namespace, limit}})
 		}
 		counted := steps[1:]
-		steps = append(steps, &step{text: forgetWorkers, args: []any{s.namespace, limit}})
+		steps = append(steps, &statement{text: forgetWorkers, args: []any{s.namespace, limit}})
 		var looked linePlace
 		from := s.purges.lines()
-		steps = append(steps, &step{text: purgeLogs, args: []any{s.namespace, [16]byte(from.job), from.line, limit}, each: func(scan scan) error {
+		steps = append(steps, &statement{text: purgeLogs, args: []any{s.namespace, [16]byte(from.job), from.line, limit}, each: func(scan scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
 		if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {

@@ -18,7 +18,7 @@ func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op sto
 	}
 	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
 		return s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error {
-			err := t.run(ctx, &step{text: `INSERT INTO pawl.queue AS q (namespace, name, paused, since) VALUES ($1, $2, $3, {now})
+			err := t.run(ctx, &statement{text: `INSERT INTO pawl.queue AS q (namespace, name, paused, since) VALUES ($1, $2, $3, {now})
 				ON CONFLICT (namespace, name) DO UPDATE SET paused = excluded.paused, since = excluded.since WHERE q.paused <> excluded.paused`,
 				args: []any{s.namespace, queue, paused}})
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // read runs statements that change nothing, sent together. They are made anew
 // for each try, because a try may fail halfway through an answer.
-func (s *Store) read(ctx context.Context, make func() []*step) error {
+func (s *Store) read(ctx context.Context, make func() []*statement) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -36,9 +36,9 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 		return nil, s.usable(ctx)
 	}
 	var found []numbered
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		found = nil
-		return []*step{s.getStep(ids, &found)}
+		return []*statement{s.getStep(ids, &found)}
 	})
 	if err != nil {
 		return nil, err
@@ -65,9 +65,9 @@ type numbered struct {
 	n int
 }
 
-func (s *Store) getStep(ids []job.ID, found *[]numbered) *step {
+func (s *Store) getStep(ids []job.ID, found *[]numbered) *statement {
 	var rows rowReader
-	return &step{text: readJobs, args: []any{s.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
+	return &statement{text: readJobs, args: []any{s.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
 		if err := rows.job(cols, &f.Job); err != nil {
@@ -106,9 +106,9 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 	var ahead int
 	var paused bool
 	var label string
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		found, workers, runs = nil, nil, nil
-		return []*step{
+		return []*statement{
 			{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }},
 			s.getStep([]job.ID{id}, &found),
 			{text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
@@ -148,9 +148,9 @@ const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespac
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		lines = nil
-		return []*step{{
+		return []*statement{{
 			text: jobLines,
 			args: []any{s.namespace, id, skip, limit}, each: func(scan scan) error {
 				var l job.LogLine
@@ -178,7 +178,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 // take one that a heartbeat needs.
 func (s *Store) now(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
 	err = s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, pool, nil, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
+		return s.send(ctx, pool, nil, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
 	})
 	return now.UTC(), err
 }

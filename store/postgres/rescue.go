@@ -43,18 +43,18 @@ UNION ALL
 SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
 WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
 
-// Lose declares workers lost whose last beat is older than their own limit.
-func (s *Store) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
+// MarkLost declares workers lost whose last beat is older than their own limit.
+func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.Lost{}, err
+		return store.MarkLostReply{}, err
 	}
 	defer s.leave()
-	var lost store.Lost
+	var lost store.MarkLostReply
 	alive, changed := false, false
 	args := []any{s.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
 	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
-		lost = store.Lost{}
-		return s.send(ctx, s.reserved, sharedLimits, &step{text: loseWorkers, args: args, each: func(scan scan) error {
+		lost = store.MarkLostReply{}
+		return s.send(ctx, s.reserved, sharedLimits, &statement{text: loseWorkers, args: args, each: func(scan scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool
@@ -72,13 +72,13 @@ func (s *Store) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
 		}})
 	})
 	if err != nil {
-		return store.Lost{}, err
+		return store.MarkLostReply{}, err
 	}
 	if changed {
 		s.notifier.members()
 	}
 	if !alive {
-		return store.Lost{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
+		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
 	}
 	return lost, nil
 }
@@ -107,7 +107,7 @@ func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) 
 	}
 	lost, changed := 0, false
 	err := s.retry(ctx, "mark dead", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{text: deadWorkers, args: []any{s.namespace, ids}, each: func(scan scan) error {
+		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: deadWorkers, args: []any{s.namespace, ids}, each: func(scan scan) error {
 			var different bool
 			err := scan(&lost, &different)
 			changed = changed || different
@@ -166,23 +166,23 @@ var (
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
 // cluster it is one read.
-func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
+func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.Rescued{}, err
+		return store.RescueReply{}, err
 	}
 	defer s.leave()
 	some := false
 	err := s.retry(ctx, "rescue", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &step{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) }})
+		return s.send(ctx, s.reserved, nil, &statement{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) }})
 	})
 	if err != nil || !some {
-		return store.Rescued{}, err
+		return store.RescueReply{}, err
 	}
-	var all store.Rescued
+	var all store.RescueReply
 	var at orphanage
 	for all.Total() < limit {
 		n := min(rescuedAtOnce, limit-all.Total())
-		var rescued store.Rescued
+		var rescued store.RescueReply
 		var told hintSet
 		var reached orphanage
 		deaths := all.Deaths
@@ -201,7 +201,7 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
 			if all.Total() > 0 {
 				return all, nil // the next round goes on
 			}
-			return store.Rescued{}, err
+			return store.RescueReply{}, err
 		}
 		s.tell(told)
 		at = reached
@@ -228,23 +228,23 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const rescuedAtOnce = 50
 
 // rescue takes back what comes behind a place, and moves that on.
-func (s *Store) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.Rescued, told hintSet, err error) {
+func (s *Store) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
 	text, args := lockOrphans, []any{s.namespace, limit, at.worker}
 	if at.claim.Valid {
 		text, args = lockMoreOrphans, append(args, at.claim)
 	}
 	var found []subject
-	lock := &step{text: text, args: args, each: func(scan scan) error {
+	lock := &statement{text: text, args: args, each: func(scan scan) error {
 		var f subject
 		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.claim)
 		found, at.worker = append(found, f), f.worker
 		return err
 	}}
 	var now time.Time
-	steps := []*step{{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock}
-	drained := &step{text: markDrained, args: []any{s.namespace}}
+	steps := []*statement{{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock}
+	drained := &statement{text: markDrained, args: []any{s.namespace}}
 	if !at.claim.Valid { // once for all that follow: it passes the dead entries of every suspect
-		steps = append([]*step{drained}, steps...)
+		steps = append([]*statement{drained}, steps...)
 	}
 	if err := session.run(ctx, steps...); err != nil {
 		return rescued, nil, err

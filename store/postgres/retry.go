@@ -38,7 +38,7 @@ const (
 // retry runs a transition until it is answered for good. again tells it that an
 // earlier try may have been committed.
 func (s *Store) retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
-	return s.retryWithin(ctx, s.patience, doing, may, try)
+	return s.retryWithin(ctx, s.tryTimeout, doing, may, try)
 }
 
 // retryWithin is retry for tries that need more time.

@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// step is one statement of a transition. Its rows are read by each, all of them
+// statement is one statement of a transition. Its rows are read by each, all of them
 // before the transition goes on or is answered: rows reach this side before the
 // statement they belong to is committed.
-type step struct {
+type statement struct {
 	text string
 	args []any
 	each func(scan) error
@@ -28,7 +28,7 @@ type scan func(dest ...any) error
 
 // session runs statements in one transaction: the store's own, or a user's.
 type session interface {
-	run(ctx context.Context, steps ...*step) error
+	run(ctx context.Context, steps ...*statement) error
 }
 
 // limits are what a transaction of the store sets for itself.
@@ -143,7 +143,7 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // send runs the steps as one transaction in one round trip and returns when its
 // commit is answered. Without limits it is a plain read.
-func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*step) error {
+func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*statement) error {
 	if s.explicit {
 		return s.transact(ctx, pool, l, func(t *transaction) error { return t.last(ctx, steps...) })
 	}
@@ -159,13 +159,13 @@ func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps .
 }
 
 // queue adds the steps to what is sent.
-func (s *Store) queue(b *pgx.Batch, steps []*step) {
+func (s *Store) queue(b *pgx.Batch, steps []*statement) {
 	for _, st := range steps {
 		b.Queue(s.sql(st.text), st.args...).Query(st.read)
 	}
 }
 
-func (st *step) read(rows pgx.Rows) error {
+func (st *statement) read(rows pgx.Rows) error {
 	for rows.Next() {
 		var err error
 		switch {
@@ -227,7 +227,7 @@ func (s *Store) transact(ctx context.Context, pool *pgxpool.Pool, l *limits, f f
 
 // run sends the steps together. Nothing is committed yet, so an error is never
 // an unknown outcome.
-func (t *transaction) run(ctx context.Context, steps ...*step) error {
+func (t *transaction) run(ctx context.Context, steps ...*statement) error {
 	b := t.batch()
 	t.s.queue(b, steps)
 	if err := t.conn.SendBatch(ctx, b).Close(); err != nil {
@@ -253,7 +253,7 @@ func (t *transaction) batch() *pgx.Batch {
 }
 
 // last sends the steps together with the commit.
-func (t *transaction) last(ctx context.Context, steps ...*step) error {
+func (t *transaction) last(ctx context.Context, steps ...*statement) error {
 	b := t.batch()
 	t.s.queue(b, steps)
 	b.Queue("COMMIT")

@@ -140,8 +140,8 @@ func lead(t *testing.T, s *Store) {
 func TestSession_ReadsArePlannedFreely(t *testing.T) {
 	s := openInternal(t)
 	var seqscan, lock string
-	look := step{text: "SELECT current_setting('enable_seqscan'), current_setting('lock_timeout')", each: func(scan scan) error { return scan(&seqscan, &lock) }}
-	if err := s.read(t.Context(), func() []*step { return []*step{&look} }); err != nil {
+	look := statement{text: "SELECT current_setting('enable_seqscan'), current_setting('lock_timeout')", each: func(scan scan) error { return scan(&seqscan, &lock) }}
+	if err := s.read(t.Context(), func() []*statement { return []*statement{&look} }); err != nil {
 		t.Fatal(err)
 	}
 	if seqscan != "on" || lock != "0" {

@@ -32,7 +32,7 @@ func hire(t testing.TB, s *Store) *crew {
 	return &crew{t: t, s: s, worker: w}
 }
 
-func (c *crew) claim(limit int) []store.Leased {
+func (c *crew) claim(limit int) []store.LeasedJob {
 	c.t.Helper()
 	c.seq++
 	claimed, err := c.s.Claim(context.Background(), store.Claim{Worker: c.worker, Seq: c.seq, Offer: knowsK, Queues: []store.QueueClaim{{Queue: "q", Limit: limit, Start: limit}}})
@@ -56,7 +56,7 @@ func (c *crew) drain(limit int) int {
 	}
 }
 
-func (c *crew) finish(jobs []store.Leased) {
+func (c *crew) finish(jobs []store.LeasedJob) {
 	c.t.Helper()
 	ends := make([]job.End, len(jobs))
 	for i := range jobs {

@@ -48,7 +48,7 @@ const (
 
 // probe is a stretch of a lane in which the first waiting job is looked for.
 type probe struct {
-	lane     *claimLane
+	lane     *claimQueue
 	queue    string
 	priority int16
 	from     position
@@ -92,13 +92,13 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 
 // lookDue reports whether it is time to read hints, and to look behind one of the
 // lanes.
-func (s *Store) lookDue(lanes []*claimLane) (hints, sweep bool) {
+func (s *Store) lookDue(lanes []*claimQueue) (hints, sweep bool) {
 	now := s.clock.estimate()
 	hints = s.hints.due(now)
 	s.frontiers.mu.Lock()
 	defer s.frontiers.mu.Unlock()
 	for _, l := range lanes {
-		if known := s.frontiers.lanes[l.view.name]; known != nil && known.sweep.due(now) {
+		if known := s.frontiers.fronts[l.view.name]; known != nil && known.sweep.due(now) {
 			sweep = true
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Store) lookDue(lanes []*claimLane) (hints, sweep bool) {
 
 // probes lists what a peek asks for: each lane from its frontier on, and the
 // slices of those whose sweep is due. Without a time none is.
-func (f *frontiers) probes(lanes []*claimLane, now time.Time) (list []probe, swept bool) {
+func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, swept bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lanes {
@@ -129,20 +129,20 @@ func (f *frontiers) probes(lanes []*claimLane, now time.Time) (list []probe, swe
 }
 
 // found lowers a lane to a job that lies behind its frontier.
-func (f *frontiers) found(name laneName, priority int16, at position) {
+func (f *frontiers) found(name frontName, priority int16, at position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.lanes[name]; l != nil && !l.at[priority].before(at) {
+	if l := f.fronts[name]; l != nil && !l.at[priority].before(at) {
 		l.lower(int(priority), position{due: at.due})
 	}
 }
 
 // swept notes that the lanes were looked at.
-func (f *frontiers) swept(lanes []*claimLane, now time.Time, took time.Duration) {
+func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lanes {
-		if known := f.lanes[l.view.name]; known != nil && known.sweep.due(now) {
+		if known := f.fronts[l.view.name]; known != nil && known.sweep.due(now) {
 			known.sweep.done(now, took)
 		}
 	}
@@ -167,7 +167,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
 // that is due.
 type peeking struct {
 	k      *claiming
-	lanes  []*claimLane
+	lanes  []*claimQueue
 	probes []probe
 	hints  *hintLook // nil where they are not asked for
 	swept  bool
@@ -176,8 +176,8 @@ type peeking struct {
 	now    time.Time
 	alive  bool
 	paused map[string]bool
-	left   map[*claimLane]map[int16]position // the first ready job of each priority
-	next   map[*claimLane]time.Time          // when the next one falls due
+	left   map[*claimQueue]map[int16]position // the first ready job of each priority
+	next   map[*claimQueue]time.Time          // when the next one falls due
 	behind []foundBehind
 	passed bool // frontiers were lowered to something that they had passed
 }
@@ -196,8 +196,8 @@ const (
 	lookBehind                  // and, where it is due, what the frontiers have passed
 )
 
-func (k *claiming) newPeek(lanes []*claimLane, what lookKind) *peeking {
-	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimLane]map[int16]position{}, next: map[*claimLane]time.Time{}, took: stopwatch()}
+func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
+	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: stopwatch()}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
 		now = k.s.clock.estimate()
@@ -209,7 +209,7 @@ func (k *claiming) newPeek(lanes []*claimLane, what lookKind) *peeking {
 	return p
 }
 
-func (p *peeking) steps() []*step {
+func (p *peeking) steps() []*statement {
 	n := len(p.probes)
 	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range p.probes {
@@ -219,11 +219,11 @@ func (p *peeking) steps() []*step {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	steps := []*step{{text: peekStretches, args: []any{p.k.s.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
+	steps := []*statement{{text: peekStretches, args: []any{p.k.s.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
 	if p.hints == nil {
 		return steps
 	}
-	return append(steps, &p.hints.step)
+	return append(steps, &p.hints.statement)
 }
 
 func (p *peeking) read(scan scan) error {
@@ -301,7 +301,7 @@ func (p *peeking) conclude() (ready bool, err error) {
 }
 
 // peek looks before or after a claim, in a round trip of its own.
-func (k *claiming) peek(ctx context.Context, lanes []*claimLane) (ready bool, err error) {
+func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
 	var p *peeking
 	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)

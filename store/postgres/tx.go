@@ -143,11 +143,11 @@ func (w *within) leaveHints(ctx context.Context, told hintSet) error {
 		return nil
 	}
 	w.s.remover.some()
-	steps := []*step{{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}}}
+	steps := []*statement{{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
 		// From nobody: this process learns of the commit in the same way as the others.
 		text := (&Store{}).encode(m)
-		steps = append(steps, &step{text: "SELECT pg_notify($1, $2)", args: []any{w.s.channel(), text}})
+		steps = append(steps, &statement{text: "SELECT pg_notify($1, $2)", args: []any{w.s.channel(), text}})
 	}
 	return w.in.run(ctx, steps...)
 }

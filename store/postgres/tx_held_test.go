@@ -164,7 +164,7 @@ var everything = []heldStep{
 	{"hold", func(b *bystanders) {
 		b.enqueue(someDraft())
 		b.crew.claim(1)
-		held, err := b.s.Hold(b.t.Context(), b.crew.worker, nil)
+		held, err := b.s.ReportRuns(b.t.Context(), b.crew.worker, nil)
 		b.must(err)
 		if held.Returned != 1 {
 			b.t.Errorf("%d jobs went back, want one", held.Returned)
@@ -179,7 +179,7 @@ var everything = []heldStep{
 		gone := hire(b.t, b.s)
 		jobs := gone.claim(1)
 		b.must(b.s.Deregister(b.t.Context(), gone.worker))
-		_, err := b.s.Lose(b.t.Context(), store.Losing{By: b.crew.worker, Beat: time.Now(), Steady: time.Hour, Machine: "m"})
+		_, err := b.s.MarkLost(b.t.Context(), store.MarkLostRequest{By: b.crew.worker, Beat: time.Now(), Steady: time.Hour, Machine: "m"})
 		b.must(err)
 		rescued, err := b.s.Rescue(b.t.Context(), 100)
 		b.must(err)
@@ -313,7 +313,7 @@ func TestP8_NobodyWaitsForAUsersTransaction(t *testing.T) {
 			_, err := b.s.Beat(t.Context(), store.Beat{Worker: handler.worker, Begun: []store.RunRef{ref}})
 			b.must(err)
 			for _, held := range [][]store.RunRef{{ref}, nil} {
-				answer, err := b.s.Hold(t.Context(), handler.worker, held)
+				answer, err := b.s.ReportRuns(t.Context(), handler.worker, held)
 				b.must(err)
 				if answer.Returned != 0 || len(answer.Stale) != 0 {
 					t.Errorf("%+v, want that the run is still its own", answer)

@@ -19,7 +19,7 @@ func (w *within) Seen(ctx context.Context, ids []job.ID) (seen []job.ID, err err
 		return nil, err
 	}
 	defer w.s.leave()
-	err = w.in.run(ctx, &step{text: seenJobs, args: []any{w.s.namespace, uuids(ids)}, each: func(scan scan) error {
+	err = w.in.run(ctx, &statement{text: seenJobs, args: []any{w.s.namespace, uuids(ids)}, each: func(scan scan) error {
 		var id job.ID
 		err := scan(&id)
 		seen = append(seen, id)

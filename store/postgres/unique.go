@@ -60,7 +60,7 @@ func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKe
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	if err := session.run(ctx, &step{text: takeUnique, args: []any{s.namespace, hashes, jobs}, each: free}); err != nil {
+	if err := session.run(ctx, &statement{text: takeUnique, args: []any{s.namespace, hashes, jobs}, each: free}); err != nil {
 		return nil, err
 	}
 	var rest []uniqueKey
@@ -74,8 +74,8 @@ func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKe
 	}
 	hashes, jobs = keyArrays(rest)
 	err := session.run(ctx,
-		&step{text: replaceUnique, args: []any{s.namespace, hashes, jobs, back}, each: free},
-		&step{text: uniqueHolders, args: []any{s.namespace, hashes}, each: func(scan scan) error {
+		&statement{text: replaceUnique, args: []any{s.namespace, hashes, jobs, back}, each: free},
+		&statement{text: uniqueHolders, args: []any{s.namespace, hashes}, each: func(scan scan) error {
 			var hash []byte
 			var holder job.ID
 			if err := scan(&hash, &holder); err != nil {
@@ -95,7 +95,7 @@ func (s *Store) dropUnique(ctx context.Context, session session, keys []uniqueKe
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	return session.run(ctx, &step{text: dropUnique, args: []any{s.namespace, hashes, jobs}})
+	return session.run(ctx, &statement{text: dropUnique, args: []any{s.namespace, hashes, jobs}})
 }
 
 func keyArrays(keys []uniqueKey) (hashes [][]byte, jobs [][16]byte) {

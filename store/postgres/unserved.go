@@ -81,9 +81,9 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 	}
 	defer s.leave()
 	served := map[string][]job.Offer{}
-	err := s.look(ctx, func() *step {
+	err := s.look(ctx, func() *statement {
 		clear(served)
-		return &step{text: servedQueues, args: []any{s.namespace, by}, each: func(scan scan) error {
+		return &statement{text: servedQueues, args: []any{s.namespace, by}, each: func(scan scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -107,9 +107,9 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 	slices.Sort(names)
 	after, until := append([]string{""}, names...), append(slices.Clone(names), lastName)
 	var others []string
-	err = s.look(ctx, func() *step {
+	err = s.look(ctx, func() *statement {
 		others = nil
-		return &step{text: unservedQueues, args: []any{s.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
+		return &statement{text: unservedQueues, args: []any{s.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
 			var name string
 			err := scan(&name)
 			others = append(others, name)
@@ -120,10 +120,10 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 		return nil, err
 	}
 	var ready []store.Ready
-	err = s.look(ctx, func() *step {
+	err = s.look(ctx, func() *statement {
 		ready = nil
 		args := []any{s.namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
-		return &step{text: readyHeads, args: args, each: func(scan scan) error {
+		return &statement{text: readyHeads, args: args, each: func(scan scan) error {
 			var r store.Ready
 			var oldest pgtype.Timestamptz
 			var needs []pgtype.Text // one that is NULL was not written by us: it costs that job only
@@ -143,7 +143,7 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *Store) look(ctx context.Context, make func() *step) error {
+func (s *Store) look(ctx context.Context, make func() *statement) error {
 	return s.retry(ctx, "look for unserved jobs", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.work, upkeepLimits, make())
 	})

@@ -83,7 +83,7 @@ func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 // bound it.
 func TestP10_ALoadHasTimeForItsSize(t *testing.T) {
 	s := openInternal(t)
-	s.patience = time.Nanosecond
+	s.tryTimeout = time.Nanosecond
 	many := make([]job.Draft, 20_000)
 	for i := range many {
 		many[i] = someDraft()

@@ -37,7 +37,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 	var id job.WorkerID
 	err = s.retry(ctx, "register", always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
-			err := s.send(ctx, s.reserved, upkeepLimits, &step{
+			err := s.send(ctx, s.reserved, upkeepLimits, &statement{
 				text: newWorker,
 				args: []any{s.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
 					legible(w.Machine), legible(w.Start), totals},
@@ -88,7 +88,7 @@ SELECT 1, {now}, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 
 
 // beatSplitting is the beat of a worker with totals: it also stores by which
 // version the worker splits them, and tells the version there is now, whether it
-// is settled (store.Beaten), and who shares each of the worker's totals. All that
+// is settled (store.BeatReply), and who shares each of the worker's totals. All that
 // it tells is of one snapshot, in which the worker does not share if it begins to
 // by this beat (split, which was 0): the version that it makes may be that of
 // others, too, who are not in the snapshot. job_held tells what those hold that
@@ -117,8 +117,8 @@ WHERE o.namespace = $1 AND o.lost IS NOT NULL AND NOT o.drained AND o.totals IS 
 ORDER BY what, run`
 
 // beatStep renews a lease, and says whether the worker shares from now on.
-func (s *Store) beatStep(b store.Beat, beaten *store.Beaten, joined *bool) *step {
-	*beaten = store.Beaten{}
+func (s *Store) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *statement {
+	*beaten = store.BeatReply{}
 	var what int
 	var id pgtype.UUID
 	var run int64
@@ -131,7 +131,7 @@ func (s *Store) beatStep(b store.Beat, beaten *store.Beaten, joined *bool) *step
 		}
 	}
 	if !b.Splits {
-		return &step{text: beatWorker, args: []any{s.namespace, b.Worker}, each: func(scan scan) error {
+		return &statement{text: beatWorker, args: []any{s.namespace, b.Worker}, each: func(scan scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func (s *Store) beatStep(b store.Beat, beaten *store.Beaten, joined *bool) *step
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &step{text: beatSplitting, args: []any{s.namespace, b.Worker, b.Version}, each: func(scan scan) error {
+	return &statement{text: beatSplitting, args: []any{s.namespace, b.Worker, b.Version}, each: func(scan scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string
@@ -162,26 +162,26 @@ func (s *Store) beatStep(b store.Beat, beaten *store.Beaten, joined *bool) *step
 }
 
 // Beat renews the worker's lease.
-func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
+func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.Beaten{}, err
+		return store.BeatReply{}, err
 	}
 	defer s.leave()
-	var beaten store.Beaten
+	var beaten store.BeatReply
 	joined := false
 	err := s.retry(ctx, "beat", always, func(ctx context.Context, _ bool) error {
-		steps := []*step{s.beatStep(b, &beaten, &joined)}
+		steps := []*statement{s.beatStep(b, &beaten, &joined)}
 		if len(b.Begun) > 0 {
 			steps = append(steps, s.begunStep(b.Worker, b.Begun))
 		}
 		return s.send(ctx, s.reserved, upkeepLimits, steps...)
 	})
 	if err != nil {
-		return store.Beaten{}, err
+		return store.BeatReply{}, err
 	}
 	if beaten.Now.IsZero() {
 		s.claims.forget(b.Worker)
-		return store.Beaten{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
+		return store.BeatReply{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
 	}
 	if joined {
 		s.notifier.members()
@@ -193,9 +193,9 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
 // Cancels lists the worker's runs that were asked to cancel.
 func (s *Store) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		refs = nil
-		return []*step{{
+		return []*statement{{
 			text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", args: []any{s.namespace, w},
 			each: func(scan scan) error {
 				var r store.RunRef
@@ -217,7 +217,7 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 	defer s.leave()
 	changed := false
 	err := s.retry(ctx, "deregister", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{text: removeWorker, args: []any{s.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
+		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: removeWorker, args: []any{s.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
 	})
 	if err == nil {
 		s.claims.forget(w)
@@ -243,15 +243,15 @@ FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 // Registry lists the workers.
 func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	err := s.read(ctx, func() []*step {
+	err := s.read(ctx, func() []*statement {
 		workers = nil
-		return []*step{s.registryStep(&workers, new(time.Time))}
+		return []*statement{s.registryStep(&workers, new(time.Time))}
 	})
 	return workers, err
 }
 
-func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *step {
-	return &step{text: readWorkers, args: []any{s.namespace}, each: func(scan scan) error {
+func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *statement {
+	return &statement{text: readWorkers, args: []any{s.namespace}, each: func(scan scan) error {
 		var w store.WorkerInfo
 		var queues []pgtype.Text
 		var offer, totals []byte

@@ -29,9 +29,9 @@ func (s *Store) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bo
 		return false, err
 	}
 	defer s.leave()
-	take := &step{text: takeAlone, args: []any{s.namespace, w, run.ID, run.Run}}
+	take := &statement{text: takeAlone, args: []any{s.namespace, w, run.ID, run.Run}}
 	err := s.retry(ctx, "ask to run alone", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &step{text: lockAlone, args: []any{s.namespace, run.ID}}, take)
+		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: lockAlone, args: []any{s.namespace, run.ID}}, take)
 	})
 	return take.hits > 0, err
 }

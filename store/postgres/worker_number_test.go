@@ -36,7 +36,7 @@ func TestP2_ALostWorkersNumberIsNotGivenToAnother(t *testing.T) {
 	if _, err := s.Beat(t.Context(), store.Beat{Worker: before.worker}); !errors.Is(err, job.ErrWorkerLost) {
 		t.Errorf("the worker that was lost with its commit beats: %v, want ErrWorkerLost", err)
 	}
-	if _, err := s.Hold(t.Context(), before.worker, nil); !errors.Is(err, job.ErrWorkerLost) {
+	if _, err := s.ReportRuns(t.Context(), before.worker, nil); !errors.Is(err, job.ErrWorkerLost) {
 		t.Errorf("it reports what it holds: %v, want ErrWorkerLost", err)
 	}
 	ends := []job.End{{ID: jobs[0].ID, Run: jobs[0].Run, To: job.Done}}

@@ -62,7 +62,7 @@ func (f *aliveFile) register(s store.Store, machine string) job.WorkerID {
 // dead lists the neighbours that are proven dead.
 func (f *aliveFile) dead(by job.WorkerID, s store.Store, machine string) (ids []job.WorkerID) {
 	f.t.Helper()
-	lost, err := s.Lose(f.t.Context(), store.Losing{By: by, Machine: machine})
+	lost, err := s.MarkLost(f.t.Context(), store.MarkLostRequest{By: by, Machine: machine})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestJ12_AKilledProcessHoldsItsByteNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.expect("while it lives", f.dead(f.own, f.store, oneContainer))
-	lost, err := call[store.Lost](there, "Lose", store.Losing{By: w, Machine: anotherContainer})
+	lost, err := call[store.MarkLostReply](there, "MarkLost", store.MarkLostRequest{By: w, Machine: anotherContainer})
 	if err != nil || len(lost.Neighbours) != 1 || lost.Neighbours[0].Dead {
 		t.Errorf("seen from there: %+v, %v", lost, err)
 	}

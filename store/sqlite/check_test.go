@@ -86,7 +86,7 @@ func TestP6_TheGraceOfALostWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Lose(t.Context(), store.Losing{By: by, Beat: beaten.Now, Steady: time.Hour}); n.Workers != 1 || err != nil {
+	if n, err := s.MarkLost(t.Context(), store.MarkLostRequest{By: by, Beat: beaten.Now, Steady: time.Hour}); n.Workers != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	faults := func() int {

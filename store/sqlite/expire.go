@@ -9,9 +9,9 @@ import (
 
 // Expire ends up to limit jobs that are not running and past their deadline.
 // A running one is ended by its worker, which has the handler to stop.
-func (s *Store) Expire(ctx context.Context, limit int) (expired store.Expired, err error) {
+func (s *Store) Expire(ctx context.Context, limit int) (expired store.ExpireReply, err error) {
 	err = s.write(ctx, limit, func(t *transition) error {
-		expired = store.Expired{}
+		expired = store.ExpireReply{}
 		late, err := mortals(t.on("SELECT " + subjectColumns + mortalColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
 			WHERE namespace = ? AND deadline IS NOT NULL AND deadline <= ? AND state IN (1, 2, 4) ORDER BY deadline LIMIT ?`).int(t.now).int(int64(limit)))
 		if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Expire(ctx context.Context, limit int) (expired store.Expired, e
 		return nil
 	})
 	if err != nil {
-		return store.Expired{}, err
+		return store.ExpireReply{}, err
 	}
 	return expired, nil
 }

@@ -53,14 +53,14 @@ func forgotten(e *job.End) bool { return e.Keep.WithDefaults().For(e.To) < 0 }
 // stops a resend. The caller binds which jobs are meant.
 func (t *transition) remember(of remembering, e *job.End) *query {
 	if forgotten(e) {
-		return t.query(of.buried).int(later(t.now, job.KeepTombstone)).int(t.namespace)
+		return t.query(of.tombstoned).int(later(t.now, job.KeepTombstone)).int(t.namespace)
 	}
 	return t.query(of.archived).
 		int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, e.Keep.WithDefaults().For(e.To))).int(t.namespace)
 }
 
 // remembering is one choice of jobs, in both ways of remembering them.
-type remembering struct{ archived, buried string }
+type remembering struct{ archived, tombstoned string }
 
 // The columns that a job takes along into the archive and back.
 const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, started, timeout, deadline,

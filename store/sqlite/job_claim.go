@@ -11,7 +11,7 @@ import (
 
 // Claim leases ready jobs to a worker. One that finds nothing writes nothing:
 // no flush, and no wake of the listeners of other processes.
-func (s *Store) Claim(ctx context.Context, c store.Claim) (claimed store.Claimed, err error) {
+func (s *Store) Claim(ctx context.Context, c store.Claim) (claimed store.ClaimReply, err error) {
 	rows := len(c.Begun)
 	for _, q := range c.Queues {
 		rows += q.Limit
@@ -27,14 +27,14 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (claimed store.Claimed
 		s.claims.forget(c.Worker)
 	}
 	if err != nil {
-		return store.Claimed{}, err
+		return store.ClaimReply{}, err
 	}
 	s.claims.keep(c.Worker, c.Seq, places)
 	return claimed, nil
 }
 
-func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Claimed, error) {
-	answer := store.Claimed{Now: timeOf(t.now)}
+func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.ClaimReply, error) {
+	answer := store.ClaimReply{Now: timeOf(t.now)}
 	newest, err := t.liveWorker(c.Worker)
 	if err != nil {
 		return answer, err
@@ -91,7 +91,7 @@ const (
 
 // lease writes what was taken. The jobs were all read before the first write:
 // changing an index while stepping through it would show rows twice.
-func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
+func (t *transition) lease(c *store.Claim, jobs []store.LeasedJob) error {
 	for i := range jobs {
 		l := &jobs[i]
 		l.State, l.Run, l.Worker, l.Started, l.CancelAsked = job.Running, l.Run+1, c.Worker, timeOf(t.now), false
@@ -115,8 +115,8 @@ func (t *transition) lease(c *store.Claim, jobs []store.Leased) error {
 
 // claimedBy reads what a worker still holds of one of its claims, within the
 // bound of the claim.
-func (t *transition) claimedBy(c *store.Claim) ([]store.Leased, error) {
-	var jobs []store.Leased
+func (t *transition) claimedBy(c *store.Claim) ([]store.LeasedJob, error) {
+	var jobs []store.LeasedJob
 	bytes := map[string]int64{}
 	q := t.on("SELECT " + liveColumns + ", begun FROM " + running + " AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
 		int(int64(c.Worker)).int(c.Seq)
@@ -124,7 +124,7 @@ func (t *transition) claimedBy(c *store.Claim) ([]store.Leased, error) {
 		if bytes[q.colText(15)] >= c.PerQueue() {
 			continue
 		}
-		var l store.Leased
+		var l store.LeasedJob
 		q.job(&l.Job)
 		l.Begun = q.colBool(columnCount)
 		bytes[l.Queue] += large(&l.Job)

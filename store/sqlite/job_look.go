@@ -51,7 +51,7 @@ var laneQueries = func() (texts [job.MaxPriority + 1]string) {
 
 // take appends the jobs of one queue, up to its limit, in the order of their
 // priority, or of their shifted due times when the queue ages.
-func (l *look) take(jobs []store.Leased) ([]store.Leased, error) {
+func (l *look) take(jobs []store.LeasedJob) ([]store.LeasedJob, error) {
 	defer l.close()
 	for l.taken < l.queue.Limit {
 		if l.room <= 0 {
@@ -63,7 +63,7 @@ func (l *look) take(jobs []store.Leased) ([]store.Leased, error) {
 			return jobs, err
 		}
 		lane := l.lanes[p]
-		jobs = append(jobs, store.Leased{})
+		jobs = append(jobs, store.LeasedJob{})
 		j := &jobs[len(jobs)-1].Job
 		lane.q.job(j)
 		l.room -= large(j)

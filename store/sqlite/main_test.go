@@ -86,7 +86,7 @@ func claimOf(w job.WorkerID, seq int64, limit int) store.Claim {
 	return store.Claim{Worker: w, Seq: seq, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: limit, Start: limit}}}
 }
 
-func (s *Store) mustClaim(t *testing.T, c store.Claim) store.Claimed {
+func (s *Store) mustClaim(t *testing.T, c store.Claim) store.ClaimReply {
 	t.Helper()
 	got, err := s.Claim(t.Context(), c)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 	held := s.mustClaim(t, claimOf(w, 1, 1)).Jobs[0]
 	for _, err := range []error{
 		second(s.Beat(t.Context(), store.Beat{Worker: w, Begun: []store.RunRef{{ID: held.ID, Run: held.Run}}})),
-		second(s.Hold(t.Context(), w, []store.RunRef{{ID: held.ID, Run: held.Run}})),
+		second(s.ReportRuns(t.Context(), w, []store.RunRef{{ID: held.ID, Run: held.Run}})),
 		second(s.Cancel(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
 		second(s.Retry(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
 		second(s.Finish(t.Context(), w, []job.End{{ID: held.ID, Run: held.Run, To: job.Dead, Burn: true}})),
@@ -28,7 +28,7 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 		second(s.Finish(t.Context(), w, []job.End{{ID: held.ID, Run: held.Run + 1, To: job.Done}})),
 		second(s.Delete(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
 		second(s.Rescue(t.Context(), 10)), second(s.Expire(t.Context(), 10)), second(s.Purge(t.Context(), 10)),
-		second(s.Lose(t.Context(), store.Losing{By: w, Beat: time.Now(), Machine: "m"})), second(s.Redate(t.Context(), store.Setback{Queues: []string{"q"}, Was: time.Now()}, 10)),
+		second(s.MarkLost(t.Context(), store.MarkLostRequest{By: w, Beat: time.Now(), Machine: "m"})), second(s.MakeDueAgain(t.Context(), store.ClockStep{Queues: []string{"q"}, Was: time.Now()}, 10)),
 	} {
 		if err != nil {
 			t.Fatal(err)

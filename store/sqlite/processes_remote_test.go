@@ -162,9 +162,9 @@ func (s *spread) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 
 // Claim stays in the worker's own process, which may know of claims that found
 // nothing; a worker is one boot of one process.
-func (s *spread) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+func (s *spread) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
 	if c.Worker%2 == 0 && ctx.Err() == nil {
-		return call[store.Claimed](s.there, "Claim", c)
+		return call[store.ClaimReply](s.there, "Claim", c)
 	}
 	return s.Store.Claim(ctx, c)
 }
@@ -218,25 +218,25 @@ func (s *spread) Register(ctx context.Context, w store.Worker) (job.WorkerID, er
 	return s.Store.Register(ctx, w)
 }
 
-func (s *spread) Beat(ctx context.Context, b store.Beat) (store.Beaten, error) {
+func (s *spread) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
 	if r := s.next(ctx); r != nil {
-		return call[store.Beaten](r, "Beat", b)
+		return call[store.BeatReply](r, "Beat", b)
 	}
 	return s.Store.Beat(ctx, b)
 }
 
-func (s *spread) Hold(ctx context.Context, w job.WorkerID, held []store.RunRef) (store.Held, error) {
+func (s *spread) ReportRuns(ctx context.Context, w job.WorkerID, held []store.RunRef) (store.ReportReply, error) {
 	if r := s.next(ctx); r != nil {
-		return call[store.Held](r, "Hold", w, held)
+		return call[store.ReportReply](r, "ReportRuns", w, held)
 	}
-	return s.Store.Hold(ctx, w, held)
+	return s.Store.ReportRuns(ctx, w, held)
 }
 
-func (s *spread) Lose(ctx context.Context, l store.Losing) (store.Lost, error) {
+func (s *spread) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
 	if r := s.next(ctx); r != nil {
-		return call[store.Lost](r, "Lose", l)
+		return call[store.MarkLostReply](r, "MarkLost", l)
 	}
-	return s.Store.Lose(ctx, l)
+	return s.Store.MarkLost(ctx, l)
 }
 
 func (s *spread) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
@@ -246,25 +246,25 @@ func (s *spread) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error)
 	return s.Store.MarkDead(ctx, dead)
 }
 
-func (s *spread) Rescue(ctx context.Context, limit int) (store.Rescued, error) {
+func (s *spread) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
 	if r := s.next(ctx); r != nil {
-		return call[store.Rescued](r, "Rescue", limit)
+		return call[store.RescueReply](r, "Rescue", limit)
 	}
 	return s.Store.Rescue(ctx, limit)
 }
 
-func (s *spread) Expire(ctx context.Context, limit int) (store.Expired, error) {
+func (s *spread) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
 	if r := s.next(ctx); r != nil {
-		return call[store.Expired](r, "Expire", limit)
+		return call[store.ExpireReply](r, "Expire", limit)
 	}
 	return s.Store.Expire(ctx, limit)
 }
 
-func (s *spread) Redate(ctx context.Context, b store.Setback, limit int) (int, error) {
+func (s *spread) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
 	if r := s.next(ctx); r != nil {
-		return call[int](r, "Redate", b, limit)
+		return call[int](r, "MakeDueAgain", b, limit)
 	}
-	return s.Store.Redate(ctx, b, limit)
+	return s.Store.MakeDueAgain(ctx, b, limit)
 }
 
 func (s *spread) Purge(ctx context.Context, limit int) (int, error) {

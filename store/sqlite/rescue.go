@@ -7,7 +7,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// Lose declares workers lost whose last beat is older than their own limit, if
+// MarkLost declares workers lost whose last beat is older than their own limit, if
 // the declarer has beaten throughout such a time. The declarer never declares
 // itself, and must be alive to declare others.
 //
@@ -15,10 +15,10 @@ import (
 // late, the declarer too, who has just beaten: nobody is lost then, and the
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
-func (s *Store) Lose(ctx context.Context, l store.Losing) (lost store.Lost, err error) {
+func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (lost store.MarkLostReply, err error) {
 	var locks []string
 	err = s.write(ctx, 1, func(t *transition) (err error) {
-		lost = store.Lost{}
+		lost = store.MarkLostReply{}
 		if _, err := t.liveWorker(l.By); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *Store) Lose(ctx context.Context, l store.Losing) (lost store.Lost, err 
 		return err
 	})
 	if err != nil {
-		return store.Lost{}, err
+		return store.MarkLostReply{}, err
 	}
 	for i := range lost.Neighbours {
 		n := &lost.Neighbours[i]
@@ -71,7 +71,7 @@ func (t *transition) lose(shared, update *query) (int, error) {
 
 // neighbours lists the live workers that the declarer may be able to tell to be
 // dead, and the lock files in which they hold their bytes.
-func (t *transition) neighbours(l store.Losing) (found []store.Neighbour, locks []string, err error) {
+func (t *transition) neighbours(l store.MarkLostRequest) (found []store.Neighbour, locks []string, err error) {
 	if l.Machine == "" {
 		return nil, nil, nil
 	}
@@ -108,18 +108,18 @@ func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (lost int, er
 }
 
 // Rescue ends up to limit runs whose worker is absent or lost.
-func (s *Store) Rescue(ctx context.Context, limit int) (rescued store.Rescued, err error) {
+func (s *Store) Rescue(ctx context.Context, limit int) (rescued store.RescueReply, err error) {
 	err = s.write(ctx, limit, func(t *transition) (err error) {
 		rescued, err = t.rescue(limit)
 		return err
 	})
 	if err != nil {
-		return store.Rescued{}, err
+		return store.RescueReply{}, err
 	}
 	return rescued, nil
 }
 
-func (t *transition) rescue(limit int) (rescued store.Rescued, err error) {
+func (t *transition) rescue(limit int) (rescued store.RescueReply, err error) {
 	orphans, err := t.orphans(limit)
 	if err != nil {
 		return rescued, err

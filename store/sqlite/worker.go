@@ -70,9 +70,9 @@ func (t *transition) liveWorker(w job.WorkerID) (newest int64, err error) {
 }
 
 // Beat renews the worker's lease.
-func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, err error) {
+func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.BeatReply, err error) {
 	err = s.write(ctx, 1+len(b.Begun), func(t *transition) error {
-		beaten = store.Beaten{Now: timeOf(t.now)}
+		beaten = store.BeatReply{Now: timeOf(t.now)}
 		if _, err := t.liveWorker(b.Worker); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.Beaten, er
 		return nil
 	})
 	if err != nil {
-		return store.Beaten{}, err
+		return store.BeatReply{}, err
 	}
 	return beaten, nil
 }
@@ -118,9 +118,9 @@ func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) 
 	return refs, q.done()
 }
 
-// splitting tells the registry's version, whether it is settled (store.Beaten),
+// splitting tells the registry's version, whether it is settled (store.BeatReply),
 // and who shares each of the worker's totals; then the worker may begin to.
-func (t *transition) splitting(b *store.Beat, beaten *store.Beaten) (err error) {
+func (t *transition) splitting(b *store.Beat, beaten *store.BeatReply) (err error) {
 	if beaten.Version, err = t.on("SELECT registry FROM pawl_namespace WHERE id = ?").one(); err != nil {
 		return err
 	}
@@ -162,20 +162,20 @@ func (t *transition) splitting(b *store.Beat, beaten *store.Beaten) (err error) 
 	return t.changeRegistry()
 }
 
-// Hold reports the runs a worker holds. What is leased to it beyond them was
+// ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
-func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.Held, err error) {
+func (s *Store) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, err error) {
 	err = s.write(ctx, len(refs)+1, func(t *transition) (err error) {
 		held, err = t.hold(w, refs)
 		return err
 	})
 	if err != nil {
-		return store.Held{}, err
+		return store.ReportReply{}, err
 	}
 	return held, nil
 }
 
-func (t *transition) hold(w job.WorkerID, refs []store.RunRef) (held store.Held, err error) {
+func (t *transition) hold(w job.WorkerID, refs []store.RunRef) (held store.ReportReply, err error) {
 	if _, err := t.liveWorker(w); err != nil {
 		return held, err
 	}

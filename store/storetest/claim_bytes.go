@@ -12,10 +12,10 @@ import (
 func claimBytes() []testCase {
 	const size = 10_000
 	large := func(d *job.Draft) { d.Args = make([]byte, size) }
-	ask := func(w *hand, bytes int64, queues ...store.QueueClaim) store.Claimed {
+	ask := func(w *hand, bytes int64, queues ...store.QueueClaim) store.ClaimReply {
 		w.d.Helper()
 		w.seq++
-		return must[store.Claimed](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{Worker: w.id, Seq: w.seq, Queues: queues, Offer: w.offer, Bytes: bytes}))
+		return must[store.ClaimReply](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{Worker: w.id, Seq: w.seq, Queues: queues, Offer: w.offer, Bytes: bytes}))
 	}
 	all := store.QueueClaim{Queue: queue, Limit: 100, Start: 100}
 	return []testCase{
@@ -79,14 +79,14 @@ func claimBytes() []testCase {
 			list := d.enqueue(drafts(10, large)...)
 			w := d.hire()
 			equal(d, "claimed", len(ask(w, 100*size, all).Jobs), 10)
-			again := must[store.Claimed](d, "claim")(w.store.Claim(d.ctx, store.Claim{Worker: w.id, Seq: w.seq, Queues: []store.QueueClaim{all}, Offer: w.offer, Bytes: 2*size + 1}))
+			again := must[store.ClaimReply](d, "claim")(w.store.Claim(d.ctx, store.Claim{Worker: w.id, Seq: w.seq, Queues: []store.QueueClaim{all}, Offer: w.offer, Bytes: 2*size + 1}))
 			equal(d, "claimed again", ids(again.Jobs), list[:3])
 			// What the worker did not get it does not hold: its report gives the rest back.
 			var held []store.RunRef
 			for _, j := range again.Jobs {
 				held = append(held, ref(j))
 			}
-			equal(d, "given back", must[store.Held](d, "hold")(w.store.Hold(d.ctx, w.id, held)).Returned, 7)
+			equal(d, "given back", must[store.ReportReply](d, "hold")(w.store.ReportRuns(d.ctx, w.id, held)).Returned, 7)
 			equal(d, "waiting", d.count(job.Waiting), 7)
 		}},
 	}

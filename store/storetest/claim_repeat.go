@@ -63,8 +63,8 @@ func claimRepeat() []testCase {
 }
 
 // byID indexes claimed jobs: a repeated answer may come in another order.
-func byID(jobs []store.Leased) map[job.ID]store.Leased {
-	m := make(map[job.ID]store.Leased, len(jobs))
+func byID(jobs []store.LeasedJob) map[job.ID]store.LeasedJob {
+	m := make(map[job.ID]store.LeasedJob, len(jobs))
 	for _, j := range jobs {
 		m[j.ID] = j
 	}

@@ -191,7 +191,7 @@ func concurrency() []testCase {
 					}
 					for _, j := range got.Jobs {
 						v, err := w.store.Finish(d.ctx, w.id, []job.End{ending(j, job.Done)})
-						for err == nil && v[0] == job.Held { // the other's claim looks at it, and its commit takes a while
+						for err == nil && v[0] == job.Locked { // the other's claim looks at it, and its commit takes a while
 							v, err = w.store.Finish(d.ctx, w.id, []job.End{ending(j, job.Done)})
 						}
 						if err != nil || v[0] != job.Applied {

@@ -34,28 +34,28 @@ func (d *database) hire(queues ...string) *hand {
 }
 
 // ask makes the worker's next claim.
-func (w *hand) ask(queues ...store.QueueClaim) store.Claimed {
+func (w *hand) ask(queues ...store.QueueClaim) store.ClaimReply {
 	w.d.Helper()
 	w.seq++
 	return w.repeat(w.seq, queues...)
 }
 
 // repeat makes a claim under a number of the caller's choice.
-func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.Claimed {
+func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.ClaimReply {
 	w.d.Helper()
-	return must[store.Claimed](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{
+	return must[store.ClaimReply](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{
 		Worker: w.id, Seq: seq, Queues: queues, Offer: w.offer,
 	}))
 }
 
 // claim takes up to limit jobs of the usual queue and starts all of them.
-func (w *hand) claim(limit int) []store.Leased {
+func (w *hand) claim(limit int) []store.LeasedJob {
 	w.d.Helper()
 	return w.ask(store.QueueClaim{Queue: queue, Limit: limit, Start: limit}).Jobs
 }
 
 // take claims exactly one job.
-func (w *hand) take() store.Leased {
+func (w *hand) take() store.LeasedJob {
 	w.d.Helper()
 	jobs := w.claim(1)
 	if len(jobs) != 1 {
@@ -65,7 +65,7 @@ func (w *hand) take() store.Leased {
 }
 
 // begin claims one job and says that its handler begins.
-func (w *hand) begin() store.Leased {
+func (w *hand) begin() store.LeasedJob {
 	w.d.Helper()
 	j := w.take()
 	equal(w.d, "verdict of begun", must[[]job.Verdict](w.d, "note")(w.store.Note(w.d.ctx, w.id, []store.Note{{RunRef: ref(j), Begun: true}})), []job.Verdict{job.Applied})
@@ -83,13 +83,13 @@ func (w *hand) finish(ends ...job.End) []job.Verdict {
 }
 
 // end finishes one run that the worker must own.
-func (w *hand) end(j store.Leased, to job.State, edit ...func(*job.End)) {
+func (w *hand) end(j store.LeasedJob, to job.State, edit ...func(*job.End)) {
 	w.d.Helper()
 	equal(w.d, "verdict", w.finish(ending(j, to, edit...)), []job.Verdict{job.Applied})
 }
 
 // ending describes the end of a run.
-func ending(j store.Leased, to job.State, edit ...func(*job.End)) job.End {
+func ending(j store.LeasedJob, to job.State, edit ...func(*job.End)) job.End {
 	e := job.End{ID: j.ID, Run: j.Run, To: to, Keep: keep}
 	for _, f := range edit {
 		f(&e)
@@ -98,9 +98,9 @@ func ending(j store.Leased, to job.State, edit ...func(*job.End)) job.End {
 }
 
 // beat renews the worker's lease.
-func (w *hand) beat(begun ...store.RunRef) store.Beaten {
+func (w *hand) beat(begun ...store.RunRef) store.BeatReply {
 	w.d.Helper()
-	answer := must[store.Beaten](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Begun: begun}))
+	answer := must[store.BeatReply](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Begun: begun}))
 	w.known = answer.Now
 	return answer
 }
@@ -114,11 +114,11 @@ func (w *hand) declare() int {
 // declareAfter does so after a time in which all beats of the worker succeeded.
 func (w *hand) declareAfter(steady time.Duration) int {
 	w.d.Helper()
-	return must[store.Lost](w.d, "lose")(w.store.Lose(w.d.ctx, store.Losing{By: w.id, Beat: w.known, Steady: steady})).Workers
+	return must[store.MarkLostReply](w.d, "lose")(w.store.MarkLost(w.d.ctx, store.MarkLostRequest{By: w.id, Beat: w.known, Steady: steady})).Workers
 }
 
 // ids lists the claimed jobs in order.
-func ids(jobs []store.Leased) []job.ID {
+func ids(jobs []store.LeasedJob) []job.ID {
 	list := make([]job.ID, len(jobs))
 	for i := range jobs {
 		list[i] = jobs[i].ID
@@ -127,7 +127,7 @@ func ids(jobs []store.Leased) []job.ID {
 }
 
 // ref names a claimed run.
-func ref(j store.Leased) store.RunRef { return store.RunRef{ID: j.ID, Run: j.Run} }
+func ref(j store.LeasedJob) store.RunRef { return store.RunRef{ID: j.ID, Run: j.Run} }
 
 // lose lets the worker miss its beats until a colleague declares it lost. The
 // others keep beating.
@@ -144,9 +144,9 @@ func (d *database) lose(w *hand, others ...*hand) {
 }
 
 // rescue takes back what lost workers hold, and counts it.
-func (d *database) rescue() store.Rescued {
+func (d *database) rescue() store.RescueReply {
 	d.Helper()
-	rescued := must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 1000))
+	rescued := must[store.RescueReply](d, "rescue")(d.Store.Rescue(d.ctx, 1000))
 	rescued.Deaths = nil
 	return rescued
 }
@@ -154,5 +154,5 @@ func (d *database) rescue() store.Rescued {
 // expire ends what is past its deadline, and counts it.
 func (d *database) expire(limit int) int {
 	d.Helper()
-	return must[store.Expired](d, "expire")(d.Store.Expire(d.ctx, limit)).Total()
+	return must[store.ExpireReply](d, "expire")(d.Store.Expire(d.ctx, limit)).Total()
 }

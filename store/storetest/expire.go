@@ -54,23 +54,23 @@ func expire() []testCase {
 			deadline := d.now().Add(time.Hour)
 			never := d.one(until(deadline))
 			d.advance(2 * time.Hour)
-			expired := must[store.Expired](d, "expire")(d.Store.Expire(d.ctx, 10))
-			equal(d, "expired", expired, store.Expired{Dead: 1, Deaths: []store.Death{{
+			expired := must[store.ExpireReply](d, "expire")(d.Store.Expire(d.ctx, 10))
+			equal(d, "expired", expired, store.ExpireReply{Dead: 1, Deaths: []store.Death{{
 				ID: never, Kind: kind, Queue: queue, Attempt: 1, MaxAttempts: 5, Reason: d.get(never).Reason,
 			}}})
 			ran := d.one(until(d.now().Add(time.Hour)))
 			w := d.hire()
 			w.end(w.take(), job.Waiting, func(e *job.End) { e.Burn = true })
 			d.advance(2 * time.Hour)
-			expired = must[store.Expired](d, "expire")(d.Store.Expire(d.ctx, 10))
-			equal(d, "expired after a run", expired, store.Expired{Dead: 1, Deaths: []store.Death{{
+			expired = must[store.ExpireReply](d, "expire")(d.Store.Expire(d.ctx, 10))
+			equal(d, "expired after a run", expired, store.ExpireReply{Dead: 1, Deaths: []store.Death{{
 				ID: ran, Kind: kind, Queue: queue, Run: 1, Attempt: 2, MaxAttempts: 5, Reason: d.get(ran).Reason,
 			}}})
 		}},
 		{name: "P10_AnAnswerNamesSoManyDead", run: func(d *database) {
 			d.enqueue(drafts(store.MaxDeaths+10, until(d.now().Add(time.Hour)))...)
 			d.advance(2 * time.Hour)
-			expired := must[store.Expired](d, "expire")(d.Store.Expire(d.ctx, 1000))
+			expired := must[store.ExpireReply](d, "expire")(d.Store.Expire(d.ctx, 1000))
 			equal(d, "dead", expired.Dead, store.MaxDeaths+10)
 			equal(d, "named", len(expired.Deaths), store.MaxDeaths)
 		}},

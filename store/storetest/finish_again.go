@@ -74,7 +74,7 @@ func finishAgain() []testCase {
 		}},
 		{name: "P2_ARepeatOfALostRunIsStale", settings: store.Settings{MaxLost: 2, Keep: func(string) job.Keep { return keep }}, run: func(d *database) {
 			d.one()
-			for _, rescued := range []store.Rescued{{Waiting: 1}, {Dead: 1}} {
+			for _, rescued := range []store.RescueReply{{Waiting: 1}, {Dead: 1}} {
 				w := d.hire()
 				held := w.take()
 				w.beat(ref(held)) // its handler has begun

@@ -118,7 +118,7 @@ func jobClaim() []testCase {
 			d.enqueue(drafts(4)...)
 			w := d.hire()
 			asked := store.QueueClaim{Queue: queue, Limit: 4, Start: 2}
-			begun := func(jobs []store.Leased) (list []bool) {
+			begun := func(jobs []store.LeasedJob) (list []bool) {
 				for _, j := range jobs {
 					list = append(list, j.Begun)
 				}

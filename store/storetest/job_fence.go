@@ -80,7 +80,7 @@ func jobFence() []testCase {
 			w := d.hire()
 			lost := w.take()
 			d.lose(w)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			for _, to := range every {
 				e := ending(lost, to)
 				equal(d, "verdict", must[[]job.Verdict](d, "finish")(d.Store.Finish(d.ctx, w.id, []job.End{e})), []job.Verdict{job.Stale})
@@ -97,7 +97,7 @@ func jobFence() []testCase {
 			id := d.one()
 			w := d.hire()
 			run := int64(0)
-			step := func(what string) store.Leased {
+			step := func(what string) store.LeasedJob {
 				d.Helper()
 				got := w.take()
 				if got.Run <= run {

@@ -61,7 +61,7 @@ func jobRetry() []testCase {
 			w := d.hire()
 			w.begin()
 			d.lose(w)
-			equal(d, "rescued", d.rescue(), store.Rescued{Dead: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Dead: 1})
 			equal(d, "retry", d.retry(id), []store.Change{store.Changed})
 			equal(d, "lost", d.get(id).Lost, 0)
 		}},

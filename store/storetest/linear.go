@@ -80,7 +80,7 @@ func live(j jobLife, c jobCall, a jobAnswer) (bool, jobLife) {
 		ok := j.state == job.Waiting && a.run == j.run+1
 		return ok, jobLife{state: job.Running, run: a.run, worker: c.worker}
 	case "finish":
-		if a.verdict == job.Held { // a lock was in the way: nothing changed
+		if a.verdict == job.Locked { // a lock was in the way: nothing changed
 			return true, j
 		}
 		if j.state != job.Running || j.run != c.run || j.worker != c.worker {

@@ -66,7 +66,7 @@ func listen() []testCase {
 				}))
 				came = append(came, id)
 				// A version that all have stored for long: it shares at once.
-				must[store.Beaten](d, "beat")(s.Beat(d.ctx, store.Beat{Worker: id, Splits: true, Version: 1}))
+				must[store.BeatReply](d, "beat")(s.Beat(d.ctx, store.Beat{Worker: id, Splits: true, Version: 1}))
 			}
 			heard(d, come, members)
 			for range 100 {

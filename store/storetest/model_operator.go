@@ -75,8 +75,8 @@ func (m *model) delete(id job.ID) store.Change {
 }
 
 // hold gives back what the worker does not know of, and names what it only believes to have.
-func (m *model) hold(w int, held []store.RunRef) store.Held {
-	var answer store.Held
+func (m *model) hold(w int, held []store.RunRef) store.ReportReply {
+	var answer store.ReportReply
 	believed := map[store.RunRef]bool{}
 	for _, r := range held {
 		believed[r] = true
@@ -111,8 +111,8 @@ func (m *model) lose(by int) int {
 }
 
 // rescue takes back the runs of lost and absent workers.
-func (m *model) rescue() store.Rescued {
-	var answer store.Rescued
+func (m *model) rescue() store.RescueReply {
+	var answer store.RescueReply
 	for id, j := range m.jobs {
 		if j.state != job.Running || m.workers[j.worker].live() {
 			continue
@@ -143,8 +143,8 @@ func (m *model) rescue() store.Rescued {
 }
 
 // expire ends what does not run and is past its deadline.
-func (m *model) expire() store.Expired {
-	var answer store.Expired
+func (m *model) expire() store.ExpireReply {
+	var answer store.ExpireReply
 	for id, j := range m.jobs {
 		if (j.state == job.Waiting || j.state == job.Suspended) && j.deadline != nil && !j.deadline.after(m.now) {
 			answer.Dead++

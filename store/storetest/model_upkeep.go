@@ -151,12 +151,12 @@ func (p *program) hold(t *rapid.T) {
 			held = append(held, r.RunRef)
 		}
 	}
-	play(t, p, fmt.Sprintf("hold of worker %d: %v", w, held), func(m *model) (store.Held, error) {
+	play(t, p, fmt.Sprintf("hold of worker %d: %v", w, held), func(m *model) (store.ReportReply, error) {
 		h := m.hold(w, held)
 		slices.SortFunc(h.Stale, byRun)
 		return h, nil
-	}, func(pl *player) (store.Held, error) {
-		h, err := pl.store.Hold(pl.ctx, pl.workers[w], held)
+	}, func(pl *player) (store.ReportReply, error) {
+		h, err := pl.store.ReportRuns(pl.ctx, pl.workers[w], held)
 		slices.SortFunc(h.Stale, byRun)
 		return h, err
 	})
@@ -183,7 +183,7 @@ func (p *program) crash(t *rapid.T) {
 	p.beatOf(t, w)
 	play(t, p, fmt.Sprintf("lose by worker %d", w), func(m *model) (int, error) { return m.lose(w), nil },
 		func(pl *player) (int, error) {
-			lost, err := pl.store.Lose(pl.ctx, store.Losing{By: pl.workers[w], Beat: pl.beats[w], Steady: everyRow * tick})
+			lost, err := pl.store.MarkLost(pl.ctx, store.MarkLostRequest{By: pl.workers[w], Beat: pl.beats[w], Steady: everyRow * tick})
 			return lost.Workers, err
 		})
 	if oneIn(t, 2, "and rescue") {
@@ -205,8 +205,8 @@ func (p *program) die(t *rapid.T) {
 }
 
 func (p *program) rescue(t *rapid.T) {
-	play(t, p, "rescue", func(m *model) (store.Rescued, error) { return m.rescue(), nil },
-		func(pl *player) (store.Rescued, error) {
+	play(t, p, "rescue", func(m *model) (store.RescueReply, error) { return m.rescue(), nil },
+		func(pl *player) (store.RescueReply, error) {
 			rescued, err := pl.store.Rescue(pl.ctx, everyRow)
 			rescued.Deaths = onlyIDs(rescued.Deaths)
 			return rescued, err
@@ -214,8 +214,8 @@ func (p *program) rescue(t *rapid.T) {
 }
 
 func (p *program) expire(t *rapid.T) {
-	play(t, p, "expire", func(m *model) (store.Expired, error) { return m.expire(), nil },
-		func(pl *player) (store.Expired, error) {
+	play(t, p, "expire", func(m *model) (store.ExpireReply, error) { return m.expire(), nil },
+		func(pl *player) (store.ExpireReply, error) {
 			expired, err := pl.store.Expire(pl.ctx, everyRow)
 			expired.Deaths = onlyIDs(expired.Deaths)
 			return expired, err

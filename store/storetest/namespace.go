@@ -76,7 +76,7 @@ func namespaces() []testCase {
 			d.advance(100 * time.Hour)
 			v.beat()
 			equal(d, "lost there", v.declare(), 0)
-			equal(d, "rescued there", o.rescue(), store.Rescued{})
+			equal(d, "rescued there", o.rescue(), store.RescueReply{})
 			equal(d, "expired there", o.expire(10), 0)
 			equal(d, "purged there", must[int](d, "purge")(o.Store.Purge(d.ctx, 10)), 0)
 			equal(d, "states here", d.states(done, late, held), []job.State{job.Done, job.Waiting, job.Running})

@@ -15,10 +15,10 @@ func rescue() []testCase {
 			id := d.one()
 			w := d.hire()
 			w.begin()
-			equal(d, "rescued from a live worker", d.rescue(), store.Rescued{})
+			equal(d, "rescued from a live worker", d.rescue(), store.RescueReply{})
 			d.lose(w)
 			from := d.now()
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			got := d.get(id)
 			within(d, "due", got.Due, from, d.now())
 			equal(d, "state", got.State, job.Waiting)
@@ -26,7 +26,7 @@ func rescue() []testCase {
 			if len(got.Failures.List()) != 1 || got.Failures.List()[0].Worker != w.id || got.Failures.List()[0].Run != 1 {
 				d.Errorf("failures %+v, want one of worker %d and run 1", got.Failures, w.id)
 			}
-			equal(d, "rescued twice", d.rescue(), store.Rescued{})
+			equal(d, "rescued twice", d.rescue(), store.RescueReply{})
 			equal(d, "run", d.hire().take().Run, 2)
 		}},
 		{name: "J12_OnlyBegunRunsCountAsLost", run: func(d *database) {
@@ -34,9 +34,9 @@ func rescue() []testCase {
 			w := d.hire()
 			got := w.ask(store.QueueClaim{Queue: queue, Limit: 4, Start: 1}).Jobs
 			w.beat(ref(got[1]))
-			must[store.Claimed](d, "claim")(d.Store.Claim(d.ctx, store.Claim{Worker: w.id, Seq: 2, Offer: everything, Begun: []store.RunRef{ref(got[2])}}))
+			must[store.ClaimReply](d, "claim")(d.Store.Claim(d.ctx, store.Claim{Worker: w.id, Seq: 2, Offer: everything, Begun: []store.RunRef{ref(got[2])}}))
 			d.lose(w)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 4})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 4})
 			var lost, rescues []int
 			for _, j := range got {
 				now := d.get(j.ID)
@@ -61,7 +61,7 @@ func rescue() []testCase {
 				w := d.hire()
 				w.begin()
 				d.lose(w)
-				equal(d, "rescued", d.rescue(), []store.Rescued{{Waiting: 1}, {Dead: 1}}[i])
+				equal(d, "rescued", d.rescue(), []store.RescueReply{{Waiting: 1}, {Dead: 1}}[i])
 			}
 			got := d.get(id)
 			equal(d, "state", got.State, job.Dead)
@@ -74,7 +74,7 @@ func rescue() []testCase {
 		}},
 		{name: "J28_WhoDiesOfItsLossesIsNamed", settings: limited, run: func(d *database) {
 			id := d.one()
-			want := []store.Rescued{{Waiting: 1}, {Dead: 1}}
+			want := []store.RescueReply{{Waiting: 1}, {Dead: 1}}
 			for i := range 2 {
 				w := d.hire()
 				w.begin()
@@ -82,7 +82,7 @@ func rescue() []testCase {
 				if want[i].Dead > 0 {
 					want[i].Deaths = []store.Death{{ID: id, Kind: kind, Queue: queue, Run: 2, Attempt: 1, MaxAttempts: 5, Reason: "lost with its worker 2 times"}}
 				}
-				equal(d, "rescued", must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 10)), want[i])
+				equal(d, "rescued", must[store.RescueReply](d, "rescue")(d.Store.Rescue(d.ctx, 10)), want[i])
 			}
 		}},
 		{name: "J12_FiveLossesByDefault", run: func(d *database) {
@@ -104,7 +104,7 @@ func rescue() []testCase {
 				w := d.hire()
 				w.take() // it dies of the answer: no handler begins
 				d.lose(w)
-				equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+				equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			}
 			got := d.get(id)
 			equal(d, "lost", got.Lost, 0)
@@ -116,7 +116,7 @@ func rescue() []testCase {
 			w.take()
 			d.cancel(id)
 			d.lose(w)
-			equal(d, "rescued", d.rescue(), store.Rescued{Cancelled: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Cancelled: 1})
 			equal(d, "state", d.get(id).State, job.Cancelled)
 		}},
 		{name: "P10_BoundedAndRepeatable", run: func(d *database) {
@@ -126,7 +126,7 @@ func rescue() []testCase {
 			d.lose(w)
 			var counts []int
 			for {
-				r := must[store.Rescued](d, "rescue")(d.Store.Rescue(d.ctx, 4))
+				r := must[store.RescueReply](d, "rescue")(d.Store.Rescue(d.ctx, 4))
 				if r.Total() == 0 {
 					break
 				}
@@ -140,7 +140,7 @@ func rescue() []testCase {
 			w, v := d.hire(), d.hire()
 			lost, kept := w.take(), v.take()
 			d.lose(w, v)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			equal(d, "states", d.states(lost.ID, kept.ID), []job.State{job.Waiting, job.Running})
 			v.end(kept, job.Done)
 		}},
@@ -150,7 +150,7 @@ func rescue() []testCase {
 			w.take()
 			v.take()
 			orphans := func() bool {
-				return must[store.Lost](d, "lose")(v.store.Lose(d.ctx, store.Losing{By: v.id})).Orphans
+				return must[store.MarkLostReply](d, "lose")(v.store.MarkLost(d.ctx, store.MarkLostRequest{By: v.id})).Orphans
 			}
 			equal(d, "while both live", orphans(), false)
 			if err := d.Store.Deregister(d.ctx, w.id); err != nil {
@@ -177,7 +177,7 @@ func rescue() []testCase {
 			patient := must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{Queues: []string{queue}, LostAfter: 10 * lostAfter}))
 			w := d.hire()
 			d.lose(w)
-			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
+			must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
 		}},
 		{name: "J12_TheDeclarerWasSteadyForAsLongAsTheOtherMayBeSilent", run: func(d *database) {
 			patient := must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{Queues: []string{queue}, LostAfter: 10 * lostAfter}))
@@ -188,7 +188,7 @@ func rescue() []testCase {
 			equal(d, "lost, by one that was not steady", w.declareAfter(lostAfter-1), 0)
 			equal(d, "lost, by one that was steady for its own time", w.declareAfter(lostAfter), 1)
 			equal(d, "lost, by one that was steady for nearly the other's", w.declareAfter(10*lostAfter-time.Microsecond), 0)
-			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
+			must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: patient}))
 			d.advance(11 * lostAfter)
 			w.beat()
 			equal(d, "lost, by one that was steady for the other's", w.declareAfter(10*lostAfter), 1)
@@ -203,7 +203,7 @@ func rescue() []testCase {
 			equal(d, "lost, of none", must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, nil)), 0)
 			_, err := d.Store.Beat(d.ctx, store.Beat{Worker: w.id})
 			means(d, "beat", err, job.ErrWorkerLost)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			equal(d, "state", d.get(id).State, job.Waiting)
 			v.beat()
 		}},
@@ -222,13 +222,13 @@ func rescue() []testCase {
 			}
 			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{dead}))
 			d.rescue() // which finds that the lost hold nothing
-			lost := must[store.Lost](d, "lose")(d.Store.Lose(d.ctx, store.Losing{By: me, Machine: "here"}))
+			lost := must[store.MarkLostReply](d, "lose")(d.Store.MarkLost(d.ctx, store.MarkLostRequest{By: me, Machine: "here"}))
 			// A store with proof of its own may name more.
 			lost.Neighbours = slices.DeleteFunc(lost.Neighbours, func(n store.Neighbour) bool { return n.Machine != "here" })
-			equal(d, "lost", lost, store.Lost{Neighbours: []store.Neighbour{{ID: near, Label: "here", Machine: "here", Process: 2, Start: "5 time"}}})
-			lost = must[store.Lost](d, "lose")(d.Store.Lose(d.ctx, store.Losing{By: me}))
-			equal(d, "lost, of one that cannot tell", lost, store.Lost{})
-			_, err := d.Store.Lose(d.ctx, store.Losing{By: dead, Machine: "here"})
+			equal(d, "lost", lost, store.MarkLostReply{Neighbours: []store.Neighbour{{ID: near, Label: "here", Machine: "here", Process: 2, Start: "5 time"}}})
+			lost = must[store.MarkLostReply](d, "lose")(d.Store.MarkLost(d.ctx, store.MarkLostRequest{By: me}))
+			equal(d, "lost, of one that cannot tell", lost, store.MarkLostReply{})
+			_, err := d.Store.MarkLost(d.ctx, store.MarkLostRequest{By: dead, Machine: "here"})
 			means(d, "lose of a lost worker", err, job.ErrWorkerLost)
 		}},
 		{name: "J32_ClockStepsBackLoseNobody", run: func(d *database) {
@@ -238,7 +238,7 @@ func rescue() []testCase {
 			d.advance(-10 * time.Minute)
 			v.beat()
 			equal(d, "lost", v.declare(), 0)
-			equal(d, "rescued", d.rescue(), store.Rescued{})
+			equal(d, "rescued", d.rescue(), store.RescueReply{})
 			equal(d, "state", d.get(id).State, job.Running)
 			w.beat()
 		}},
@@ -271,7 +271,7 @@ func rescue() []testCase {
 			d.advance(lostAfter + lostAfter/2)
 			v.beat()
 			equal(d, "lost", v.declare(), 1)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			equal(d, "state", d.get(id).State, job.Waiting)
 		}},
 	}

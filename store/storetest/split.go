@@ -27,15 +27,15 @@ func (d *database) share(totals ...store.Total) *sharer {
 
 // hear beats: it stores the version that the worker was told last, and returns
 // what it is told now.
-func (w *sharer) hear() store.Beaten {
+func (w *sharer) hear() store.BeatReply {
 	w.d.Helper()
-	answer := must[store.Beaten](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Splits: true, Version: w.version}))
+	answer := must[store.BeatReply](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Splits: true, Version: w.version}))
 	w.known, w.version = answer.Now, answer.Version
 	return answer
 }
 
 // hearAgain beats with a version of the caller's choice.
-func (w *sharer) hearAgain(version int64) store.Beaten {
+func (w *sharer) hearAgain(version int64) store.BeatReply {
 	w.d.Helper()
 	told := w.version
 	defer func() {
@@ -148,7 +148,7 @@ func split() []testCase {
 			b := d.share(x(4, 4))
 			d.agree(a, b)
 			equal(d, "before", settled(b), []bool{true})
-			must[store.Beaten](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: a.id, Splits: true, Version: old}))
+			must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: a.id, Splits: true, Version: old}))
 			equal(d, "after", settled(b), []bool{false})
 		}},
 		{name: "J18_WhoHasNotHeardTakesNothing", run: func(d *database) {
@@ -241,7 +241,7 @@ func split() []testCase {
 			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{b.id}))
 			equal(d, "while its runs are not rescued", held(), []int{1, 0})
 			equal(d, "total", a.hear().Crews["x"].Total, 4)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 3})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 3})
 			equal(d, "after that", held(), []int{0, 0})
 			c := d.share(x(4, 4))
 			d.agree(a, c)

@@ -47,7 +47,7 @@ func unique() []testCase {
 			w := d.hire()
 			w.take()
 			d.lose(w)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 		}),
 		frees("Done", job.Done),
 		frees("Dead", job.Dead),

@@ -66,7 +66,7 @@ func unreadable() []testCase {
 			d.spoil(Due, got[2].ID)
 			w.beat(ref(got[2]), ref(got[3])) // their handlers have begun
 			d.lose(w)
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 5})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 5})
 			failures := d.get(got[3].ID).Failures.List()
 			wantUnreadable(d, failures[:1])
 			if len(failures) != 2 || failures[1].Worker != w.id || failures[1].Unreadable {
@@ -92,8 +92,8 @@ func unreadable() []testCase {
 			got := w.claim(3)
 			d.spoil(Failures, got[0].ID)
 			d.spoil(Due, got[1].ID)
-			held := must[store.Held](d, "hold")(d.Store.Hold(d.ctx, w.id, nil))
-			equal(d, "given back", held, store.Held{Returned: 3})
+			held := must[store.ReportReply](d, "hold")(d.Store.ReportRuns(d.ctx, w.id, nil))
+			equal(d, "given back", held, store.ReportReply{Returned: 3})
 		}},
 		{name: "P8_Expire", run: func(d *database) {
 			deadline := d.now().Add(time.Hour)

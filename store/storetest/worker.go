@@ -58,7 +58,7 @@ func workers() []testCase {
 				v.beat()
 				equal(d, "lost", v.declare(), 0)
 			}
-			equal(d, "rescued", d.rescue(), store.Rescued{})
+			equal(d, "rescued", d.rescue(), store.RescueReply{})
 		}},
 		{name: "BeatTellsTheStoresTime", run: func(d *database) {
 			w := d.hire()
@@ -100,7 +100,7 @@ func workers() []testCase {
 			if err := d.Store.Deregister(d.ctx, w.id); err != nil {
 				d.Fatal(err)
 			}
-			equal(d, "rescued", d.rescue(), store.Rescued{Waiting: 1})
+			equal(d, "rescued", d.rescue(), store.RescueReply{Waiting: 1})
 			equal(d, "state", d.get(id).State, job.Waiting)
 			equal(d, "verdict of the late finish", must[[]job.Verdict](d, "finish")(d.Store.Finish(d.ctx, w.id, []job.End{ending(held, job.Done)})), []job.Verdict{job.Stale})
 			equal(d, "run", d.hire().take().Run, 2)

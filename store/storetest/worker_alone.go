@@ -49,7 +49,7 @@ func workerAlone() []testCase {
 			const many = 8
 			d.enqueue(drafts(many)...)
 			var hands []*hand
-			var jobs []store.Leased
+			var jobs []store.LeasedJob
 			for range many {
 				w := d.hire()
 				hands, jobs = append(hands, w), append(jobs, w.take())

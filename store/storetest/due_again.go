@@ -14,7 +14,7 @@ func redate() []testCase {
 		d.Helper()
 		was := d.now()
 		d.advance(-step)
-		return must[int](d, "redate")(d.Store.Redate(d.ctx, store.Setback{Queues: []string{queue}, Was: was, Within: time.Second}, limit))
+		return must[int](d, "redate")(d.Store.MakeDueAgain(d.ctx, store.ClockStep{Queues: []string{queue}, Was: was, Within: time.Second}, limit))
 	}
 	return []testCase{
 		{name: "J32_WhatWasReadyIsReadyAfterAStepBack", run: func(d *database) {
@@ -45,7 +45,7 @@ func redate() []testCase {
 			was := d.now()
 			d.advance(-step)
 			after := d.one(in(time.Minute))
-			n := must[int](d, "redate")(d.Store.Redate(d.ctx, store.Setback{Queues: []string{queue}, Was: was, Within: time.Minute}, 100))
+			n := must[int](d, "redate")(d.Store.MakeDueAgain(d.ctx, store.ClockStep{Queues: []string{queue}, Was: was, Within: time.Minute}, 100))
 			equal(d, "redated", n, 0)
 			equal(d, "claimed early", len(w.claim(5)), 0)
 			d.advance(2 * time.Minute)
@@ -57,8 +57,8 @@ func redate() []testCase {
 			was := d.now()
 			n := []int{setBack(d, 4)}
 			for range 3 {
-				s := store.Setback{Queues: []string{queue}, Was: was.Add(time.Second), Within: time.Second}
-				n = append(n, must[int](d, "redate")(d.Store.Redate(d.ctx, s, 4)))
+				s := store.ClockStep{Queues: []string{queue}, Was: was.Add(time.Second), Within: time.Second}
+				n = append(n, must[int](d, "redate")(d.Store.MakeDueAgain(d.ctx, s, 4)))
 			}
 			equal(d, "redated", n, []int{4, 4, 2, 0})
 			w.beat()

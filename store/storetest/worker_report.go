@@ -8,9 +8,9 @@ import (
 // workerHold: a worker tells which runs it holds, and what it knows nothing of
 // goes back at no cost.
 func workerHold() []testCase {
-	hold := func(w *hand, held ...store.RunRef) store.Held {
+	hold := func(w *hand, held ...store.RunRef) store.ReportReply {
 		w.d.Helper()
-		return must[store.Held](w.d, "hold")(w.store.Hold(w.d.ctx, w.id, held))
+		return must[store.ReportReply](w.d, "hold")(w.store.ReportRuns(w.d.ctx, w.id, held))
 	}
 	return []testCase{
 		{name: "J32_WhatIsNotHeldGoesBack", run: func(d *database) {
@@ -19,7 +19,7 @@ func workerHold() []testCase {
 			held := w.claim(3)
 			other := v.take()
 			got := hold(w, ref(held[0]))
-			equal(d, "held", got, store.Held{Returned: 2})
+			equal(d, "held", got, store.ReportReply{Returned: 2})
 			equal(d, "states", d.states(held[0].ID, held[1].ID, held[2].ID, other.ID),
 				[]job.State{job.Running, job.Waiting, job.Waiting, job.Running})
 			back := d.get(held[1].ID)
@@ -33,7 +33,7 @@ func workerHold() []testCase {
 			d.enqueue(drafts(3)...)
 			w := d.hire()
 			held := w.claim(3)
-			equal(d, "held", hold(w, ref(held[2]), ref(held[0]), ref(held[1])), store.Held{})
+			equal(d, "held", hold(w, ref(held[2]), ref(held[0]), ref(held[1])), store.ReportReply{})
 			equal(d, "running", d.count(job.Running), 3)
 		}},
 		{name: "P2_RunsThatAreNotItsOwnAreNamed", run: func(d *database) {
@@ -56,7 +56,7 @@ func workerHold() []testCase {
 			w.end(first, job.Waiting)
 			second := w.take()
 			got := hold(w, ref(first))
-			equal(d, "held", got, store.Held{Returned: 1, Stale: []store.RunRef{ref(first)}})
+			equal(d, "held", got, store.ReportReply{Returned: 1, Stale: []store.RunRef{ref(first)}})
 			equal(d, "state", d.get(second.ID).State, job.Waiting)
 		}},
 		{name: "P9_AskedToCancelDoesNotGoBackToWaiting", run: func(d *database) {
@@ -68,7 +68,7 @@ func workerHold() []testCase {
 			equal(d, "state", d.get(id).State, job.Cancelled)
 		}},
 		{name: "NothingHeldNothingReported", run: func(d *database) {
-			equal(d, "held", hold(d.hire()), store.Held{})
+			equal(d, "held", hold(d.hire()), store.ReportReply{})
 		}},
 	}
 }

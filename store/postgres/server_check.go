@@ -18,7 +18,7 @@ const begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
 func (s *Store) examine(ctx context.Context) error {
 	var encoding, isolation string
 	err := s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.work, nil, &step{text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",
+		return s.send(ctx, s.work, nil, &statement{text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",
 			each: func(scan scan) error { return scan(&encoding, &isolation) }})
 	})
 	if err != nil {

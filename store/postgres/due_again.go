@@ -21,8 +21,8 @@ const redateJobs = `WITH early AS MATERIALIZED (
 )
 UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNING job.queue, job.priority, job.due`
 
-// Redate makes up to limit jobs ready whose due time the clock had reached.
-func (s *Store) Redate(ctx context.Context, b store.Setback, limit int) (int, error) {
+// MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
+func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -31,7 +31,7 @@ func (s *Store) Redate(ctx context.Context, b store.Setback, limit int) (int, er
 	redated := 0
 	err := s.retry(ctx, "redate", always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
-		return s.send(ctx, s.reserved, upkeepLimits, &step{
+		return s.send(ctx, s.reserved, upkeepLimits, &statement{
 			text: redateJobs, args: []any{s.namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
 			each: func(scan scan) error {
 				var queue string

@@ -9,11 +9,11 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// Hold reports the runs a worker holds. What is leased to it beyond them was
+// ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
-func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.Held, error) {
+func (s *Store) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.Held{}, err
+		return store.ReportReply{}, err
 	}
 	defer s.leave()
 	held, unknown, err := s.compare(ctx, w, refs)
@@ -30,7 +30,7 @@ func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (
 		})
 	})
 	if err != nil {
-		return store.Held{}, err
+		return store.ReportReply{}, err
 	}
 	s.tell(told)
 	return held, nil
@@ -38,15 +38,15 @@ func (s *Store) Hold(ctx context.Context, w job.WorkerID, refs []store.RunRef) (
 
 // compare reads what is leased to the worker (job_held). Nothing is locked: most
 // of the time both sides agree.
-func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.Held, unknown []store.RunRef, err error) {
+func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
 	err = s.retry(ctx, "hold", reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
 		return s.send(ctx, s.reserved, upkeepLimits,
-			&step{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.namespace, w},
+			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.namespace, w},
 				each: func(scan scan) error { return scan(&alive) }},
-			&step{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.namespace, w},
+			&statement{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.namespace, w},
 				each: func(scan scan) error {
 					var r store.RunRef
 					err := scan(&r.ID, &r.Run)
@@ -84,7 +84,7 @@ func (s *Store) giveBack(ctx context.Context, session session, w job.WorkerID, r
 	ids, runs := refArrays(refs)
 	lock, found := subjects(lostRuns, s.namespace, w, ids, runs)
 	var now time.Time
-	if err := session.run(ctx, &step{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
 		return 0, nil, err
 	}
 	var moves []move

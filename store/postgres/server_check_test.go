@@ -79,7 +79,7 @@ func live(t *testing.T, s *Store) {
 	offer := job.Offer{Kinds: map[string]int{"k": 0}}
 	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
 	must("register", err)
-	var claimed store.Claimed
+	var claimed store.ClaimReply
 	for seq := range int64(2) { // the first claim is given back
 		claimed, err = s.Claim(ctx, store.Claim{Worker: w, Seq: seq + 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 100, Start: 100}}})
 		must("claim", err)
@@ -87,7 +87,7 @@ func live(t *testing.T, s *Store) {
 			t.Fatalf("claimed %d jobs, want 11", len(claimed.Jobs))
 		}
 		if seq == 0 {
-			_, err = s.Hold(ctx, w, nil)
+			_, err = s.ReportRuns(ctx, w, nil)
 			must("hold", err)
 		}
 	}
@@ -124,7 +124,7 @@ func live(t *testing.T, s *Store) {
 	}
 	for what, upkeep := range map[string]func() (int, error){
 		"lose": func() (int, error) {
-			lost, err := s.Lose(ctx, store.Losing{By: w, Beat: time.Now(), Steady: time.Hour, Machine: "m"})
+			lost, err := s.MarkLost(ctx, store.MarkLostRequest{By: w, Beat: time.Now(), Steady: time.Hour, Machine: "m"})
 			return lost.Workers, err
 		},
 		"mark dead": func() (int, error) { return s.MarkDead(ctx, []job.WorkerID{w + 1}) },
@@ -235,18 +235,18 @@ func TestP2_TransactionsAreReadCommitted(t *testing.T) {
 		}
 		all.Wait()
 		s := openOn(t, address, Options{Schema: db.Schema, PollOnly: pollOnly}, store.Settings{})
-		show := func(run func(*step) error) (isolation string) {
+		show := func(run func(*statement) error) (isolation string) {
 			t.Helper()
-			err := run(&step{text: "SHOW transaction_isolation", each: func(scan scan) error { return scan(&isolation) }})
+			err := run(&statement{text: "SHOW transaction_isolation", each: func(scan scan) error { return scan(&isolation) }})
 			if err != nil {
 				t.Error(err)
 			}
 			return isolation
 		}
 		for name, got := range map[string]string{
-			"a round trip": show(func(st *step) error { return s.send(t.Context(), s.work, sharedLimits, st) }),
-			"a read":       show(func(st *step) error { return s.send(t.Context(), s.reserved, nil, st) }),
-			"more round trip": show(func(st *step) error {
+			"a round trip": show(func(st *statement) error { return s.send(t.Context(), s.work, sharedLimits, st) }),
+			"a read":       show(func(st *statement) error { return s.send(t.Context(), s.reserved, nil, st) }),
+			"more round trip": show(func(st *statement) error {
 				return s.transact(t.Context(), s.work, upkeepLimits, func(tr *transaction) error { return tr.run(t.Context(), st) })
 			}),
 		} {

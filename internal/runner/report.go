@@ -21,7 +21,7 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 	r.mu.Unlock()
 	limited, cancel := r.limited(ctx)
 	defer cancel()
-	answer, err := r.store.Hold(limited, worker, held)
+	answer, err := r.store.ReportRuns(limited, worker, held)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -14,8 +14,8 @@ const redateJobs = `UPDATE pawl_job SET due = ?2 WHERE namespace = ?1 AND id IN 
 	WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4 AND due > ?2 AND due <= ?5 AND (created > ?2 OR created < ?6)
 	ORDER BY due, id LIMIT ?7)`
 
-// Redate makes up to limit jobs ready whose due time the clock had reached.
-func (s *Store) Redate(ctx context.Context, b store.Setback, limit int) (redated int, err error) {
+// MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
+func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (redated int, err error) {
 	err = s.write(ctx, limit, func(t *transition) error {
 		redated = 0
 		for _, queue := range b.Queues {

@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// begun are the transactions of Begin that have not ended.
-type begun struct {
+// openTxs are the transactions of Begin that have not ended.
+type openTxs struct {
 	mu  sync.Mutex
 	all map[*ownTx]struct{}
 }
 
-func (b *begun) add(o *ownTx) {
+func (b *openTxs) add(o *ownTx) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.all == nil {
@@ -23,7 +23,7 @@ func (b *begun) add(o *ownTx) {
 	b.all[o] = struct{}{}
 }
 
-func (b *begun) remove(o *ownTx) {
+func (b *openTxs) remove(o *ownTx) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.all, o)
@@ -32,7 +32,7 @@ func (b *begun) remove(o *ownTx) {
 // cut ends them all, so that the server undoes them at once. Only the network
 // connection is closed: everything above it belongs to the goroutine that uses
 // the transaction, which gives the connection back when it notices.
-func (b *begun) cut() {
+func (b *openTxs) cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for o := range b.all {

@@ -98,7 +98,7 @@ func (r *Runner) redate(ctx context.Context) error {
 		if within == 0 {
 			within = time.Since(met.since)
 		}
-		n, err := r.store.Redate(ctx, store.Setback{Queues: r.queueNames(), Was: met.was, Within: within}, redateLimit)
+		n, err := r.store.MakeDueAgain(ctx, store.ClockStep{Queues: r.queueNames(), Was: met.was, Within: within}, redateLimit)
 		if err != nil {
 			return fmt.Errorf("redate jobs after a step of the clock: %w", err)
 		}
