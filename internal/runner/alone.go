@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -45,9 +44,9 @@ func (s *suspect) holdsUp() bool {
 	return s.task != nil && (s.phase == suspectWaits || s.phase == suspectAlone)
 }
 
-// idle is the suspect while it does not run and stands in no line; nil otherwise.
+// idle is the suspect while it waits to run alone; nil otherwise.
 func (s *suspect) idle() *Task {
-	if s.phase == suspectAsks || s.phase == suspectWaits {
+	if s.task != nil && s.task.place == placeSuspect {
 		return s.task
 	}
 	return nil
@@ -65,12 +64,13 @@ func (r *Runner) suspects(tasks []*Task) {
 			r.giveBack(t, min(r.config.AloneDelay, max(time.Duration(t.queue.mean), 100*time.Millisecond)))
 		case !t.Job.Alone() || r.neverEmpty && t.Job.Deferred > 0:
 			r.suspect = suspect{task: t, phase: suspectBesides}
-			t.queue.first.push(t)
+			r.tasks.move(t, placeFirst)
 			r.startReady()
 		case r.neverEmpty || r.anyStuck():
 			r.deferSuspect(t)
 		default:
 			r.suspect = suspect{task: t}
+			r.tasks.move(t, placeSuspect)
 			r.signal(r.claimWanted)
 		}
 	}
@@ -80,12 +80,12 @@ func (r *Runner) suspects(tasks []*Task) {
 // else runs and every end of the others is stored.
 func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	r.mu.Lock()
-	s := r.suspect
-	empty := len(r.running)+len(r.marking)+len(r.ending)+len(r.inflight) == 0
+	s, idle := r.suspect, r.suspect.idle() != nil
+	empty := r.tasks.count(placeRunning, placeMarking, placeEnding, placeInflight) == 0
 	before := r.suspectBefore // must be over for the store as well: it would be in the way of this one
-	unstored := slices.Contains(r.ending, before) || slices.Contains(r.inflight, before)
+	unstored := before != nil && (before.place == placeEnding || before.place == placeInflight)
 	r.mu.Unlock()
-	if s.idle() == nil || unstored {
+	if !idle || unstored {
 		return nil
 	}
 	if s.phase == suspectAsks {
@@ -123,6 +123,7 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 		r.cannotBegin(s.task, errHeld)
 	case verdicts[0] != job.Applied:
 		r.suspect = suspect{}
+		r.tasks.move(s.task, placeNone)
 		r.loseLease(s.task)
 		r.startReady()
 	case s.task.queue.slots == 0: // the portion of its total went to another meanwhile
@@ -152,7 +153,7 @@ func (r *Runner) tooLongAlone(now time.Time) {
 	}
 	t := r.suspect.task
 	r.log.Warn("a suspect job could not run alone in time and goes back", "job", t.Job.ID, "kind", t.Job.Kind,
-		"lost", t.Job.Lost, "running", len(r.running), "deferred", t.Job.Deferred+1, "again in", r.config.AloneDelay)
+		"lost", t.Job.Lost, "running", r.tasks.count(placeRunning), "deferred", t.Job.Deferred+1, "again in", r.config.AloneDelay)
 	r.neverEmpty = true
 	r.deferSuspect(t)
 	r.suspectEnded()

@@ -142,8 +142,8 @@ func (r *Runner) leaseExpired() {
 	}
 	r.healthy = false
 	r.claims.unclear = true
-	r.log.Warn("no heartbeat succeeded in time, handlers are cancelled", "since", r.beaten, "running", len(r.running))
-	for _, t := range r.running {
+	r.log.Warn("no heartbeat succeeded in time, handlers are cancelled", "since", r.beaten, "running", r.tasks.count(placeRunning))
+	for t := range r.tasks.in(placeRunning) {
 		r.loseLease(t)
 	}
 }
@@ -155,11 +155,11 @@ func (r *Runner) workerLost(worker job.WorkerID) {
 	if r.worker != worker {
 		return // known already
 	}
-	r.log.Warn("this worker was declared lost, its handlers are cancelled", "worker", worker, "running", len(r.running))
+	r.log.Warn("this worker was declared lost, its handlers are cancelled", "worker", worker, "running", r.tasks.count(placeRunning))
 	r.worker, r.healthy, r.steady = 0, false, time.Time{}
 	r.forgetSplit()
-	for _, t := range r.running {
-		t.orphaned = true
+	for t := range r.tasks.in(placeRunning) {
+		t.ownership = orphaned
 		r.loseLease(t)
 	}
 	for _, t := range r.takeUnstarted(func(*Task) bool { return true }) {

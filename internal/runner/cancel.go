@@ -46,7 +46,7 @@ func (r *Runner) cancelRuns(refs []store.RunRef, cause error) {
 // cancelWhere cancels the tasks that match: a handler is told, a job that has
 // not started ends as cancelled. The caller holds mu.
 func (r *Runner) cancelWhere(match func(*Task) bool, cause error) {
-	for _, t := range r.running {
+	for t := range r.tasks.in(placeRunning) {
 		if match(t) {
 			t.cancel(cause)
 		}

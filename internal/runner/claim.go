@@ -166,7 +166,7 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	return r.claim(ctx, claim, now)
 }
 
-// claim sends one claim and places what it returns. One whose answer was lost
+// claim sends one claim and takes over what it returns. One whose answer was lost
 // is repeated under its number; when that is lost too, ReportRuns clears up. It may have
 // been too large for the link: the repeat asks for half, and ReportRuns gives back what
 // that leaves.
@@ -202,7 +202,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 		}
 		took := time.Since(now)
 		r.horizon += (4*took - r.horizon) / 8
-		r.place(claim, answer, now.Add(took))
+		r.takeOver(claim, answer, now.Add(took))
 		return nil
 	case errors.Is(err, job.ErrWorkerLost):
 		c.repeat = nil
@@ -336,7 +336,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 // if the suspect can run. The caller holds mu.
 func (r *Runner) wantClaim(q *queue, now time.Time) {
 	if r.suspect.holdsUp() {
-		if len(r.running) == 0 {
+		if r.tasks.count(placeRunning) == 0 {
 			r.signal(r.claimWanted)
 		}
 		return

@@ -8,9 +8,10 @@
 //	             +--> alone.go ---------+                       |
 //	              (suspects)       given back: never started, stop, lost lease
 //
-// A task is in exactly one of these places, under one lock, from the claim's
-// answer to the verdict of its finish; together they are what a worker reports
-// to hold (hold.go).
+// A task is in exactly one of these places (place.go), under one lock, from the
+// claim's answer to the verdict of its finish; together they are what a worker
+// reports to hold (report.go). A handler that outlasts the stop of its runner is
+// still called when its run has moved on: Runner.abandoned remembers it.
 //
 // # Loops
 //

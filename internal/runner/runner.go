@@ -56,19 +56,13 @@ type Runner struct {
 	fatal    chan error    // holds one: why Run has to end by itself
 
 	// The places of a task.
-	running       []*Task
-	marking       []*Task // their beginning is being committed; each has a slot
+	tasks         tasks
+	abandoned     []*Task // their handlers have not returned, long after the stop
 	parked        []*slot
 	suspect       suspect
 	suspectBefore *Task // the last one that ran
 	neverEmpty    bool  // a suspect has waited in vain for this process to become empty, and it was not since
-	ending        []*Task
-	inflight      []*Task
-	waiting       []*Task // ended, their jobs held by open transactions
-	over          []*Task // finished in their own transaction: only the hook is left
-
-	endBytes     int // bytes of ending, inflight and waiting
-	waitingTimer *time.Timer
+	waitingTimer  *time.Timer
 
 	applied  uint64 // calls of Finish and Beat that succeeded
 	stats    Stats
@@ -195,8 +189,7 @@ func (r *Runner) queueNames() []string {
 
 // empty reports whether nothing is held. The caller holds mu.
 func (r *Runner) empty() bool {
-	held := len(r.running) + r.unstoredEnds() + len(r.over)
-	r.unstarted(func(*Task) { held++ })
+	held := len(r.abandoned) + r.tasks.countWhere(func(place) bool { return true })
 	return held == 0 && !r.claims.underWay
 }
 

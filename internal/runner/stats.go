@@ -57,9 +57,9 @@ func (r *Runner) Stats() Stats {
 			s.Finished[job.OutcomeKind(kind)] = n
 		}
 	}
-	s.Running, s.Ending = len(r.running), r.unstoredEnds()
-	r.unstarted(func(*Task) { s.Ready++ })
-	for _, t := range r.running {
+	s.Running, s.Ending = r.tasks.count(placeRunning)+len(r.abandoned), r.unstoredEnds()
+	s.Ready = r.tasks.countWhere(place.unstarted)
+	for t := range r.handlers() {
 		if t.stuck {
 			s.Stuck = append(s.Stuck, Stuck{
 				ID: t.Job.ID, Run: t.Job.Run, Kind: t.Job.Kind, Queue: t.Job.Queue,

@@ -33,7 +33,7 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 
 	if !r.wait(r.config.Grace, r.noneRunning) {
 		r.mu.Lock()
-		for _, t := range r.running {
+		for t := range r.tasks.in(placeRunning) {
 			t.cancel(job.ErrStopping)
 		}
 		r.mu.Unlock()
@@ -109,13 +109,13 @@ func (r *Runner) wait(atMost time.Duration, done func() bool) bool {
 func (r *Runner) noneRunning() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.running) == 0 && !r.claims.underWay
+	return r.tasks.count(placeRunning) == 0 && !r.claims.underWay
 }
 
 func (r *Runner) noneEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.unstoredEnds()+len(r.over) == 0
+	return r.unstoredEnds()+r.tasks.count(placeOver) == 0
 }
 
 // abandon gives back, on their behalf, the runs that did not stop: another
@@ -124,13 +124,17 @@ func (r *Runner) abandon() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
-	for _, t := range r.running {
+	for t := range r.tasks.in(placeRunning) {
 		names = append(names, fmt.Sprintf("%s %s (run %d)", t.Job.Kind, t.Job.ID, t.Job.Run))
-		t.abandoned = true
-		if t.orphaned || t.tx() == txDone {
+		counts := t.ownership == owned
+		t.ownership = abandoned
+		r.abandoned = append(r.abandoned, t)
+		inTx := t.tx()
+		if !counts || inTx == txDone {
+			r.tasks.move(t, placeNone)
 			continue
 		}
-		t.inDoubt = t.tx().ending()
+		t.doubt = inTx.doubt()
 		t.outcome = job.Outcome{Kind: job.Released}
 		t.end = t.decide(t.outcome)
 		t.mu.Lock()
@@ -180,7 +184,7 @@ func (r *Runner) leaveStore(worker job.WorkerID, atMost time.Duration) error {
 func (r *Runner) unstored(flush time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.Concat(r.inflight, r.waiting, r.ending)
+	left := slices.Concat(r.tasks.lists[placeInflight].copy(), r.tasks.lists[placeWaiting].copy(), r.tasks.lists[placeEnding].copy())
 	var names []string
 	for i, t := range left {
 		if i == 10 {
