@@ -118,7 +118,7 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.suspect.task != s.task || !r.healthy || r.stopping:
+	case r.suspect.task != s.task || !r.lease.Healthy || r.stopping:
 	case verdicts[0] == job.Locked:
 		r.cannotBegin(s.task, errHeld)
 	case verdicts[0] != job.Applied:

@@ -17,7 +17,7 @@
 //
 // All loops run under supervise and each does one round at a time:
 //
-//	beat    registers the worker, renews its lease, learns of cancels and shares  (beat.go)
+//	beat    registers the worker, renews its lease, learns of cancels and portions (internal/member)
 //	claim   fills free slots, sleeps until a hint, a due time or the poll          (claim.go)
 //	finish  coalesces ends into one call: at once when idle, large under load      (finish.go)
 //	note    keeps progress and log lines of long runs                             (note.go)
@@ -25,12 +25,11 @@
 //
 // # Who may run
 //
-// The lease belongs to the worker (one boot of one process) and is renewed by
-// its beats. When the last successful beat was sent too long ago, the runner
+// The lease is the member's (internal/member), which tells the runner of each
+// change (lease.go). When the last successful beat was sent too long ago, the runner
 // cancels its handlers itself and starts nothing until a beat succeeds; when the
-// store says that the worker was declared lost, it also forgets its runs and
-// registers anew. The run number in each finish, not this timing, is what
-// protects the new owner.
+// worker was declared lost, it also forgets its runs. The run number in each finish,
+// not this timing, is what protects the new owner.
 //
 // # Stop
 //

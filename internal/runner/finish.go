@@ -105,9 +105,7 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 		r.settle(batch, verdicts)
 		return true, nil
 	case errors.Is(err, job.ErrWorkerLost):
-		r.mu.Lock()
-		r.workerLost(batch[0].worker)
-		r.mu.Unlock()
+		r.member.Lost(batch[0].worker)
 		r.settle(batch, refuseAll(batch))
 		return true, nil
 	case err == nil:

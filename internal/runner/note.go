@@ -13,7 +13,7 @@ import (
 // many calls as its bytes take.
 func (r *Runner) noteOnce(ctx context.Context) error {
 	r.mu.Lock()
-	worker := r.worker
+	worker := r.lease.Worker
 	tasks := make([]*Task, 0, r.tasks.count(placeRunning))
 	for t := range r.tasks.in(placeRunning) {
 		if t.worker == worker && t.ownership == owned {

@@ -22,12 +22,13 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	answer, err := r.store.ReportRuns(limited, worker, held)
+	if errors.Is(err, job.ErrWorkerLost) {
+		r.member.Lost(worker)
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case errors.Is(err, job.ErrWorkerLost):
-		r.workerLost(worker)
-		return nil
 	case err != nil:
 		r.claims.unclear = true
 		return fmt.Errorf("report the runs held: %w", err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -24,6 +25,8 @@ type Runner struct {
 	offer  job.Offer
 	kinds  map[string]*Kind
 	queues []*queue
+	totals bool // some queue has one
+	member *member.Member
 	hints  *wake.Subscription
 
 	claimWanted  chan struct{} // each of these three holds one token
@@ -33,18 +36,8 @@ type Runner struct {
 	mu   sync.Mutex
 	base context.Context // of handlers: Run's values, not its end
 
-	// The worker.
-	worker     job.WorkerID // 0 while not registered
-	healthy    bool         // registered and beaten recently: handlers may run
-	beaten     time.Time    // when the last successful beat was sent
-	steady     time.Time    // since when beats have succeeded without a gap
-	leaseTimer *time.Timer
-	offset     time.Duration // the store's clock minus ours
-	storeBeat  time.Time     // what the store's clock showed at the last beat
-	heard      reading       // of the store's clock, the last one
-	setback    *setback      // it was set back, and jobs are to be redated
-	looked     bool          // for a setback from before this process began
-	split      split         // of the totals
+	lease  member.Lease  // as the member told it
+	offset time.Duration // the store's clock minus ours
 
 	// Claims.
 	claims   claims
@@ -95,6 +88,7 @@ func New(c Config) (*Runner, error) {
 		r.kinds[k.Name] = &k
 		r.offer.Kinds[k.Name] = k.Version
 	}
+	var totals []store.Total
 	for _, q := range c.Queues {
 		backoff := q.Backoff
 		if backoff == nil {
@@ -102,10 +96,18 @@ func New(c Config) (*Runner, error) {
 		}
 		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q, slots: q.Workers})
 		if q.Total > 0 {
-			r.split.totals = append(r.split.totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
+			totals = append(totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
 		}
 	}
-	r.forgetSplit()
+	r.totals = len(totals) > 0
+	r.noPortions()
+	r.member = member.New(member.Config{
+		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Registered: c.Registered,
+		Worker: store.Worker{
+			Label: c.Label, Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
+			Queues: r.queueNames(), Totals: totals, Offer: r.offer, LostAfter: c.LostAfter,
+		},
+	})
 	return r, nil
 }
 
@@ -147,7 +149,7 @@ func (r *Runner) loops() []supervise.Service {
 	again := supervise.Restart(supervise.Always{First: 50 * time.Millisecond, Limit: 2 * time.Second})
 	limit := supervise.Timeout(r.config.callLimit())
 	return []supervise.Service{
-		supervise.Every("beat", r.config.Beat, r.beatOnce, limit),
+		supervise.Every("beat", r.config.Beat, r.member.BeatOnce, limit),
 		supervise.Loop("finish", r.finishLoop, again),
 		supervise.Loop("claim", r.claimLoop, again),
 		supervise.Every("note", r.config.NoteEvery, r.noteOnce),

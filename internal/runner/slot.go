@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/job"
 )
 
@@ -207,7 +208,7 @@ func (r *Runner) startReady() {
 // mayStart reports whether handlers may begin: not while a suspect runs alone
 // or waits to, nor without a fresh lease. The caller holds mu.
 func (r *Runner) mayStart() bool {
-	return r.healthy && !r.stopping && !r.suspect.holdsUp() && time.Since(r.beaten) < r.config.LostAfter-r.config.leaseMargin()
+	return r.lease.Healthy && !r.stopping && !r.suspect.holdsUp() && time.Since(r.lease.Beaten) < member.Lasts(r.config.LostAfter)
 }
 
 // decide is the pure rule with a net under the user's backoff function.

@@ -48,9 +48,11 @@ type Stuck struct {
 
 // Stats returns a consistent copy.
 func (r *Runner) Stats() Stats {
+	registered, lease := r.member.Registered(), r.member.Lease()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
+	s.Registered, s.Worker, s.Healthy, s.LastBeat = registered, lease.Worker, lease.Healthy, lease.Beaten
 	s.Finished = make(map[job.OutcomeKind]uint64)
 	for kind, n := range r.finished {
 		if n > 0 {
@@ -67,7 +69,6 @@ func (r *Runner) Stats() Stats {
 			})
 		}
 	}
-	s.Worker, s.Healthy, s.LastBeat = r.worker, r.healthy, r.beaten
 	return s
 }
 

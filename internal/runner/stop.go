@@ -47,17 +47,15 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	defer cancel()
 	if names := tree.Stop(stopping); len(names) > 0 {
 		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
-	} else if worker := r.Worker(); worker != 0 { // now: it may have registered anew until the last beat ended
-		faults = append(faults, r.leaveStore(worker, within(0)))
+	} else { // now: it may have registered anew until the last beat ended
+		faults = append(faults, r.member.Leave(within(0)))
 	}
 	if !stored {
 		faults = append(faults, r.unstored(flush))
 	}
+	r.member.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leaseTimer != nil {
-		r.leaseTimer.Stop()
-	}
 	if r.waitingTimer != nil {
 		r.waitingTimer.Stop()
 	}
@@ -82,6 +80,7 @@ func (r *Runner) stopBudget(begin time.Time) func(later int) time.Duration {
 
 // beginStop ends claims and gives back what has not started.
 func (r *Runner) beginStop() {
+	r.member.Leaving()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopping = true
@@ -146,37 +145,6 @@ func (r *Runner) abandon() error {
 		return nil // only a claim was still under way
 	}
 	return fmt.Errorf("%w within %v: %s", ErrNotStopped, r.config.Grace+r.config.LastWait, strings.Join(names, ", "))
-}
-
-// leaveStore gives back whatever is still leased to the worker, free of
-// charge, and removes it from the registry. A store that does not listen to its
-// context is not waited for.
-func (r *Runner) leaveStore(worker job.WorkerID, atMost time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), atMost*9/10)
-	defer cancel()
-	left := make(chan error, 1)
-	go func() {
-		_, err := r.store.ReportRuns(ctx, worker, nil)
-		if err == nil {
-			err = r.store.Deregister(ctx, worker)
-		}
-		left <- err
-	}()
-	giveUp := time.NewTimer(atMost)
-	defer giveUp.Stop()
-	var err error
-	select {
-	case err = <-left:
-	case <-giveUp.C:
-		err = context.Cause(ctx)
-	}
-	if errors.Is(err, job.ErrWorkerLost) {
-		return nil // nothing is leased to it any more
-	}
-	if err != nil {
-		return fmt.Errorf("deregister worker %d: %w", worker, err)
-	}
-	return nil
 }
 
 // unstored names the runs whose end did not reach the store. Their jobs go back

@@ -118,7 +118,7 @@ func goroutineStack(dump []byte, number uint64) []byte {
 // the handlers before them take longer than those that set the pace, and now
 // count so. The caller holds mu.
 func (r *Runner) staleReady(now time.Time) {
-	if !r.healthy {
+	if !r.lease.Healthy {
 		return // they may still be ours when the store is back
 	}
 	for _, q := range r.queues {
