@@ -73,7 +73,7 @@ func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 			if t == r.suspect.task {
 				r.suspectEnded()
 			}
-		case !r.lease.Healthy || r.stopping || t.queue.running >= t.queue.slots:
+		case !r.lease.Healthy || r.stopping() || t.queue.running >= t.queue.slots:
 			// The portion of a total may have become smaller meanwhile, and be used by
 			// another: this one would begin beyond the total, not go on beyond it.
 			r.tasks.moveFirst(t, placeFirst)

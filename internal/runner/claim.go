@@ -124,7 +124,7 @@ func (q *queue) lookBy(at time.Time) bool {
 func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	c := &r.claims
 	r.mu.Lock()
-	worker, healthy, stopping, busy := r.lease.Worker, r.lease.Healthy, r.stopping, !r.empty()
+	worker, healthy, stopping, busy := r.lease.Worker, r.lease.Healthy, r.stopping(), !r.empty()
 	report := c.unclear || now.Sub(c.held) >= r.config.HoldEvery
 	r.mu.Unlock()
 	if !healthy || stopping {
@@ -189,7 +189,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.claims.underWay = false
-	if r.stopping {
+	if r.stopping() {
 		defer r.signal(r.calm) // a stop waits for the claim as well
 	}
 	if err != nil {
@@ -318,7 +318,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	if !c.heardAt.IsZero() && c.followed < len(followUps) {
 		wait = min(wait, c.heardAt.Add(followUps[c.followed]).Sub(now))
 	}
-	if c.cancels && r.lease.Healthy && !r.stopping {
+	if c.cancels && r.lease.Healthy && !r.stopping() {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
 	if !r.mayStart() || r.tooManyEnds() {

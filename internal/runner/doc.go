@@ -31,6 +31,23 @@
 // worker was declared lost, it also forgets its runs. The run number in each finish,
 // not this timing, is what protects the new owner.
 //
+// # Locks
+//
+// In this order; one that is held forbids those above it:
+//
+//	Member.mu    the lease, beats, the store's clock. Held while the member tells
+//	             the runner (lease.go), never during a call of the store.
+//	Runner.mu    the tasks and their places, queues, slots, the suspect, the ends on
+//	             their way, counters, a copy of the lease, the runner's phase. Of a
+//	             task: what Task says. Of claims: underWay and unclear.
+//	services.mu  the tree of Run
+//	Task.mu      what its handler says: journal, transaction
+//
+// A job costs Runner.mu when its handler returns and a next begins, and its share
+// of a claim, a batch of ends and their verdicts. That is why the lease is copied
+// and counters have no lock of their own. The rest of claims, finishes and noteLoad
+// belong to one loop each.
+//
 // # Stop
 //
 // Run works until its context ends. Then: no new claims; what has not started

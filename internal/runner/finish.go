@@ -57,6 +57,13 @@ func (r *Runner) tooManyEnds() bool {
 	return r.unstoredEnds() >= maxEnding || r.tasks.endBytes >= maxEndingBytes
 }
 
+// ends is what is known of the ends on their way, beside their tasks. Guarded by
+// Runner.mu.
+type ends struct {
+	applied uint64      // calls of Finish and Beat that succeeded
+	timer   *time.Timer // of those in placeWaiting
+}
+
 // finishes is the state of the finish loop, which owns it.
 type finishes struct {
 	size  int  // of the next batch, at most
@@ -199,10 +206,10 @@ func (r *Runner) refused(t *Task, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.refusals == 0 {
-		t.applied = r.applied
+		t.applied = r.ends.applied
 	}
 	t.refusals++
-	if t.refusals < maxRefusals || t.applied == r.applied {
+	if t.refusals < maxRefusals || t.applied == r.ends.applied {
 		return false
 	}
 	if !t.stripped {
@@ -227,7 +234,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	now := time.Now()
 	var told []Finished
 	r.mu.Lock()
-	r.applied++
+	r.ends.applied++
 	for i, t := range batch {
 		if verdicts[i] == job.Locked {
 			r.keepHeld(t)
@@ -273,7 +280,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 
 // endApplied counts an end that is stored. The caller holds mu.
 func (r *Runner) endApplied(t *Task, now time.Time) {
-	r.finished[t.outcome.Kind]++
+	r.stats.byOutcome[t.outcome.Kind]++
 	if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
 		r.signal(r.claimWanted) // it sleeps until a later look
 	}
@@ -289,7 +296,7 @@ func (r *Runner) keepHeld(t *Task) {
 	if r.tasks.move(t, placeWaiting); r.tasks.count(placeWaiting) > 1 {
 		return // the timer runs
 	}
-	r.waitingTimer = time.AfterFunc(heldPause, func() {
+	r.ends.timer = time.AfterFunc(heldPause, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for t := range r.tasks.in(placeWaiting) {
@@ -301,7 +308,7 @@ func (r *Runner) keepHeld(t *Task) {
 
 // afterEnds wakes whoever waits for ends to be stored. The caller holds mu.
 func (r *Runner) afterEnds(now time.Time) {
-	if r.stopping {
+	if r.stopping() {
 		r.signal(r.calm)
 	}
 	if r.suspect.idle() != nil {
@@ -320,7 +327,7 @@ func (r *Runner) toldOver() {
 	for _, t := range over {
 		r.tasks.move(t, placeNone)
 	}
-	if len(over) > 0 && r.stopping {
+	if len(over) > 0 && r.stopping() {
 		r.signal(r.calm) // a stop waits for them as well, and no end of another run may follow
 	}
 	r.mu.Unlock()

@@ -25,7 +25,7 @@ func (r host) Beaten(b member.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lease = b.Lease
-	r.applied++
+	r.ends.applied++
 	r.offset = time.Until(b.Answer.Now) // the store's clock minus ours
 	r.marked(b.Begun)
 	r.cancelRuns(b.Answer.Cancels, job.ErrCancelled)
@@ -113,16 +113,6 @@ func (r *Runner) loseLease(t *Task) {
 	if t.cause() == nil {
 		r.stats.LeasesLost++
 		t.cancel(job.ErrLeaseLost)
-	}
-}
-
-// wakeBeat lets the next beat come at once. The caller holds mu.
-func (r *Runner) wakeBeat() {
-	if r.tree == nil || r.stopping {
-		return
-	}
-	if err := r.tree.Wake("beat"); err != nil {
-		r.log.Error("cannot beat at once", "error", err)
 	}
 }
 

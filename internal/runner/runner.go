@@ -33,36 +33,42 @@ type Runner struct {
 	finishWanted chan struct{}
 	calm         chan struct{}
 
-	mu   sync.Mutex
-	base context.Context // of handlers: Run's values, not its end
+	fatal    chan error // holds one: why Run has to end by itself
+	services services   // has a lock of its own
 
-	lease  member.Lease  // as the member told it
-	offset time.Duration // the store's clock minus ours
-
-	// Claims.
-	claims   claims
+	// Of one loop each, which needs no lock for it.
+	claims   claims // but for two fields
 	finishes finishes
-	noteLoad load          // of the note loop, which owns it
-	horizon  time.Duration // how far ahead to claim
-	stopping bool          // no handler starts any more
-	stopped  bool          // Run is over
-	fatal    chan error    // holds one: why Run has to end by itself
+	noteLoad load
 
-	// The places of a task.
-	tasks         tasks
-	abandoned     []*Task // their handlers have not returned, long after the stop
-	parked        []*slot
-	suspect       suspect
-	suspectBefore *Task // the last one that ran
-	neverEmpty    bool  // a suspect has waited in vain for this process to become empty, and it was not since
-	waitingTimer  *time.Timer
+	mu      sync.Mutex // guards what follows, and what doc.go says
+	phase   phase
+	base    context.Context // of handlers: Run's values, not its end
+	lease   member.Lease    // as the member told it
+	offset  time.Duration   // the store's clock minus ours
+	horizon time.Duration   // how far ahead to claim
 
-	applied  uint64 // calls of Finish and Beat that succeeded
-	stats    Stats
-	finished [job.StoreFailed + 1]uint64
-	ran      bool
-	tree     *supervise.Supervisor
+	tasks     tasks
+	abandoned []*Task // their handlers have not returned, long after the stop
+	parked    []*slot
+	suspect   suspect
+	emptying  emptying
+	ends      ends
+	stats     counters
 }
+
+// phase is how far a runner's one life is.
+type phase uint8
+
+const (
+	phaseNew      phase = iota
+	phaseWorking        // Run was called
+	phaseStopping       // no handler starts any more
+	phaseStopped        // Run is over
+)
+
+// stopping reports whether no handler starts any more. The caller holds mu.
+func (r *Runner) stopping() bool { return r.phase >= phaseStopping }
 
 var defaultBackoff = job.Exponential(job.BackoffBase, job.BackoffMax)
 
@@ -116,11 +122,11 @@ func New(c Config) (*Runner, error) {
 // services beside are started last and stopped first.
 func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
 	r.mu.Lock()
-	if r.ran {
+	if r.phase != phaseNew {
 		r.mu.Unlock()
 		return ErrRunning
 	}
-	r.ran = true
+	r.phase = phaseWorking
 	r.base = context.WithoutCancel(ctx)
 	r.hints = r.config.Hub.Subscribe(r.queueNames()...)
 	r.mu.Unlock()
@@ -130,9 +136,7 @@ func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.tree = tree
-	r.mu.Unlock()
+	r.services.set(tree)
 	if err := tree.Start(r.base); err != nil {
 		return err
 	}
@@ -155,30 +159,6 @@ func (r *Runner) loops() []supervise.Service {
 		supervise.Every("note", r.config.NoteEvery, r.noteOnce),
 		supervise.Every("watch", time.Second, r.watchOnce),
 	}
-}
-
-// Wake lets a tick of the services beside Run come at once.
-func (r *Runner) Wake(tick string) {
-	r.mu.Lock()
-	tree, stopping := r.tree, r.stopping
-	r.mu.Unlock()
-	if tree == nil || stopping {
-		return
-	}
-	if err := tree.Wake(tick); err != nil {
-		r.log.Error("cannot wake a service", "service", tick, "error", err)
-	}
-}
-
-// Services is the status of the loops; nil before Run.
-func (r *Runner) Services() []supervise.Status {
-	r.mu.Lock()
-	tree := r.tree
-	r.mu.Unlock()
-	if tree == nil {
-		return nil
-	}
-	return tree.Snapshot()
 }
 
 func (r *Runner) queueNames() []string {

@@ -149,7 +149,7 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 		r.hand(t)
 	}
 	if r.tasks.count(placeRunning) == 0 {
-		r.neverEmpty = false
+		r.emptying.neverEmpty = false
 	}
 	if t == r.suspect.task {
 		r.suspectEnded()
@@ -160,12 +160,12 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 		r.wantClaim(t.queue, t.began.Add(took))
 		return next
 	}
-	if r.stopped {
+	if r.phase == phaseStopped {
 		close(s.next) // Run has ended without this handler
 		return nil
 	}
 	r.parked = append(r.parked, s)
-	if r.stopping {
+	if r.stopping() {
 		r.signal(r.calm)
 	}
 	r.wantClaim(t.queue, t.began.Add(took))
@@ -208,7 +208,7 @@ func (r *Runner) startReady() {
 // mayStart reports whether handlers may begin: not while a suspect runs alone
 // or waits to, nor without a fresh lease. The caller holds mu.
 func (r *Runner) mayStart() bool {
-	return r.lease.Healthy && !r.stopping && !r.suspect.holdsUp() && time.Since(r.lease.Beaten) < member.Lasts(r.config.LostAfter)
+	return r.lease.Healthy && !r.stopping() && !r.suspect.holdsUp() && time.Since(r.lease.Beaten) < member.Lasts(r.config.LostAfter)
 }
 
 // decide is the pure rule with a net under the user's backoff function.

@@ -46,19 +46,32 @@ type Stuck struct {
 	Cause error
 }
 
+// counters is what the runner has counted. Guarded by Runner.mu, which is held
+// wherever it counts: a lock of their own would be one more for each job.
+type counters struct {
+	Stats
+	byOutcome [job.StoreFailed + 1]uint64
+}
+
+// copy is without what is not counted.
+func (c *counters) copy() Stats {
+	s := c.Stats
+	s.Finished = make(map[job.OutcomeKind]uint64)
+	for kind, n := range c.byOutcome {
+		if n > 0 {
+			s.Finished[job.OutcomeKind(kind)] = n
+		}
+	}
+	return s
+}
+
 // Stats returns a consistent copy.
 func (r *Runner) Stats() Stats {
 	registered, lease := r.member.Registered(), r.member.Lease()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.stats
+	s := r.stats.copy()
 	s.Registered, s.Worker, s.Healthy, s.LastBeat = registered, lease.Worker, lease.Healthy, lease.Beaten
-	s.Finished = make(map[job.OutcomeKind]uint64)
-	for kind, n := range r.finished {
-		if n > 0 {
-			s.Finished[job.OutcomeKind(kind)] = n
-		}
-	}
 	s.Running, s.Ending = r.tasks.count(placeRunning)+len(r.abandoned), r.unstoredEnds()
 	s.Ready = r.tasks.countWhere(place.unstarted)
 	for t := range r.handlers() {

@@ -56,10 +56,10 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	r.member.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waitingTimer != nil {
-		r.waitingTimer.Stop()
+	if r.ends.timer != nil {
+		r.ends.timer.Stop()
 	}
-	r.stopped = true
+	r.phase = phaseStopped
 	for _, s := range r.parked {
 		close(s.next)
 	}
@@ -83,7 +83,8 @@ func (r *Runner) beginStop() {
 	r.member.Leaving()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopping = true
+	r.phase = phaseStopping
+	r.services.end()
 	for _, t := range r.takeUnstarted(func(*Task) bool { return true }) {
 		r.giveBack(t, 0)
 	}

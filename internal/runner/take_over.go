@@ -22,7 +22,7 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		}
 		got[t.Job.Queue]++
 		switch {
-		case claim.Worker != r.lease.Worker || r.stopping:
+		case claim.Worker != r.lease.Worker || r.stopping():
 			r.giveBack(t, 0)
 		case t.Job.Suspect():
 			suspects = append(suspects, t)

@@ -44,7 +44,7 @@ type Task struct {
 	took     time.Duration
 	weight   int    // of the end, in bytes
 	refusals int    // times the store refused its end alone
-	applied  uint64 // Runner.applied at the first of them
+	applied  uint64 // Runner.ends.applied at the first of them
 
 	mu      sync.Mutex
 	inTx    txState
