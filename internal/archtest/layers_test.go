@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/keeper/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/wake/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -54,8 +54,13 @@ var layers = []layer{
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
-		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/runner/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/runner/...", uuid),
 		never: list(".", stores, drivers),
+	},
+	{
+		at: "internal/member/...", is: "registers the worker, renews its lease, notices steps of the clock; knows nothing of handlers",
+		may:   list(domain, "supervise", "internal/boot", "internal/member/...", uuid),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/wake/..."),
 	},
 	{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
