@@ -19,17 +19,17 @@ var (
 	errTired   = errors.New("tired")
 )
 
-// item is a call of the tests.
-type item struct {
+// someCall is a call of the tests.
+type someCall struct {
 	Call
 	id, rows int
 }
 
-func (i *item) Rows() int { return i.rows }
+func (c *someCall) Rows() int { return c.rows }
 
-func newItem(id, rows int) *item { return &item{Call: NewCall(), id: id, rows: rows} }
+func newCall(id, rows int) *someCall { return &someCall{Call: NewCall(), id: id, rows: rows} }
 
-func idsOf(batch []*item) (ids []int) {
+func idsOf(batch []*someCall) (ids []int) {
 	for _, i := range batch {
 		ids = append(ids, i.id)
 	}
@@ -39,7 +39,7 @@ func idsOf(batch []*item) (ids []int) {
 // bench is a committer whose batches last until the test lets them go. What is
 // called in the test's own goroutine waits for everybody else to come to rest.
 type bench struct {
-	*Committer[*item]
+	*Committer[*someCall]
 	t       *testing.T
 	begin   chan error    // gives Begin its result; without it there is no Begin
 	proceed chan struct{} // lets a Commit go on
@@ -47,7 +47,7 @@ type bench struct {
 	ends    int
 }
 
-func startBench(t *testing.T, o Options[*item], begins bool) *bench {
+func startBench(t *testing.T, o Options[*someCall], begins bool) *bench {
 	b := &bench{t: t, proceed: make(chan struct{})}
 	if begins {
 		b.begin = make(chan error)
@@ -55,7 +55,7 @@ func startBench(t *testing.T, o Options[*item], begins bool) *bench {
 	}
 	o.Closed = errClosed
 	o.End = func() { b.ends++ }
-	o.Commit = func(batch []*item) {
+	o.Commit = func(batch []*someCall) {
 		b.batches = append(b.batches, idsOf(batch))
 		<-b.proceed
 		for _, i := range batch {
@@ -70,7 +70,7 @@ func startBench(t *testing.T, o Options[*item], begins bool) *bench {
 func (b *bench) calls(ctx context.Context, rows int, ids ...int) (answers []chan error) {
 	for _, id := range ids {
 		answer := make(chan error, 1)
-		go func() { answer <- b.Do(ctx, newItem(id, rows)) }()
+		go func() { answer <- b.Do(ctx, newCall(id, rows)) }()
 		synctest.Wait()
 		answers = append(answers, answer)
 	}
@@ -107,7 +107,7 @@ func (b *bench) wantBatches(want ...[]int) {
 
 func TestJ2_ALoneCallIsCommittedAtOnceAndOthersAreTheNextBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startBench(t, Options[*item]{MaxRows: 100, Yield: UntilAll}, false)
+		b := startBench(t, Options[*someCall]{MaxRows: 100, Yield: UntilAll}, false)
 		began := time.Now()
 		first := b.calls(t.Context(), 1, 1)
 		b.wantBatches([]int{1})
@@ -127,7 +127,7 @@ func TestJ2_ALoneCallIsCommittedAtOnceAndOthersAreTheNextBatch(t *testing.T) {
 
 func TestJ2_ABatchIsBoundedInRowsUnlessItIsOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startBench(t, Options[*item]{MaxRows: 10}, true)
+		b := startBench(t, Options[*someCall]{MaxRows: 10}, true)
 		answers := slices.Concat(b.calls(t.Context(), 5, 1, 2), b.calls(t.Context(), 1, 3), b.calls(t.Context(), 11, 4), b.calls(t.Context(), 0, 5), b.calls(t.Context(), 10, 6))
 		for range 4 {
 			b.begin <- nil
@@ -142,7 +142,7 @@ func TestJ2_ABatchIsBoundedInRowsUnlessItIsOneCall(t *testing.T) {
 
 func TestJ2_WhatArrivesWhileItBeginsIsInTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startBench(t, Options[*item]{MaxRows: 10}, true)
+		b := startBench(t, Options[*someCall]{MaxRows: 10}, true)
 		answers := b.calls(t.Context(), 1, 1, 2, 3)
 		b.wantBatches()
 		b.begin <- nil
@@ -155,7 +155,7 @@ func TestJ2_WhatArrivesWhileItBeginsIsInTheBatch(t *testing.T) {
 
 func TestJ2_AFailedBeginIsTheAnswerOfItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startBench(t, Options[*item]{MaxRows: 2}, true)
+		b := startBench(t, Options[*someCall]{MaxRows: 2}, true)
 		answers := b.calls(t.Context(), 1, 1, 2, 3)
 		locked := errors.New("locked")
 		b.begin <- locked
@@ -173,7 +173,7 @@ func TestJ2_AFailedBeginIsTheAnswerOfItsBatch(t *testing.T) {
 
 func TestJ2_ACallerThatGivesUpBeforeItWasTakenDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startBench(t, Options[*item]{MaxRows: 10}, true)
+		b := startBench(t, Options[*someCall]{MaxRows: 10}, true)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		tired := b.calls(ctx, 1, 1)
 		patient := b.calls(t.Context(), 1, 2)
@@ -204,13 +204,13 @@ func TestJ2_ACallerThatGivesUpLater(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprintf("is told that the outcome is unknown: %v", told), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := Options[*item]{MaxRows: 10}
+				o := Options[*someCall]{MaxRows: 10}
 				if told {
 					o.Unknown = func(cause error) error { return fmt.Errorf("%w: %w", errUnknown, cause) }
 				}
 				b := startBench(t, o, false)
 				ctx, cancel := context.WithCancelCause(t.Context())
-				i := newItem(1, 1)
+				i := newCall(1, 1)
 				answer := make(chan error, 1)
 				go func() { answer <- b.Do(ctx, i) }()
 				b.wantBatches([]int{1})
@@ -244,7 +244,7 @@ func TestJ2_ACallerThatGivesUpLater(t *testing.T) {
 
 func TestJ2_CloseAnswersThoseWhoWaitAndRefusesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startBench(t, Options[*item]{MaxRows: 2}, false)
+		b := startBench(t, Options[*someCall]{MaxRows: 2}, false)
 		answers := b.calls(t.Context(), 1, 1, 2, 3, 4)
 		closed := make(chan error, 1)
 		go func() { b.Close(); closed <- nil }()
@@ -263,7 +263,7 @@ func TestJ2_CloseAnswersThoseWhoWaitAndRefusesOthers(t *testing.T) {
 }
 
 func TestJ2_ACallHasOneAnswer(t *testing.T) {
-	i := newItem(1, 1)
+	i := newCall(1, 1)
 	i.Answer(errTired)
 	defer func() {
 		if recover() == nil {
@@ -279,25 +279,25 @@ func TestJ2_ACallHasOneAnswer(t *testing.T) {
 // Those who were just answered are waited for, a lone caller is not.
 func TestJ2_YieldRules(t *testing.T) {
 	for _, c := range []struct {
-		look      Look
+		interval  Interval
 		all, half bool
 	}{
-		{Look{Answered: 1}, false, true},
-		{Look{Answered: 0, First: 1, Waiting: 1}, false, false},
-		{Look{Answered: 8, First: 8, Waiting: 8}, true, false},
-		{Look{Answered: 8, First: 8, Waiting: 15, Round: 1}, true, false},
-		{Look{Answered: 8, First: 8, Waiting: 16, Round: 1}, false, false},
-		{Look{Answered: 8, First: 0, Waiting: 3, Round: 2}, true, true},
-		{Look{Answered: 8, First: 0, Waiting: 4, Round: 2}, true, false},
-		{Look{Answered: 8, First: 0, Waiting: 3, Round: 3}, true, false},
-		{Look{Answered: 8, First: 0, Waiting: 3, Round: 7}, true, false},
-		{Look{Answered: 8, First: 0, Waiting: 3, Round: 8}, false, false},
+		{Interval{Answered: 1}, false, true},
+		{Interval{Answered: 0, First: 1, Waiting: 1}, false, false},
+		{Interval{Answered: 8, First: 8, Waiting: 8}, true, false},
+		{Interval{Answered: 8, First: 8, Waiting: 15, Round: 1}, true, false},
+		{Interval{Answered: 8, First: 8, Waiting: 16, Round: 1}, false, false},
+		{Interval{Answered: 8, First: 0, Waiting: 3, Round: 2}, true, true},
+		{Interval{Answered: 8, First: 0, Waiting: 4, Round: 2}, true, false},
+		{Interval{Answered: 8, First: 0, Waiting: 3, Round: 3}, true, false},
+		{Interval{Answered: 8, First: 0, Waiting: 3, Round: 7}, true, false},
+		{Interval{Answered: 8, First: 0, Waiting: 3, Round: 8}, false, false},
 	} {
-		if got := UntilAll(c.look); got != c.all {
-			t.Errorf("UntilAll(%+v) is %v", c.look, got)
+		if got := UntilAll(c.interval); got != c.all {
+			t.Errorf("UntilAll(%+v) is %v", c.interval, got)
 		}
-		if got := UntilHalf(c.look); got != c.half {
-			t.Errorf("UntilHalf(%+v) is %v", c.look, got)
+		if got := UntilHalf(c.interval); got != c.half {
+			t.Errorf("UntilHalf(%+v) is %v", c.interval, got)
 		}
 	}
 }
@@ -307,9 +307,9 @@ func TestJ2_YieldRules(t *testing.T) {
 func TestJ2_EveryCallIsRunOnceOrNeverAndItsCallerKnows(t *testing.T) {
 	const callers, each, most = 16, 300, 7
 	var runs [callers * each]atomic.Int32
-	m := Start(Options[*item]{
+	m := Start(Options[*someCall]{
 		MaxRows: most, Yield: UntilHalf, Closed: errClosed, Reuse: true,
-		Commit: func(batch []*item) {
+		Commit: func(batch []*someCall) {
 			rows := 0
 			for _, i := range batch {
 				rows += i.rows
@@ -324,7 +324,7 @@ func TestJ2_EveryCallIsRunOnceOrNeverAndItsCallerKnows(t *testing.T) {
 		},
 	})
 	var calls sync.Pool
-	calls.New = func() any { return newItem(0, 0) }
+	calls.New = func() any { return newCall(0, 0) }
 	var wg sync.WaitGroup
 	for n := range callers {
 		wg.Go(func() {
@@ -334,7 +334,7 @@ func TestJ2_EveryCallIsRunOnceOrNeverAndItsCallerKnows(t *testing.T) {
 				if random.IntN(3) == 0 {
 					go cancel(errTired)
 				}
-				i := calls.Get().(*item)
+				i := calls.Get().(*someCall)
 				id := n*each + k
 				i.id, i.rows = id, random.IntN(most+3)
 				err := m.Do(ctx, i)
@@ -360,7 +360,7 @@ func TestJ2_EveryCallIsRunOnceOrNeverAndItsCallerKnows(t *testing.T) {
 func BenchmarkDo(b *testing.B) {
 	for _, callers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("%d callers", callers), func(b *testing.B) {
-			m := Start(Options[*item]{MaxRows: 5000, Yield: UntilHalf, Reuse: true, Commit: func(batch []*item) {
+			m := Start(Options[*someCall]{MaxRows: 5000, Yield: UntilHalf, Reuse: true, Commit: func(batch []*someCall) {
 				for _, i := range batch {
 					i.Answer(nil)
 				}
@@ -372,7 +372,7 @@ func BenchmarkDo(b *testing.B) {
 			var wg sync.WaitGroup
 			for range callers {
 				wg.Go(func() {
-					for i := newItem(0, 1); left.Add(-1) >= 0; {
+					for i := newCall(0, 1); left.Add(-1) >= 0; {
 						if err := m.Do(context.Background(), i); err != nil {
 							b.Error(err)
 						}

@@ -126,7 +126,7 @@ func (p program) run() (h history, faults []error) {
 	errBegin := errors.New("begin")
 
 	begins, commits, open := 0, 0, false
-	o := Options[*item]{MaxRows: p.MaxRows, Reuse: p.Reuse, Closed: errClosed, Yield: UntilHalf}
+	o := Options[*someCall]{MaxRows: p.MaxRows, Reuse: p.Reuse, Closed: errClosed, Yield: UntilHalf}
 	if p.YieldAll {
 		o.Yield = UntilAll
 	}
@@ -154,7 +154,7 @@ func (p program) run() (h history, faults []error) {
 			open = false
 		}
 	}
-	o.Commit = func(batch []*item) {
+	o.Commit = func(batch []*someCall) {
 		ids := idsOf(batch)
 		h.Batches = append(h.Batches, ids)
 		c := p.Commits[commits%len(p.Commits)]
@@ -180,7 +180,7 @@ func (p program) run() (h history, faults []error) {
 	m := Start(o)
 
 	h.Answers = make([]string, len(p.Calls))
-	var free []*item
+	var free []*someCall
 	for id, c := range p.Calls {
 		wg.Go(func() {
 			ctx, cancel := context.WithCancelCause(context.Background())
@@ -189,12 +189,12 @@ func (p program) run() (h history, faults []error) {
 				defer time.AfterFunc(time.Duration(10*c.Leaves+leavesAt), func() { cancel(errTired) }).Stop()
 			}
 			until(10 * c.Arrives)
-			var i *item
+			var i *someCall
 			mu.Lock()
 			if n := len(free); n > 0 {
 				i, free = free[n-1], free[:n-1]
 			} else {
-				i = newItem(0, 0)
+				i = newCall(0, 0)
 			}
 			mu.Unlock()
 			i.id, i.rows = id, c.Rows

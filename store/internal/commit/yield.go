@@ -6,10 +6,10 @@ import "runtime"
 // is taken. Most of those who were just answered ask again at once, and would
 // otherwise miss that batch by a moment, for ever: half of the callers would be
 // committed while the other half waits. A lone caller is not waited for.
-type Yield func(Look) bool
+type Yield func(Interval) bool
 
-// Look is what the committer sees between two batches.
-type Look struct {
+// Interval is what the committer sees between two batches.
+type Interval struct {
 	Round    int // how often others were let run since the last batch
 	Answered int // calls of the last batch
 	First    int // calls that waited in round 0
@@ -18,23 +18,23 @@ type Look struct {
 
 // UntilAll yields up to eight times, until as many wait as were there in all.
 // (Postgres, 16 callers: 15 of them in a commit instead of 8.)
-func UntilAll(l Look) bool {
-	all := l.Answered + l.First
-	return l.Round < 8 && all > 1 && (l.Round == 0 || l.Waiting < all)
+func UntilAll(i Interval) bool {
+	all := i.Answered + i.First
+	return i.Round < 8 && all > 1 && (i.Round == 0 || i.Waiting < all)
 }
 
 // UntilHalf yields up to three times, until half as many wait as were answered. It
 // is for commits that are so short that more yields cost more than they gain.
 // (SQLite, 16 callers: 11 of them in a commit instead of 8.)
-func UntilHalf(l Look) bool { return l.Round < 3 && 2*l.Waiting < l.Answered }
+func UntilHalf(i Interval) bool { return i.Round < 3 && 2*i.Waiting < i.Answered }
 
 func (m *Committer[C]) yield(answered int) {
 	if m.options.Yield == nil {
 		return
 	}
-	l := Look{Answered: answered, Waiting: m.waits()}
-	for l.First = l.Waiting; m.options.Yield(l); l.Round++ {
+	i := Interval{Answered: answered, Waiting: m.waits()}
+	for i.First = i.Waiting; m.options.Yield(i); i.Round++ {
 		runtime.Gosched()
-		l.Waiting = m.waits()
+		i.Waiting = m.waits()
 	}
 }
