@@ -101,15 +101,21 @@ var layers = []layer{
 		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
 	},
 
+	// What both stores need and what needs neither of them: it is tested without a database.
+	{
+		at: "store/internal/commit", is: "group commit of both stores; knows no database",
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
+
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/sqlite/...", sqlite, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
-		may:   list(".", domain, "batch", "supervise", "store/postgres/...", pgx, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
 	{
