@@ -21,10 +21,8 @@ func (c *clock) instant() time.Time { return time.Now() }
 
 func (c *clock) since(t time.Time) time.Duration { return time.Since(t) }
 
-// SetClockOffset moves the store's clock against the process's. It is there
-// for storetest, which proves that a step of the clock does no harm; nothing
-// else may call it.
-func (s *Store) SetClockOffset(d time.Duration) { s.clock.offset.Store(int64(d)) }
+// setOffset moves the clock against the process's.
+func (c *clock) setOffset(d time.Duration) { c.offset.Store(int64(d)) }
 
 // endOfTime is the last moment a column holds, the end of the year 9999: later
 // times are that one, which no job lives to see.

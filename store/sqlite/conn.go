@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -16,64 +15,17 @@ type conn struct {
 	queries map[string]*query
 }
 
-func (s *Store) connect(ctx context.Context, cachePages int) (*conn, error) {
-	raw, err := s.openRaw(ctx)
-	if err != nil {
-		return nil, err
+// snapshot runs f between BEGIN and COMMIT, so that all it reads is of one moment.
+func (c *conn) snapshot(f func(*conn) error) error {
+	if err := c.exec("BEGIN"); err != nil {
+		return err
 	}
-	c := &conn{raw: raw, queries: map[string]*query{}}
-	if err := raw.Exec(fmt.Sprintf("PRAGMA cache_size=%d", cachePages)); err != nil {
-		return nil, errors.Join(err, c.close())
+	err := f(c)
+	c.raw.SetInterrupt(context.Background())
+	if c.raw.GetAutocommit() {
+		return err
 	}
-	return c, nil
-}
-
-// openRaw opens one connection with the settings all of them share.
-func (s *Store) openRaw(ctx context.Context) (*sqlite3.Conn, error) {
-	flags := sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE
-	if s.uri {
-		flags |= sqlite3.OPEN_URI
-	}
-	raw, err := sqlite3.OpenFlags(s.path, flags)
-	if err != nil {
-		return nil, err
-	}
-	set := func() error {
-		limit := s.options.BusyLimit
-		if err := raw.BusyHandler(func(ctx context.Context, count int) bool { return waitBusy(ctx, count, limit) }); err != nil {
-			return err
-		}
-		// trusted_schema: functions in a foreign file's views and triggers may not reach further than SQL.
-		return raw.Exec("PRAGMA synchronous=" + s.options.Synchronous.pragma() + "; PRAGMA trusted_schema=off; PRAGMA wal_autocheckpoint=2000; " +
-			// A log that was large once is cut when it begins anew: its space goes back, and its size tells again.
-			fmt.Sprintf("PRAGMA journal_size_limit=%d", logLimit))
-	}
-	raw.SetInterrupt(ctx)
-	err = set()
-	raw.SetInterrupt(context.Background())
-	if err != nil {
-		return nil, errors.Join(err, raw.Close())
-	}
-	return raw, nil
-}
-
-// How another process's lock is waited for. SQLite has no queue of its own for
-// it, so whoever looks more often wins; short steps keep two processes fair.
-const busyStep = 500 * time.Microsecond
-
-// waitBusy waits one step for another's lock and says whether to try again.
-func waitBusy(ctx context.Context, count int, limit time.Duration) bool {
-	if time.Duration(count)*busyStep >= limit {
-		return false
-	}
-	wait := time.NewTimer(busyStep)
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-wait.C:
-		return true
-	}
+	return errors.Join(err, c.exec("ROLLBACK"))
 }
 
 func (c *conn) close() error {
@@ -183,6 +135,14 @@ func (q *query) timeOrNull(t time.Time) *query {
 		return q.null()
 	}
 	return q.int(micros(t))
+}
+
+// failed is the error that a loop over the rows has met; done has it too.
+func (q *query) failed() error {
+	if q.err != nil {
+		return q.err
+	}
+	return q.stmt.Err()
 }
 
 // step moves to the next row.

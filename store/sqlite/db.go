@@ -50,9 +50,9 @@ func (notByName) Open(string) (driver.Conn, error) {
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.s.connect(ctx, readerCache)
+	inner, err := c.s.file.connect(ctx, readerCache)
 	if err != nil {
-		return nil, c.s.explain("open", err)
+		return nil, c.s.file.explain("open", err)
 	}
 	enforce := "PRAGMA foreign_keys=on"
 	if c.s.options.IgnoreForeignKeys {
@@ -86,10 +86,8 @@ var (
 type userTx struct {
 	c        *userConn
 	readOnly bool
-	at       callsite // where it began
-	since    time.Time
-	reads    *reading    // of one that only reads
-	said     atomic.Bool // the log says that it is waited for
+	holder   holder   // where and when it began
+	reads    *reading // of one that only reads
 	limit    *time.Timer
 	expired  atomic.Bool   // the watchdog has ended it
 	over     bool          // it has ended, one way or another
@@ -166,12 +164,12 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	default:
 		return nil, fmt.Errorf("pawl: isolation level %s: SQLite is always serializable", sql.IsolationLevel(opts.Isolation))
 	}
-	tx := &userTx{c: c, readOnly: opts.ReadOnly, at: here(), since: c.s.clock.instant()}
+	tx := &userTx{c: c, readOnly: opts.ReadOnly, holder: holder{at: here(), since: c.s.clock.instant()}}
 	if opts.ReadOnly {
-		tx.reads = &reading{"a read-only transaction of DB that has not ended", tx.at, tx.since}
-		c.s.readings.begin(tx.reads)
+		tx.reads = &reading{"a read-only transaction of DB that has not ended", tx.holder.at, tx.holder.since}
+		c.s.log.readings.begin(tx.reads)
 		if err := c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on"); err != nil {
-			c.s.readings.end(tx.reads)
+			c.s.log.readings.end(tx.reads)
 			return nil, err
 		}
 		return tx, nil
@@ -179,12 +177,12 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	tx.since = c.s.clock.instant()
+	tx.holder.since = c.s.clock.instant()
 	if err := c.begin(ctx, tx, "BEGIN IMMEDIATE"); err != nil {
 		c.s.lock.release()
 		return nil, err
 	}
-	c.s.holder.Store(tx)
+	c.s.lock.hold(&tx.holder)
 	tx.limit = time.AfterFunc(c.s.options.TxLimit, tx.expire)
 	return tx, nil
 }
@@ -198,7 +196,7 @@ func (c *userConn) begin(ctx context.Context, tx *userTx, text string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return c.s.explain("begin on", err)
+		return c.s.file.explain("begin on", err)
 	}
 	c.tx = tx
 	return nil
@@ -214,10 +212,10 @@ func (tx *userTx) expire() {
 	if tx.over {
 		return
 	}
-	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name,
-		"transaction", tx.at.String(), "limit", tx.c.s.options.TxLimit)
+	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.file.name,
+		"transaction", tx.holder.at.String(), "limit", tx.c.s.options.TxLimit)
 	if err := tx.rollback(store.ErrTxTooLong); err != nil {
-		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.name, "error", err)
+		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.file.name, "error", err)
 	}
 }
 
@@ -234,14 +232,14 @@ func (tx *userTx) rollback(why error) error {
 func (tx *userTx) end(came error) {
 	tx.over, tx.came = true, came
 	if tx.readOnly {
-		tx.c.s.readings.end(tx.reads)
+		tx.c.s.log.readings.end(tx.reads)
 		if err := tx.c.conn.raw.Exec("PRAGMA query_only=off"); err != nil {
-			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.name, "error", err)
+			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.file.name, "error", err)
 		}
 		return
 	}
 	tx.limit.Stop()
-	tx.c.s.holder.Store(nil)
+	tx.c.s.lock.hold(nil)
 	tx.c.s.lock.release()
 }
 
@@ -270,12 +268,12 @@ func (tx *userTx) Commit() error {
 		return err
 	}
 	if err := tx.c.conn.raw.Exec("COMMIT"); err != nil {
-		err = tx.c.s.commitError(err)
+		err = tx.c.s.file.commitError(err)
 		return errors.Join(err, tx.rollback(err))
 	}
 	tx.end(nil)
 	if !tx.readOnly {
-		tx.c.s.watchLog(tx.c.conn)
+		tx.c.s.log.watch(tx.c.conn)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (r *userRows) Close() error {
 	r.s.c.mu.Lock()
 	defer r.s.c.mu.Unlock()
 	r.ready = nil
-	r.s.c.s.readings.end(r.reads)
+	r.s.c.s.log.readings.end(r.reads)
 	if err := r.s.stmt.Reset(); err != nil && !r.failed {
 		return withMeaning(err)
 	}

@@ -87,7 +87,7 @@ func (c *userConn) lockOutside(ctx context.Context) (release func(), err error) 
 	}
 	return func() {
 		c.s.lock.release()
-		c.s.watchLog(c.conn)
+		c.s.log.watch(c.conn)
 	}, nil
 }
 
@@ -169,7 +169,7 @@ func (s *userStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	r := &userRows{ctx: ctx, s: s}
 	if s.c.tx == nil && !s.writes {
-		r.reads = s.c.s.newReading("rows of a query of DB that are not closed")
+		r.reads = newReading("rows of a query of DB that are not closed", &s.c.s.clock)
 	}
 	if s.writes {
 		release, err := s.c.lockOutside(ctx)
@@ -192,7 +192,7 @@ func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (
 		return nil, err
 	}
 	if r.reads != nil {
-		s.c.s.readings.begin(r.reads)
+		s.c.s.log.readings.begin(r.reads)
 	}
 	return r, nil
 }

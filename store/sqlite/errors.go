@@ -13,15 +13,6 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// explain gives an error of SQLite its meaning for a caller. What is being done
-// goes into the text once; errors that have a meaning already are left alone.
-func (s *Store) explain(doing string, err error) error {
-	if err == nil || meant(err) {
-		return err
-	}
-	return fmt.Errorf("%s %s: %w", doing, s.name, withMeaning(err))
-}
-
 // withMeaning joins the sentinel that fits to an error of SQLite.
 func withMeaning(err error) error {
 	if m := meaning(err); m != nil {

@@ -136,11 +136,11 @@ func (l *look) advance(lane *lane) error {
 			return nil
 		}
 	}
-	if lane.q.err != nil {
-		return lane.q.err
+	if err := lane.q.failed(); err != nil {
+		return err
 	}
 	lane.passed = position{} // the end: the next look starts in front
-	return lane.q.stmt.Err()
+	return nil
 }
 
 // close ends the statements and leaves behind where the next look goes on.

@@ -18,7 +18,7 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if s.memory {
+	if s.file.memory {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -26,15 +26,15 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 			return store.ErrClosed
 		}
 	}
-	c, err := s.connect(ctx, smallCache)
+	c, err := s.file.connect(ctx, smallCache)
 	if err != nil {
-		return s.explain("listen on", err)
+		return s.file.explain("listen on", err)
 	}
 	defer c.close()
 	version := func() (int64, error) { return c.query("PRAGMA data_version").one() }
 	last, err := version()
 	if err != nil {
-		return s.explain("listen on", err)
+		return s.file.explain("listen on", err)
 	}
 	members := int64(-1) // the version of the registry; nobody asks for it where no worker has totals
 	tick := time.NewTicker(listenEvery)
@@ -49,7 +49,7 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 		}
 		now, err := version()
 		if err != nil {
-			return s.explain("listen on", err)
+			return s.file.explain("listen on", err)
 		}
 		if now == last {
 			continue
@@ -61,7 +61,7 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 		}
 		registry, err := c.query("SELECT registry FROM pawl_namespace WHERE id = ?").int(s.namespace).one()
 		if err != nil {
-			return s.explain("listen on", err)
+			return s.file.explain("listen on", err)
 		}
 		if registry != members {
 			members = registry

@@ -1,27 +1,82 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
 
 // writeLock is the one lock of a process for writing to the file. Whoever asks
 // first is served first: Go queues the senders of a channel in order, so that
 // neither the writer nor users' transactions can starve the other.
-type writeLock chan struct{}
+type writeLock struct {
+	turn   chan struct{}
+	holder atomic.Pointer[holder] // the user's transaction that has the lock
 
-func newWriteLock() writeLock { return make(writeLock, 1) }
+	store  string // for messages
+	clock  *clock
+	logger *slog.Logger
+}
+
+func newWriteLock(store string, c *clock, logger *slog.Logger) *writeLock {
+	return &writeLock{turn: make(chan struct{}, 1), store: store, clock: c, logger: logger}
+}
 
 // acquire takes the lock, unless ctx ends before.
-func (l writeLock) acquire(ctx context.Context) error {
+func (l *writeLock) acquire(ctx context.Context) error {
 	select {
-	case l <- struct{}{}:
+	case l.turn <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case l <- struct{}{}:
+	case l.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (l writeLock) release() { <-l }
+func (l *writeLock) release() { <-l.turn }
+
+// holder is a user's transaction that may hold the lock for long.
+type holder struct {
+	at    callsite // where it began
+	since time.Time
+	said  atomic.Bool // the log says that it is waited for
+}
+
+// hold notes which transaction has the lock, nil when none has it any more.
+func (l *writeLock) hold(h *holder) { l.holder.Store(h) }
+
+// sayAfter is how long a caller waits for a user's transaction before the log
+// says which one. An engine call inside of a transaction's callback, with
+// another context than the callback's, waits for itself: it is only answered
+// when the transaction has reached Options.TxLimit.
+const sayAfter = time.Second
+
+// await notes that the caller begins to wait for the transaction that has the
+// lock, if one has; the function that it returns, that it no longer does.
+func (l *writeLock) await() (ended func() bool) {
+	h := l.holder.Load()
+	if h == nil {
+		return nobodyAwaited
+	}
+	caller := here()
+	return time.AfterFunc(sayAfter, func() { l.sayAwaited(h, caller) }).Stop
+}
+
+func nobodyAwaited() bool { return true }
+
+// sayAwaited logs the first caller from the user's program that waits too long.
+// What the engine itself waits for is no news: it is logged if the transaction
+// reaches its limit.
+func (l *writeLock) sayAwaited(h *holder, caller callsite) {
+	at := caller.String()
+	if at == "" || l.holder.Load() != h || h.said.Swap(true) {
+		return
+	}
+	l.logger.Warn("pawl: a call waits for the transaction that holds the write lock; if it is made inside of that transaction it waits for itself: use the Tx's own methods",
+		"store", l.store, "waiting", at, "waits", sayAfter, "transaction", h.at.String(), "held", l.clock.since(h.since))
+}

@@ -107,7 +107,7 @@ func wantErr(t *testing.T, what string, err error, want ...error) {
 // sqlOf runs SQL on a connection of its own, as another program on the file would.
 func sqlOf(t *testing.T, s *Store, text string) {
 	t.Helper()
-	c, err := s.connect(context.Background(), smallCache)
+	c, err := s.file.connect(context.Background(), smallCache)
 	if err != nil {
 		t.Fatal(err)
 	}

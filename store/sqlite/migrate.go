@@ -78,19 +78,19 @@ func (s *Store) migrate(c *conn, mode store.Migrate) error {
 	list := Migrations()
 	newest := list[len(list)-1].Version
 	if mode == store.MigrateOff {
-		return s.useWAL(c)
+		return s.file.useWAL(c)
 	}
 	version, oldest, err := schemaVersion(c)
 	if err != nil {
 		return err
 	}
 	if version > newest && oldest > newest {
-		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.name, store.ErrSchemaNewer, version, oldest, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.file.name, store.ErrSchemaNewer, version, oldest, newest)
 	}
 	if version < newest && mode == store.MigrateCheck {
-		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.name, store.ErrSchemaOlder, version, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.file.name, store.ErrSchemaOlder, version, newest)
 	}
-	if err := s.useWAL(c); err != nil {
+	if err := s.file.useWAL(c); err != nil {
 		return err
 	}
 	if version >= newest {
@@ -125,30 +125,4 @@ func apply(c *conn, list []Migration) error {
 		}
 	}
 	return nil
-}
-
-// useWAL turns the write-ahead log on, which stays with the file. Stores in
-// memory have no log. Of several who do it to a new file at once, all but one
-// are told that it is locked, and SQLite does not ask the busy handler: they
-// would wait for each other. So it is asked here.
-func (s *Store) useWAL(c *conn) error {
-	if s.memory {
-		return nil
-	}
-	for count := 0; ; count++ {
-		q := c.query("PRAGMA journal_mode=WAL")
-		mode := ""
-		if q.step() {
-			mode = q.colText(0)
-		}
-		switch err := q.done(); {
-		case errors.Is(err, sqlite3.BUSY) && waitBusy(c.raw.GetInterrupt(), count, s.options.BusyLimit):
-		case err != nil:
-			return err
-		case mode != "wal":
-			return fmt.Errorf("open %s: journal mode is %q, want wal", s.name, mode)
-		default:
-			return nil
-		}
-	}
 }

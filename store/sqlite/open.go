@@ -12,22 +12,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	_ "github.com/ncruces/go-sqlite3/vfs/memdb" // the file system of stores in memory
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
-
-// Page cache of a connection: negative numbers are KiB, as SQLite has it.
-const (
-	writerCache = -16_384
-	readerCache = -4_096
-	smallCache  = -256
-)
-
-// readers is how many reads go on at once.
-const readers = 4
 
 // File opens the store in a file, which is made if it is not there. The user's
 // own tables may live in the same file.
@@ -49,10 +40,7 @@ type opener struct {
 
 // Store is one namespace of one SQLite database.
 type Store struct {
-	name    string // for messages
-	path    string // for SQLite
-	uri     bool   // path is a URI
-	memory  bool
+	file    database
 	options Options
 	logger  *slog.Logger
 
@@ -64,15 +52,11 @@ type Store struct {
 	alive     *aliveFile
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
-	lock    writeLock
-	holder  atomic.Pointer[userTx] // the user's transaction that has the lock
+	lock    *writeLock
 	writer  *writer
-	readers chan *conn
-	reading int // connections that belong into readers
+	readers *readers
+	log     *wal
 	db      *sql.DB
-
-	log      logWatch
-	readings readings
 
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -95,7 +79,7 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 		if ctx.Err() != nil { // else it would say "interrupted"
 			err = context.Cause(ctx)
 		}
-		return nil, errors.Join(s.explain("open", err), s.Close())
+		return nil, errors.Join(s.file.explain("open", err), s.Close())
 	}
 	return s, nil
 }
@@ -115,7 +99,8 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	}
 	s := &Store{
 		options: options, logger: settings.Logger, keep: settings.Keep, maxLost: settings.MaxLost,
-		lock: newWriteLock(), readers: make(chan *conn, readers), closing: make(chan struct{}),
+		file:    database{busyLimit: options.BusyLimit, synchronous: options.Synchronous.pragma()},
+		closing: make(chan struct{}),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
@@ -127,53 +112,63 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		s.maxLost = job.MaxLost
 	}
 	if o.memory {
-		s.memory, s.uri = true, true
-		s.name = ":memory:"
-		s.path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
+		s.file.memory, s.file.uri = true, true
+		s.file.name = ":memory:"
+		s.file.path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
+		s.equip("")
 		return s, nil
 	}
-	if err := s.locate(o.path); err != nil {
+	path, err := o.locate(options)
+	if err != nil {
 		return nil, err
 	}
+	s.file.name, s.file.path = o.path, path
+	s.equip(path + "-wal")
 	if o.vfs != "" {
-		s.path, s.uri = (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "vfs=" + o.vfs}).String(), true
+		s.file.path, s.file.uri = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "vfs=" + o.vfs}).String(), true
 	}
 	return s, nil
 }
 
-// locate checks the path before SQLite makes a file of it.
-func (s *Store) locate(path string) error {
+// equip gives the store what its connections share.
+func (s *Store) equip(log string) {
+	s.lock = newWriteLock(s.file.name, &s.clock, s.logger)
+	s.readers = newReaders(s.closing)
+	s.log = newWAL(log, s.file.name, &s.clock, s.logger)
+}
+
+// locate checks the path before SQLite makes a file of it, and makes it absolute.
+func (o opener) locate(options Options) (string, error) {
+	path := o.path
 	switch {
 	case path == "" || path == ":memory:":
-		return job.Invalid("store file", path, "must be a path; Memory opens a store in memory")
+		return "", job.Invalid("store file", path, "must be a path; Memory opens a store in memory")
 	case strings.ContainsRune(path, 0):
-		return job.Invalid("store file", path, "must not contain a zero byte")
+		return "", job.Invalid("store file", path, "must not contain a zero byte")
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+		return "", fmt.Errorf("open %s: %w", path, err)
 	}
-	s.name, s.path = path, absolute
-	s.log.path, s.log.limit, s.log.worse, s.log.opened = absolute+"-wal", logLimit, unhealthyLog, s.clock.instant()
 	folder := filepath.Dir(absolute)
 	info, err := os.Stat(folder)
 	if err != nil {
-		return fmt.Errorf("open %s: its folder: %w", path, err)
+		return "", fmt.Errorf("open %s: its folder: %w", path, err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("open %s: %s is not a folder", path, folder)
+		return "", fmt.Errorf("open %s: %s is not a folder", path, folder)
 	}
 	if info, err := os.Stat(absolute); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("open %s: %w: it is not a regular file", path, store.ErrForeign)
+		return "", fmt.Errorf("open %s: %w: it is not a regular file", path, store.ErrForeign)
 	}
-	if kind, remote := networkFS(folder); remote && !s.options.TrustNetworkLocks {
-		return fmt.Errorf("open %s: %w: %s has no locks that SQLite can trust", path, store.ErrNetworkFS, kind)
+	if kind, remote := networkFS(folder); remote && !options.TrustNetworkLocks {
+		return "", fmt.Errorf("open %s: %w: %s has no locks that SQLite can trust", path, store.ErrNetworkFS, kind)
 	}
-	return nil
+	return absolute, nil
 }
 
 func (s *Store) open(ctx context.Context, settings store.Settings) error {
-	c, err := s.connect(ctx, writerCache)
+	c, err := s.file.connect(ctx, writerCache)
 	if err != nil {
 		return err
 	}
@@ -181,19 +176,14 @@ func (s *Store) open(ctx context.Context, settings store.Settings) error {
 		return errors.Join(err, c.close())
 	}
 	s.writer = startWriter(s, c)
-	if !s.memory {
-		for range readers {
-			r, err := s.connect(ctx, readerCache)
-			if err != nil {
-				return err
-			}
-			s.readers <- r
-			s.reading++
+	if !s.file.memory {
+		if err := s.readers.open(ctx, &s.file); err != nil {
+			return err
 		}
 	}
 	s.db = s.openDB()
-	if !s.memory && !s.uri && !s.options.TrustNetworkLocks {
-		s.alive = openAlive(s.path+aliveSuffix, s.logger)
+	if !s.file.memory && !s.file.uri && !s.options.TrustNetworkLocks {
+		s.alive = openAlive(s.file.path+aliveSuffix, s.logger)
 	}
 	return nil
 }
@@ -244,43 +234,26 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if s.memory {
+	if s.file.memory {
 		return s.writer.do(ctx, 0, func(t *transition) error { return f(t.conn) })
 	}
-	var c *conn
-	select {
-	case c = <-s.readers:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.closing:
-		return store.ErrClosed
+	c, err := s.readers.take(ctx)
+	if err != nil {
+		return err
 	}
-	reads := s.newReading("a call of the engine")
-	s.readings.begin(reads)
+	reads := newReading("a call of the engine", &s.clock)
+	s.log.readings.begin(reads)
 	defer func() {
-		s.readings.end(reads)
-		s.readers <- c
+		s.log.readings.end(reads)
+		s.readers.giveBack(c)
 	}()
 	c.raw.SetInterrupt(ctx)
 	defer c.raw.SetInterrupt(context.Background())
-	err := c.snapshot(f)
+	err = c.snapshot(f)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return s.explain("read", err)
-}
-
-// snapshot runs f between BEGIN and COMMIT, so that all it reads is of one moment.
-func (c *conn) snapshot(f func(*conn) error) error {
-	if err := c.exec("BEGIN"); err != nil {
-		return err
-	}
-	err := f(c)
-	c.raw.SetInterrupt(context.Background())
-	if c.raw.GetAutocommit() {
-		return err
-	}
-	return errors.Join(err, c.exec("ROLLBACK"))
+	return s.file.explain("read", err)
 }
 
 // usable refuses calls after Close and calls whose time is over.
@@ -306,9 +279,7 @@ func (s *Store) Close() error {
 		}
 		if s.writer != nil {
 			s.writer.close()
-			for range s.reading { // a reader that is out comes back when its call ends
-				errs = append(errs, (<-s.readers).close())
-			}
+			errs = append(errs, s.readers.close()...)
 			errs = append(errs, s.writer.conn.close())
 		}
 		errs = append(errs, s.alive.close())
@@ -316,3 +287,22 @@ func (s *Store) Close() error {
 	})
 	return s.closeErr
 }
+
+// Health is an error while the log is large and cannot be emptied; it says who
+// reads from it.
+func (s *Store) Health(ctx context.Context) error {
+	if err := s.usable(ctx); err != nil || s.log.path == "" {
+		return err
+	}
+	c, err := s.readers.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.readers.giveBack(c)
+	return s.log.health(c)
+}
+
+// SetClockOffset moves the store's clock against the process's. It is there
+// for storetest, which proves that a step of the clock does no harm; nothing
+// else may call it.
+func (s *Store) SetClockOffset(d time.Duration) { s.clock.setOffset(d) }

@@ -80,7 +80,7 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		{States: []job.State{job.Dead}, Queue: "q", Kind: "k"},
 		{States: []job.State{job.Done, job.Dead, job.Cancelled}, Queue: "q", Tag: "x"},
 	} {
-		c := <-s.readers
+		c := <-s.readers.free
 		spans, err := c.ranges(s.namespace, f)
 		if err != nil || len(spans) == 0 {
 			t.Fatal(spans, err)
@@ -97,6 +97,6 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
-		s.readers <- c
+		s.readers.free <- c
 	}
 }

@@ -48,6 +48,6 @@ func (r *readings) oldest() (first *reading) {
 }
 
 // newReading is one that begins now, for the caller's caller.
-func (s *Store) newReading(what string) *reading {
-	return &reading{what: what, at: here(), since: s.clock.instant()}
+func newReading(what string, c *clock) *reading {
+	return &reading{what: what, at: here(), since: c.instant()}
 }

@@ -67,7 +67,7 @@ func (w within) run(ctx context.Context, run func(*transition) error) error {
 	if !work.ran && (err == nil || !errors.Is(err, sql.ErrTxDone)) && ctx.Err() == nil {
 		return store.ErrForeignTx
 	}
-	return w.s.explain("write to", err)
+	return w.s.file.explain("write to", err)
 }
 
 // Enqueue accepts drafts with the transaction.

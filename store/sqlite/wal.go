@@ -1,8 +1,8 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -26,10 +26,15 @@ const (
 	logSayEvery  = time.Minute
 )
 
-// logWatch finds a log that cannot be emptied.
-type logWatch struct {
+// wal watches the log of one file, and finds that it cannot be emptied.
+type wal struct {
 	path         string // empty for a store in memory, which has none
 	limit, worse int64
+	readings     readings // what this process reads
+
+	store  string // for messages
+	clock  *clock
+	logger *slog.Logger
 
 	opened time.Time
 	looked atomic.Int64 // nanoseconds after that
@@ -39,24 +44,27 @@ type logWatch struct {
 	said   time.Duration
 }
 
+func newWAL(path, store string, c *clock, logger *slog.Logger) *wal {
+	return &wal{path: path, limit: logLimit, worse: unhealthyLog, store: store, clock: c, logger: logger, opened: c.instant()}
+}
+
 // logState is what a look found.
 type logState struct {
 	bytes int64
 	held  bool
 }
 
-// watchLog looks at the log now and then, after a commit on the connection,
+// watch looks at the log now and then, after a commit on the connection,
 // which its caller owns. While the log is small that is a call to stat a second.
-func (s *Store) watchLog(c *conn) {
-	w := &s.log
+func (w *wal) watch(c *conn) {
 	if w.path == "" {
 		return
 	}
-	now, last := s.clock.since(w.opened), w.looked.Load()
+	now, last := w.clock.since(w.opened), w.looked.Load()
 	if now-time.Duration(last) < logLookEvery || !w.looked.CompareAndSwap(last, int64(now)) {
 		return
 	}
-	state, err := s.lookAtLog(c)
+	state, err := w.look(c)
 	if err != nil || !state.held {
 		return // whatever is wrong, the next commit meets it
 	}
@@ -67,16 +75,15 @@ func (s *Store) watchLog(c *conn) {
 	}
 	w.mu.Unlock()
 	if say {
-		reader := s.oldestReader()
-		s.logger.Warn("pawl: the write-ahead log cannot be emptied and grows while somebody reads from it",
-			"store", s.name, "bytes", state.bytes, "reader", reader.what, "at", reader.at, "since", reader.since)
+		reader := w.oldestReader()
+		w.logger.Warn("pawl: the write-ahead log cannot be emptied and grows while somebody reads from it",
+			"store", w.store, "bytes", state.bytes, "reader", reader.what, "at", reader.at, "since", reader.since)
 	}
 }
 
-// lookAtLog reports whether the log is over its limit and a checkpoint does not
+// look reports whether the log is over its limit and a checkpoint does not
 // help: it cannot copy all of it, or the log was not begun anew since the last look.
-func (s *Store) lookAtLog(c *conn) (logState, error) {
-	w := &s.log
+func (w *wal) look(c *conn) (logState, error) {
 	info, err := os.Stat(w.path)
 	if err != nil || info.Size() <= w.limit {
 		return logState{}, nil // the file is never smaller than what is in use
@@ -100,36 +107,24 @@ func (s *Store) lookAtLog(c *conn) (logState, error) {
 // logReader names who keeps the log from being emptied, as far as is known.
 type logReader struct{ what, at, since string }
 
-func (s *Store) oldestReader() logReader {
-	r := s.readings.oldest()
-	if r == nil || s.clock.since(r.since) < logLookEvery {
+func (w *wal) oldestReader() logReader {
+	r := w.readings.oldest()
+	if r == nil || w.clock.since(r.since) < logLookEvery {
 		return logReader{what: "another process: nothing of this one has been reading for longer than a second"}
 	}
-	return logReader{r.what, r.at.String(), s.clock.since(r.since).Round(time.Second).String()}
+	return logReader{r.what, r.at.String(), w.clock.since(r.since).Round(time.Second).String()}
 }
 
-// Health is an error while the log is large and cannot be emptied; it says who
+// health is an error while the log is large and cannot be emptied; it says who
 // reads from it.
-func (s *Store) Health(ctx context.Context) error {
-	if err := s.usable(ctx); err != nil || s.log.path == "" {
-		return err
-	}
-	var c *conn
-	select {
-	case c = <-s.readers:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.closing:
-		return store.ErrClosed
-	}
-	defer func() { s.readers <- c }()
-	state, err := s.lookAtLog(c)
-	if err != nil || !state.held || state.bytes <= s.log.worse {
+func (w *wal) health(c *conn) error {
+	state, err := w.look(c)
+	if err != nil || !state.held || state.bytes <= w.worse {
 		return nil
 	}
-	r := s.oldestReader()
+	r := w.oldestReader()
 	if r.at != "" {
 		r.what += " at " + r.at + ", for " + r.since
 	}
-	return fmt.Errorf("%s: %w: %d MiB, read by %s", s.name, store.ErrLogHeld, state.bytes>>20, r.what)
+	return fmt.Errorf("%s: %w: %d MiB, read by %s", w.store, store.ErrLogHeld, state.bytes>>20, r.what)
 }

@@ -68,7 +68,7 @@ func TestP10_WhoKeepsTheLogFromBeingEmptiedIsNamed(t *testing.T) {
 			return func() error { close(end); return <-ended }
 		}, []string{"a call of the engine", line("// the call")}},
 		"another process": {func(t *testing.T, s *Store) func() error {
-			other, err := s.connect(context.Background(), smallCache)
+			other, err := s.file.connect(context.Background(), smallCache)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
@@ -58,9 +57,7 @@ func (w *writer) do(ctx context.Context, rows int, run func(*transition) error) 
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if tx := w.s.holder.Load(); tx != nil {
-		defer tx.awaited()()
-	}
+	defer w.s.lock.await()()
 	c := w.calls.Get().(*call)
 	c.ctx, c.rows, c.run, c.err = ctx, rows, run, nil
 	w.mu.Lock()
@@ -126,7 +123,7 @@ func (w *writer) loop() {
 			w.commit(batch)
 		}
 		w.s.lock.release()
-		w.s.watchLog(w.conn)
+		w.s.log.watch(w.conn)
 		w.yield(len(batch))
 		clear(batch)
 	}
@@ -212,7 +209,7 @@ func (w *writer) together(batch []*call) bool {
 			w.rollback()
 			return false
 		}
-		c.err = w.s.explain("write to", c.err)
+		c.err = w.s.file.explain("write to", c.err)
 	}
 	if err := w.conn.exec("COMMIT"); err != nil {
 		w.rollback()
@@ -228,22 +225,13 @@ func (w *writer) alone(c *call) error {
 	}
 	if err := run(c, w.s.transition(w.conn)); err != nil {
 		w.rollback()
-		return w.s.explain("write to", err)
+		return w.s.file.explain("write to", err)
 	}
 	if err := w.conn.exec("COMMIT"); err != nil {
 		w.rollback()
-		return w.s.commitError(err)
+		return w.s.file.commitError(err)
 	}
 	return nil
-}
-
-// commitError says what a failed COMMIT means. Nearly always nothing was done;
-// see ambiguous for the rest.
-func (s *Store) commitError(err error) error {
-	if ambiguous(err) {
-		return fmt.Errorf("commit to %s: %w: %w", s.name, job.ErrOutcomeUnknown, withMeaning(err))
-	}
-	return s.explain("commit to", err)
 }
 
 // run keeps a panic in one call (P8).
@@ -257,7 +245,7 @@ func run(c *call, t *transition) (err error) {
 }
 
 func (w *writer) begin() error {
-	return w.s.explain("begin on", w.conn.exec("BEGIN IMMEDIATE"))
+	return w.s.file.explain("begin on", w.conn.exec("BEGIN IMMEDIATE"))
 }
 
 // rollback ends the transaction, which some errors of SQLite have done already.
@@ -266,6 +254,6 @@ func (w *writer) rollback() {
 		return
 	}
 	if err := w.conn.exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
-		w.s.logger.Error("pawl: roll back", "store", w.s.name, "error", err)
+		w.s.logger.Error("pawl: roll back", "store", w.s.file.name, "error", err)
 	}
 }

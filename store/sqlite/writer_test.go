@@ -204,7 +204,7 @@ func TestJ6_AnEmptyClaimWritesNothing(t *testing.T) {
 	later.In = 1e12
 	s.mustEnqueue(t, later)
 	size := func() int64 {
-		info, err := os.Stat(s.name + "-wal")
+		info, err := os.Stat(s.file.name + "-wal")
 		if err != nil {
 			t.Fatal(err)
 		}
