@@ -21,9 +21,9 @@ func (t *transition) audit(op store.Operator, action, target string) error {
 
 // Audit lists operator actions, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		entries = nil
-		q := c.query("SELECT time, by, action, target, note FROM pawl_audit WHERE namespace = ? ORDER BY id DESC LIMIT ?").int(s.namespace).int(int64(limit))
+		q := c.query("SELECT time, by, action, target, note FROM pawl_audit WHERE namespace = ? ORDER BY id DESC LIMIT ?").int(c.namespace).int(int64(limit))
 		for q.step() {
 			entries = append(entries, store.AuditEntry{Time: timeOf(q.colInt(0)), By: q.colText(1), Action: q.colText(2), Target: q.colText(3), Note: q.colText(4)})
 		}

@@ -99,14 +99,14 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 		for last != nil {
 			var suspects []suspect
 			var looked int64
-			err := s.read(ctx, func(c *conn) (err error) {
+			err := s.read(ctx, func(c *snapshot) (err error) {
 				suspects = nil
 				after := last
-				if last, looked, err = w.stretch(c, s.namespace, after, step); err != nil || last == nil {
+				if last, looked, err = w.stretch(c, after, step); err != nil || last == nil {
 					return err
 				}
 				for _, r := range w.rules {
-					found, err := r.find(c, s.namespace, after, last, s.clock.now(), grace)
+					found, err := r.find(c, after, last, c.clock.now(), grace)
 					if err != nil {
 						return err
 					}
@@ -139,18 +139,18 @@ type suspect struct {
 }
 
 // stretch finds where the next step rows end; nil when there are none.
-func (w sweep) stretch(c *conn, namespace int64, after []byte, step int) (last []byte, looked int64, err error) {
+func (w sweep) stretch(c *snapshot, after []byte, step int) (last []byte, looked int64, err error) {
 	q := c.query("SELECT max(k), count(*) FROM (SELECT " + w.key + " AS k FROM " + w.table + " WHERE namespace = ? AND " + w.key + " > ? ORDER BY " + w.key + " LIMIT ?)").
-		int(namespace).blob(after).int(int64(step))
+		int(c.namespace).blob(after).int(int64(step))
 	if q.step() {
 		last, looked = q.colBlob(0), q.colInt(1)
 	}
 	return last, looked, q.done()
 }
 
-func (r rule) find(c *conn, namespace int64, after, last []byte, now, grace int64) ([]suspect, error) {
+func (r rule) find(c *snapshot, after, last []byte, now, grace int64) ([]suspect, error) {
 	var found []suspect
-	q := c.query(r.sql).int(namespace).blob(after).blob(last).int(now).int(grace)
+	q := c.query(r.sql).int(c.namespace).blob(after).blob(last).int(now).int(grace)
 	for q.step() {
 		id := job.ID(q.colID(0))
 		found = append(found, suspect{rule: r, after: after, last: last, fault: store.Fault{Rule: r.name, ID: id, Detail: q.colText(1)}})
@@ -164,7 +164,7 @@ func (s *Store) confirm(ctx context.Context, report *store.CheckReport, suspects
 	if len(suspects) == 0 {
 		return nil
 	}
-	return s.read(ctx, func(c *conn) error {
+	return s.read(ctx, func(c *snapshot) error {
 		again := map[string]bool{}
 		key := func(f store.Fault) string { return fmt.Sprintf("%s %s", f.Rule, f.ID) }
 		seen := map[string]bool{}
@@ -173,7 +173,7 @@ func (s *Store) confirm(ctx context.Context, report *store.CheckReport, suspects
 				continue
 			}
 			seen[x.rule.name] = true
-			found, err := x.rule.find(c, s.namespace, x.after, x.last, s.clock.now(), grace)
+			found, err := x.rule.find(c, x.after, x.last, c.clock.now(), grace)
 			if err != nil {
 				return err
 			}

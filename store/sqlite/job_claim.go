@@ -52,7 +52,7 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 		if q.Limit <= 0 {
 			continue
 		}
-		paused, err := t.paused(t.namespace, q.Queue)
+		paused, err := paused(&t.snapshot, q.Queue)
 		if err != nil {
 			return answer, err
 		}
@@ -125,7 +125,7 @@ func (t *transition) claimedBy(c *store.Claim) ([]store.LeasedJob, error) {
 			continue
 		}
 		var l store.LeasedJob
-		q.job(&l.Job)
+		readJob(q, &l.Job)
 		l.Begun = q.colBool(columnCount)
 		bytes[l.Queue] += large(&l.Job)
 		jobs = append(jobs, l)

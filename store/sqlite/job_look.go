@@ -65,7 +65,7 @@ func (l *look) take(jobs []store.LeasedJob) ([]store.LeasedJob, error) {
 		lane := l.lanes[p]
 		jobs = append(jobs, store.LeasedJob{})
 		j := &jobs[len(jobs)-1].Job
-		lane.q.job(j)
+		readJob(lane.q, j)
 		l.room -= large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {

@@ -17,9 +17,9 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed 
 	if p.Limit < 1 || p.Limit > 1000 {
 		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		listed = store.Listed{}
-		ranges, err := c.ranges(s.namespace, f)
+		ranges, err := ranges(c, f)
 		if err != nil {
 			return err
 		}
@@ -42,9 +42,9 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed 
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
 func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (n int, err error) {
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		n = 0
-		ranges, err := c.ranges(s.namespace, f)
+		ranges, err := ranges(c, f)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (r span) and(condition string, bind func(*query)) span {
 	return r
 }
 
-func (r span) query(c *conn, text string, bind ...func(*query)) *query {
+func (r span) query(c *snapshot, text string, bind ...func(*query)) *query {
 	q := c.once(text)
 	for _, b := range append(slices.Clip(r.bind), bind...) {
 		b(q)
@@ -89,7 +89,7 @@ func (r span) query(c *conn, text string, bind ...func(*query)) *query {
 	return q
 }
 
-func (r span) list(c *conn, jobs []job.Job, p store.Page) ([]job.Job, error) {
+func (r span) list(c *snapshot, jobs []job.Job, p store.Page) ([]job.Job, error) {
 	if p.After != (job.ID{}) {
 		r = r.and("id < ?", func(q *query) { q.blob(p.After[:]) })
 	}
@@ -97,12 +97,12 @@ func (r span) list(c *conn, jobs []job.Job, p store.Page) ([]job.Job, error) {
 		func(q *query) { q.int(int64(p.Limit) + 1) })
 	for q.step() {
 		jobs = append(jobs, job.Job{})
-		q.job(&jobs[len(jobs)-1])
+		readJob(q, &jobs[len(jobs)-1])
 	}
 	return jobs, q.close()
 }
 
-func (r span) count(c *conn, limit int) (int, error) {
+func (r span) count(c *snapshot, limit int) (int, error) {
 	q := r.query(c, "SELECT count(*) FROM (SELECT 1 FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" LIMIT ?)",
 		func(q *query) { q.int(int64(limit)) })
 	n := 0
@@ -118,11 +118,11 @@ func (r span) count(c *conn, limit int) (int, error) {
 // of its own; what waits is most of the table, so the table itself is read.
 // Archived jobs: by state and queue on pawl_job_archive_state, one stretch for
 // each queue that has such jobs; without a state or queue, the table itself.
-func (c *conn) ranges(namespace int64, f store.Filter) ([]span, error) {
+func ranges(c *snapshot, f store.Filter) ([]span, error) {
 	live, archived := split(f)
 	var spans []span
 	for _, s := range live {
-		r := span{table: "pawl_job", columns: liveColumns}.and("namespace = ?", func(q *query) { q.int(namespace) })
+		r := span{table: "pawl_job", columns: liveColumns}.and("namespace = ?", func(q *query) { q.int(c.namespace) })
 		switch s {
 		case 0:
 		case job.Waiting:
@@ -137,7 +137,7 @@ func (c *conn) ranges(namespace int64, f store.Filter) ([]span, error) {
 		spans = append(spans, r.narrow(f))
 	}
 	for _, s := range archived {
-		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *query) { q.int(namespace) })
+		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *query) { q.int(c.namespace) })
 		if s == 0 {
 			spans = append(spans, r.narrow(f))
 			continue
@@ -146,7 +146,7 @@ func (c *conn) ranges(namespace int64, f store.Filter) ([]span, error) {
 		queues := []string{f.Queue}
 		if f.Queue == "" {
 			var err error
-			if queues, err = c.archivedQueues(namespace, s); err != nil {
+			if queues, err = archivedQueues(c, s); err != nil {
 				return nil, err
 			}
 		}
@@ -213,12 +213,12 @@ func legible(column string) string {
 }
 
 // archivedQueues steps from queue to queue on the index: one seek for each.
-func (c *conn) archivedQueues(namespace int64, state job.State) ([]string, error) {
+func archivedQueues(c *snapshot, state job.State) ([]string, error) {
 	var queues []string
 	last := ""
 	for {
 		q := c.query("SELECT queue FROM pawl_job_archive INDEXED BY pawl_job_archive_state WHERE namespace = ? AND state = ? AND queue > ? ORDER BY queue LIMIT 1").
-			int(namespace).int(int64(state)).text(last)
+			int(c.namespace).int(int64(state)).text(last)
 		if !q.step() {
 			return queues, q.done()
 		}

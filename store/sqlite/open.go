@@ -230,12 +230,12 @@ func (s *Store) write(ctx context.Context, rows int, run func(*transition) error
 
 // read runs f in one snapshot. It may run beside the writer, except in memory,
 // where a reader would block the writer's commit and so takes its turn with it.
-func (s *Store) read(ctx context.Context, f func(*conn) error) error {
+func (s *Store) read(ctx context.Context, f func(*snapshot) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
 	if s.file.memory {
-		return s.writer.do(ctx, 0, func(t *transition) error { return f(t.conn) })
+		return s.writer.do(ctx, 0, func(t *transition) error { return f(&t.snapshot) })
 	}
 	c, err := s.readers.take(ctx)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	}()
 	c.raw.SetInterrupt(ctx)
 	defer c.raw.SetInterrupt(context.Background())
-	err = c.snapshot(f)
+	err = c.inSnapshot(func() error { return f(&snapshot{c, s.namespace, &s.clock}) })
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

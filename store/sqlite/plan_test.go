@@ -35,7 +35,7 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 		}
 	}
 	looked := 0
-	for text := range s.writer.conn.queries {
+	for _, text := range s.writer.conn.texts() {
 		q := s.writer.conn.once("EXPLAIN QUERY PLAN " + text)
 		for q.step() {
 			looked++
@@ -80,8 +80,11 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		{States: []job.State{job.Dead}, Queue: "q", Kind: "k"},
 		{States: []job.State{job.Done, job.Dead, job.Cancelled}, Queue: "q", Tag: "x"},
 	} {
-		c := <-s.readers.free
-		spans, err := c.ranges(s.namespace, f)
+		c, err := s.readers.take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans, err := ranges(&snapshot{c, s.namespace, &s.clock}, f)
 		if err != nil || len(spans) == 0 {
 			t.Fatal(spans, err)
 		}
@@ -97,6 +100,6 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
-		s.readers.free <- c
+		s.readers.giveBack(c)
 	}
 }

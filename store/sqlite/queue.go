@@ -24,6 +24,6 @@ func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op sto
 }
 
 // paused reports whether a queue gives nothing out.
-func (c *conn) paused(namespace int64, queue string) (bool, error) {
-	return c.query("SELECT 1 FROM pawl_queue WHERE namespace = ? AND name = ? AND paused = 1").int(namespace).text(queue).found()
+func paused(c *snapshot, queue string) (bool, error) {
+	return c.query("SELECT 1 FROM pawl_queue WHERE namespace = ? AND name = ? AND paused = 1").int(c.namespace).text(queue).found()
 }

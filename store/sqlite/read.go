@@ -14,10 +14,10 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) (jobs []job.Job, err erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		jobs = nil
 		for _, id := range ids {
-			j, ok, err := c.get(s.namespace, id)
+			j, ok, err := get(c, id)
 			if err != nil {
 				return err
 			}
@@ -30,14 +30,14 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) (jobs []job.Job, err erro
 	return jobs, err
 }
 
-func (c *conn) get(namespace int64, id job.ID) (j job.Job, ok bool, err error) {
+func get(c *snapshot, id job.ID) (j job.Job, ok bool, err error) {
 	for _, text := range []string{
 		"SELECT " + liveColumns + " FROM pawl_job WHERE namespace = ? AND id = ?",
 		"SELECT " + archivedColumns + " FROM pawl_job_archive WHERE namespace = ? AND id = ?",
 	} {
-		q := c.query(text).int(namespace).blob(id[:])
+		q := c.query(text).int(c.namespace).blob(id[:])
 		if ok = q.step(); ok {
-			q.job(&j)
+			readJob(q, &j)
 		}
 		if err = q.done(); ok || err != nil {
 			return j, ok, err
@@ -47,11 +47,11 @@ func (c *conn) get(namespace int64, id job.ID) (j job.Job, ok bool, err error) {
 }
 
 // runsOfQueue counts what the workers with totals run of a queue.
-func (c *conn) runsOfQueue(namespace int64, queue string) ([]store.QueueRuns, error) {
+func runsOfQueue(c *snapshot, queue string) ([]store.QueueRuns, error) {
 	var runs []store.QueueRuns
 	q := c.query(`SELECT w.label, w.totals, w.lost IS NOT NULL, count(*) FROM pawl_worker AS w CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
 		WHERE w.namespace = ?1 AND w.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = w.id AND j.queue = ?2
-		GROUP BY w.id`).int(namespace).text(queue)
+		GROUP BY w.id`).int(c.namespace).text(queue)
 	for q.step() {
 		runs = append(runs, store.QueueRuns{Label: q.colText(0), Totals: []byte(q.colText(1)), Lost: q.colBool(2), Runs: int(q.colInt(3))})
 	}
@@ -63,41 +63,41 @@ const maxAhead = 10_000
 
 // Situation gathers why a job is not running, in one snapshot.
 func (s *Store) Situation(ctx context.Context, id job.ID) (sit job.Situation, err error) {
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		sit = job.Situation{}
-		j, ok, err := c.get(s.namespace, id)
+		j, ok, err := get(c, id)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fmt.Errorf("job %s: %w", id, job.ErrNotFound)
 		}
-		now := s.clock.now()
+		now := c.clock.now()
 		sit.Job, sit.Now = j, timeOf(now)
 		if j.State.Final() {
 			return nil
 		}
-		if sit.QueuePaused, err = c.paused(s.namespace, j.Queue); err != nil {
+		if sit.QueuePaused, err = paused(c, j.Queue); err != nil {
 			return err
 		}
-		workers, err := c.registry(s.namespace)
+		workers, err := registry(c)
 		if err != nil {
 			return err
 		}
-		runs, err := c.runsOfQueue(s.namespace, j.Queue)
+		runs, err := runsOfQueue(c, j.Queue)
 		if err != nil {
 			return err
 		}
 		store.Situate(&sit, workers, runs)
 		switch j.State {
 		case job.Running:
-			q := c.query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").int(s.namespace).int(int64(j.Worker))
+			q := c.query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").int(c.namespace).int(int64(j.Worker))
 			if q.step() {
 				sit.Label = q.colText(0)
 			}
 			return q.done()
 		case job.Waiting:
-			sit.Ahead, sit.AheadCapped, err = c.ahead(s.namespace, &j, now)
+			sit.Ahead, sit.AheadCapped, err = ahead(c, &j, now)
 		}
 		return err
 	})
@@ -106,7 +106,7 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (sit job.Situation, er
 
 // ahead counts the ready jobs of the queue that a claim meets first, as far as
 // the cap: index ranges of pawl_job_ready, one per priority.
-func (c *conn) ahead(namespace int64, j *job.Job, now int64) (n int, capped bool, err error) {
+func ahead(c *snapshot, j *job.Job, now int64) (n int, capped bool, err error) {
 	for p := job.MinPriority; p <= j.Priority && n <= maxAhead; p++ {
 		before := position{due: now + 1}
 		if p == j.Priority {
@@ -114,7 +114,7 @@ func (c *conn) ahead(namespace int64, j *job.Job, now int64) (n int, capped bool
 		}
 		count, err := c.query(`SELECT count(*) FROM (SELECT 1 FROM pawl_job
 			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND (due, id) < (?, ?) LIMIT ?)`).
-			int(namespace).text(j.Queue).int(int64(p)).int(before.due).blob(before.id[:]).int(maxAhead + 1 - int64(n)).one()
+			int(c.namespace).text(j.Queue).int(int64(p)).int(before.due).blob(before.id[:]).int(maxAhead + 1 - int64(n)).one()
 		if err != nil {
 			return 0, false, err
 		}
@@ -125,10 +125,10 @@ func (c *conn) ahead(namespace int64, j *job.Job, now int64) (n int, capped bool
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) (lines []job.LogLine, err error) {
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		lines = nil
 		q := c.query("SELECT time, run, level, text FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ? ORDER BY line LIMIT ?").
-			int(s.namespace).blob(id[:]).int(int64(skip)).int(int64(limit))
+			int(c.namespace).blob(id[:]).int(int64(skip)).int(int64(limit))
 		for q.step() {
 			lines = append(lines, job.LogLine{Time: timeOf(q.colInt(0)), Run: q.colInt(1), Level: int(q.colInt(2)), Text: q.colText(3)})
 		}

@@ -23,7 +23,7 @@ func large(j *job.Job) int64 {
 
 // job reads a row of liveColumns or archivedColumns. It cannot fail: a part that
 // cannot be read costs that part, not the rows beside it (P8).
-func (q *query) job(j *job.Job) {
+func readJob(q *query, j *job.Job) {
 	j.ID = q.colID(0)
 	j.State = job.State(q.colInt(1))
 	j.Priority = int(q.colInt(2))

@@ -5,25 +5,17 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// transition is one open write transaction, in which the verbs of the store
-// run: the writer's own, or a user's. Its time is read once, under the write
-// lock, so that time and commit order agree.
+// transition is a session in which jobs move.
 type transition struct {
-	*conn
-	namespace int64
-	now       int64 // microseconds
-	keep      func(queue string) job.Keep
-	maxLost   int
-	dropped   int64 // log lines of jobs that are not kept
+	*session
+	keep    func(queue string) job.Keep
+	maxLost int
+	dropped int64 // log lines of jobs that are not kept
 }
 
 func (s *Store) transition(c *conn) *transition {
-	return &transition{conn: c, namespace: s.namespace, now: s.clock.now(), keep: s.keep, maxLost: s.maxLost}
+	return &transition{session: newSession(c, s.namespace, &s.clock), keep: s.keep, maxLost: s.maxLost}
 }
-
-// on prepares a statement whose first parameter is the namespace, as that of
-// nearly every statement is.
-func (t *transition) on(text string) *query { return t.query(text).int(t.namespace) }
 
 // group is how many rows one statement takes where many are alike: it saves the
 // start and end of the other statements, a sixth of a claim and finish.
@@ -70,7 +62,7 @@ const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, 
 // mortalColumns come after those of a subject.
 const mortalColumns = ", kind, max_attempts"
 
-func (q *query) subject() subject {
+func readSubject(q *query) subject {
 	return subject{
 		id: q.colID(0), state: job.State(q.colInt(1)), run: q.colInt(2), worker: job.WorkerID(q.colInt(3)),
 		begun: q.colBool(4), cancel: q.colBool(5), due: q.colInt(6), used: int(q.colInt(7)), lost: int(q.colInt(8)),
@@ -82,7 +74,7 @@ func (q *query) subject() subject {
 func (t *transition) live(id job.ID) (s subject, ok bool, err error) {
 	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:])
 	if ok = q.step(); ok {
-		s = q.subject()
+		s = readSubject(q)
 	}
 	return s, ok, q.done()
 }
@@ -92,7 +84,7 @@ func (t *transition) live(id job.ID) (s subject, ok bool, err error) {
 func subjects(q *query) ([]subject, error) {
 	var list []subject
 	for q.step() {
-		list = append(list, q.subject())
+		list = append(list, readSubject(q))
 	}
 	return list, q.done()
 }
@@ -101,7 +93,7 @@ func subjects(q *query) ([]subject, error) {
 func mortals(q *query) ([]subject, error) {
 	var list []subject
 	for q.step() {
-		s := q.subject()
+		s := readSubject(q)
 		s.mortal = mortal{q.colText(15), int(q.colInt(16))}
 		list = append(list, s)
 	}
@@ -117,7 +109,7 @@ func (t *transition) owned(w job.WorkerID, id job.ID, run int64) (s subject, ok 
 	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
 		blob(id[:]).int(run).int(int64(w))
 	if ok = q.step(); ok {
-		s = q.subject()
+		s = readSubject(q)
 	}
 	return s, ok, q.done()
 }

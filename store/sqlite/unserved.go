@@ -12,10 +12,10 @@ import (
 
 // Unserved finds jobs that no live worker takes, in one snapshot.
 func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) (list []store.Unserved, err error) {
-	err = s.read(ctx, func(c *conn) error {
+	err = s.read(ctx, func(c *snapshot) error {
 		list = nil
-		now := s.clock.now()
-		served, err := c.served(s.namespace, by, now)
+		now := c.clock.now()
+		served, err := served(c, by, now)
 		if err != nil || len(served) == 0 {
 			return err
 		}
@@ -24,7 +24,7 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 		for looked < store.UnservedLook && unserved < store.UnservedQueues {
 			// A seek in pawl_job_ready for each queue.
 			q := c.query("SELECT queue FROM pawl_job INDEXED BY pawl_job_ready WHERE namespace = ? AND state = 2 AND queue > ? ORDER BY queue LIMIT 1").
-				int(s.namespace).text(queue)
+				int(c.namespace).text(queue)
 			more := q.step()
 			if more {
 				queue = strings.Clone(q.colText(0))
@@ -38,12 +38,12 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 			if served[queue] == nil {
 				unserved++
 			}
-			paused, err := c.paused(s.namespace, queue)
+			paused, err := paused(c, queue)
 			if err != nil {
 				return err
 			}
 			for p := job.MinPriority; p <= job.MaxPriority && !paused; p++ {
-				head, err := c.readyHead(s.namespace, queue, p, now-older.Microseconds())
+				head, err := readyHead(c, queue, p, now-older.Microseconds())
 				if err != nil {
 					return err
 				}
@@ -61,10 +61,10 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 
 // served is what the live workers offer, by queue; nothing unless the one who
 // asks is the first of them.
-func (c *conn) served(namespace int64, by job.WorkerID, now int64) (map[string][]job.Offer, error) {
+func served(c *snapshot, by job.WorkerID, now int64) (map[string][]job.Offer, error) {
 	served := map[string][]job.Offer{}
 	q := c.query(`SELECT id, queues, offer FROM pawl_worker
-		WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after ORDER BY id`).int(namespace).int(now)
+		WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after ORDER BY id`).int(c.namespace).int(now)
 	first := true
 	for q.step() {
 		if first && job.WorkerID(q.colInt(0)) != by {
@@ -91,13 +91,13 @@ func (c *conn) served(namespace int64, by job.WorkerID, now int64) (map[string][
 }
 
 // readyHead groups the first ready jobs of a queue and priority, by pawl_job_ready.
-func (c *conn) readyHead(namespace int64, queue string, priority int, until int64) ([]store.Ready, error) {
+func readyHead(c *snapshot, queue string, priority int, until int64) ([]store.Ready, error) {
 	var list []store.Ready
 	q := c.query(`SELECT kind, version, capabilities, count(*), min(due) FROM (
 			SELECT kind, version, capabilities, due FROM pawl_job INDEXED BY pawl_job_ready
 			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? ORDER BY due, id LIMIT ?)
 		GROUP BY kind, version, capabilities`).
-		int(namespace).text(queue).int(int64(priority)).int(until).int(store.UnservedHead)
+		int(c.namespace).text(queue).int(int64(priority)).int(until).int(store.UnservedHead)
 	for q.step() {
 		r := store.Ready{Queue: queue, Kind: strings.Clone(q.colText(0)), Version: int(q.colInt(1)), Jobs: int(q.colInt(3)), Oldest: timeOf(q.colInt(4))}
 		r.Most = r.Jobs

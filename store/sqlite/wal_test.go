@@ -57,7 +57,7 @@ func TestP10_WhoKeepsTheLogFromBeingEmptiedIsNamed(t *testing.T) {
 		"a call of the engine": {func(t *testing.T, s *Store) func() error {
 			begun, end, ended := make(chan bool), make(chan bool), make(chan error)
 			go func() {
-				ended <- s.read(context.Background(), func(c *conn) error { // the call
+				ended <- s.read(context.Background(), func(c *snapshot) error { // the call
 					defer func() { <-end }()
 					defer close(begun)
 					_, err := c.query("SELECT count(*) FROM pawl_job").one()

@@ -85,7 +85,7 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.BeatReply,
 			return err
 		}
 		var err error
-		if beaten.Cancels, err = t.cancels(t.namespace, b.Worker); err != nil {
+		if beaten.Cancels, err = cancels(&t.snapshot, b.Worker); err != nil {
 			return err
 		}
 		if b.Splits {
@@ -101,17 +101,17 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (beaten store.BeatReply,
 
 // Cancels lists the worker's runs that were asked to cancel.
 func (s *Store) Cancels(ctx context.Context, w job.WorkerID) (refs []store.RunRef, err error) {
-	err = s.read(ctx, func(c *conn) (err error) {
-		refs, err = c.cancels(s.namespace, w)
+	err = s.read(ctx, func(c *snapshot) (err error) {
+		refs, err = cancels(c, w)
 		return err
 	})
 	return refs, err
 }
 
 // cancels reads pawl_job_cancel, which is empty when nobody cancels.
-func (c *conn) cancels(namespace int64, w job.WorkerID) ([]store.RunRef, error) {
+func cancels(c *snapshot, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	q := c.query("SELECT id, run FROM pawl_job INDEXED BY pawl_job_cancel WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3").int(namespace).int(int64(w))
+	q := c.query("SELECT id, run FROM pawl_job INDEXED BY pawl_job_cancel WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3").int(c.namespace).int(int64(w))
 	for q.step() {
 		refs = append(refs, store.RunRef{ID: q.colID(0), Run: q.colInt(1)})
 	}
@@ -240,18 +240,18 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 
 // Registry lists the workers.
 func (s *Store) Registry(ctx context.Context) (workers []store.WorkerInfo, err error) {
-	err = s.read(ctx, func(c *conn) (err error) {
-		workers, err = c.registry(s.namespace)
+	err = s.read(ctx, func(c *snapshot) (err error) {
+		workers, err = registry(c)
 		return err
 	})
 	return workers, err
 }
 
-func (c *conn) registry(namespace int64) ([]store.WorkerInfo, error) {
+func registry(c *snapshot) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
 	q := c.query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL, machine, start, totals, split <> 0,
 			(SELECT count(*) FROM pawl_job INDEXED BY pawl_job_held WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
-		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).int(namespace)
+		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).int(c.namespace)
 	for q.step() {
 		w := store.WorkerInfo{
 			ID: job.WorkerID(q.colInt(0)),
