@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // rule is one sentence of P6. Its name is that of every store that has the rule.
@@ -99,14 +100,14 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 		for last != nil {
 			var suspects []suspect
 			var looked int64
-			err := s.read(ctx, func(c *snapshot) (err error) {
+			err := s.read(ctx, func(c *lite.Snapshot) (err error) {
 				suspects = nil
 				after := last
 				if last, looked, err = w.stretch(c, after, step); err != nil || last == nil {
 					return err
 				}
 				for _, r := range w.rules {
-					found, err := r.find(c, after, last, c.clock.now(), grace)
+					found, err := r.find(c, after, last, c.Clock.Now(), grace)
 					if err != nil {
 						return err
 					}
@@ -139,23 +140,23 @@ type suspect struct {
 }
 
 // stretch finds where the next step rows end; nil when there are none.
-func (w sweep) stretch(c *snapshot, after []byte, step int) (last []byte, looked int64, err error) {
-	q := c.query("SELECT max(k), count(*) FROM (SELECT " + w.key + " AS k FROM " + w.table + " WHERE namespace = ? AND " + w.key + " > ? ORDER BY " + w.key + " LIMIT ?)").
-		int(c.namespace).blob(after).int(int64(step))
-	if q.step() {
-		last, looked = q.colBlob(0), q.colInt(1)
+func (w sweep) stretch(c *lite.Snapshot, after []byte, step int) (last []byte, looked int64, err error) {
+	q := c.Query("SELECT max(k), count(*) FROM (SELECT " + w.key + " AS k FROM " + w.table + " WHERE namespace = ? AND " + w.key + " > ? ORDER BY " + w.key + " LIMIT ?)").
+		Int(c.Namespace).Blob(after).Int(int64(step))
+	if q.Step() {
+		last, looked = q.ColBlob(0), q.ColInt(1)
 	}
-	return last, looked, q.done()
+	return last, looked, q.Done()
 }
 
-func (r rule) find(c *snapshot, after, last []byte, now, grace int64) ([]suspect, error) {
+func (r rule) find(c *lite.Snapshot, after, last []byte, now, grace int64) ([]suspect, error) {
 	var found []suspect
-	q := c.query(r.sql).int(c.namespace).blob(after).blob(last).int(now).int(grace)
-	for q.step() {
-		id := job.ID(q.colID(0))
-		found = append(found, suspect{rule: r, after: after, last: last, fault: store.Fault{Rule: r.name, ID: id, Detail: q.colText(1)}})
+	q := c.Query(r.sql).Int(c.Namespace).Blob(after).Blob(last).Int(now).Int(grace)
+	for q.Step() {
+		id := job.ID(q.ColID(0))
+		found = append(found, suspect{rule: r, after: after, last: last, fault: store.Fault{Rule: r.name, ID: id, Detail: q.ColText(1)}})
 	}
-	return found, q.done()
+	return found, q.Done()
 }
 
 // confirm reads suspects again, in a later snapshot, and reports those that
@@ -164,7 +165,7 @@ func (s *Store) confirm(ctx context.Context, report *store.CheckReport, suspects
 	if len(suspects) == 0 {
 		return nil
 	}
-	return s.read(ctx, func(c *snapshot) error {
+	return s.read(ctx, func(c *lite.Snapshot) error {
 		again := map[string]bool{}
 		key := func(f store.Fault) string { return fmt.Sprintf("%s %s", f.Rule, f.ID) }
 		seen := map[string]bool{}
@@ -173,7 +174,7 @@ func (s *Store) confirm(ctx context.Context, report *store.CheckReport, suspects
 				continue
 			}
 			seen[x.rule.name] = true
-			found, err := x.rule.find(c, x.after, x.last, c.clock.now(), grace)
+			found, err := x.rule.find(c, x.after, x.last, c.Clock.Now(), grace)
 			if err != nil {
 				return err
 			}

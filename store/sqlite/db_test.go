@@ -156,7 +156,7 @@ func TestP3_AnInterruptedTransactionDoesNotGoOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err = c.Raw(func(driver any) error { // cancelled by the statement itself: not before it runs
-		return driver.(*userConn).conn.raw.CreateFunction("runs", 1, 0, func(c sqlite3.Context, arg ...sqlite3.Value) {
+		return driver.(*userConn).conn.Raw.CreateFunction("runs", 1, 0, func(c sqlite3.Context, arg ...sqlite3.Value) {
 			cancel()
 			c.ResultValue(arg[0])
 		})

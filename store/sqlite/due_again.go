@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // redateJobs makes jobs due now whose time came before the clock was set back,
@@ -20,8 +21,8 @@ func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) 
 		redated = 0
 		for _, queue := range b.Queues {
 			for p := job.MinPriority; p <= job.MaxPriority; p++ {
-				n, err := t.on(redateJobs).int(t.now).text(queue).int(int64(p)).int(micros(b.Was)).
-					int(t.now - b.Within.Microseconds()).int(int64(limit - redated)).changes()
+				n, err := t.On(redateJobs).Int(t.Now).Text(queue).Int(int64(p)).Int(lite.Micros(b.Was)).
+					Int(t.Now - b.Within.Microseconds()).Int(int64(limit - redated)).Changes()
 				if err != nil {
 					return err
 				}

@@ -12,8 +12,8 @@ import (
 func (s *Store) Expire(ctx context.Context, limit int) (expired store.ExpireReply, err error) {
 	err = s.write(ctx, limit, func(t *transition) error {
 		expired = store.ExpireReply{}
-		late, err := mortals(t.on("SELECT " + subjectColumns + mortalColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
-			WHERE namespace = ? AND deadline IS NOT NULL AND deadline <= ? AND state IN (1, 2, 4) ORDER BY deadline LIMIT ?`).int(t.now).int(int64(limit)))
+		late, err := mortals(t.On("SELECT " + subjectColumns + mortalColumns + ` FROM pawl_job INDEXED BY pawl_job_deadline
+			WHERE namespace = ? AND deadline IS NOT NULL AND deadline <= ? AND state IN (1, 2, 4) ORDER BY deadline LIMIT ?`).Int(t.Now).Int(int64(limit)))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // archive ends a job: it leaves the live table in the transaction that ends it.
@@ -14,7 +15,7 @@ func (t *transition) archive(s *subject, e job.End) error {
 			return t.archiveUntilPurge(s, e)
 		}
 	}
-	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
+	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
 		return err
 	}
 	if s.logs > 0 && forgotten(&e) {
@@ -32,11 +33,11 @@ func (t *transition) archive(s *subject, e job.End) error {
 // transaction: its time in the archive is over at once, and the purge removes it
 // with its lines in rounds. Its tombstone outlives that, as of any that is not kept.
 func (t *transition) archiveUntilPurge(s *subject, e job.End) error {
-	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
+	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
 		return err
 	}
 	e.Keep = job.Keep{Done: time.Microsecond, Dead: time.Microsecond, Cancelled: time.Microsecond}
-	if err := t.remember(ofOne, &e).blob(s.id[:]).exec(); err != nil {
+	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
 		return err
 	}
 	if err := t.dropLive(s.id); err != nil {
@@ -51,12 +52,12 @@ func forgotten(e *job.End) bool { return e.Keep.WithDefaults().For(e.To) < 0 }
 // remember starts the statement that leaves behind what stays of jobs that end:
 // their rows in the archive or, where it keeps nothing, a tombstone that still
 // stops a resend. The caller binds which jobs are meant.
-func (t *transition) remember(of remembering, e *job.End) *query {
+func (t *transition) remember(of remembering, e *job.End) *lite.Query {
 	if forgotten(e) {
-		return t.query(of.tombstoned).int(later(t.now, job.KeepTombstone)).int(t.namespace)
+		return t.Query(of.tombstoned).Int(lite.Later(t.Now, job.KeepTombstone)).Int(t.Namespace)
 	}
-	return t.query(of.archived).
-		int(int64(e.To)).textOrNull(e.Reason).blobOrNull(e.Result).int(t.now).int(later(t.now, e.Keep.WithDefaults().For(e.To))).int(t.namespace)
+	return t.Query(of.archived).
+		Int(int64(e.To)).TextOrNull(e.Reason).BlobOrNull(e.Result).Int(t.Now).Int(lite.Later(t.Now, e.Keep.WithDefaults().For(e.To))).Int(t.Namespace)
 }
 
 // remembering is one choice of jobs, in both ways of remembering them.
@@ -88,13 +89,13 @@ var (
 )
 
 func (t *transition) dropLive(id job.ID) error {
-	return t.on("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+	return t.On("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
 }
 
 func (t *transition) dropArchived(id job.ID) error {
-	return t.on("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).exec()
+	return t.On("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
 }
 
 func (t *transition) dropLogs(id job.ID) error {
-	return t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").blob(id[:]).exec()
+	return t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").Blob(id[:]).Exec()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
@@ -71,7 +72,7 @@ func (t *transition) shorten(ids []job.ID, most int64) (more bool, err error) {
 			continue
 		case !live:
 			table = "pawl_job_archive"
-			if s.logs, err = t.on("SELECT logs FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).one(); err != nil {
+			if s.logs, err = t.On("SELECT logs FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).One(); err != nil {
 				return false, err
 			}
 		}
@@ -108,12 +109,12 @@ func (t *transition) cancel(id job.ID) (store.Change, error) {
 }
 
 func (t *transition) askToCancel(id job.ID) error {
-	return t.on("UPDATE pawl_job SET cancel = 1 WHERE namespace = ? AND id = ? AND state = 3").blob(id[:]).exec()
+	return t.On("UPDATE pawl_job SET cancel = 1 WHERE namespace = ? AND id = ? AND state = 3").Blob(id[:]).Exec()
 }
 
 // endedOr answers for a job that is not live.
 func (t *transition) endedOr(id job.ID, otherwise store.Change) (store.Change, error) {
-	ok, err := t.on("SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:]).found()
+	ok, err := t.On("SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).Found()
 	if ok {
 		return store.Ended, err
 	}
@@ -135,12 +136,12 @@ func (t *transition) remove(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	} else {
-		q := t.on("SELECT logs, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:])
-		if !q.step() {
-			return store.NotFound, q.done()
+		q := t.On("SELECT logs, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+		if !q.Step() {
+			return store.NotFound, q.Done()
 		}
-		s = subject{id: id, logs: q.colInt(0), hash: q.colBlob(1)}
-		if err := q.done(); err != nil {
+		s = subject{id: id, logs: q.ColInt(0), hash: q.ColBlob(1)}
+		if err := q.Done(); err != nil {
 			return 0, err
 		}
 		if err := t.dropArchived(id); err != nil {
@@ -157,6 +158,6 @@ func (t *transition) remove(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	return store.Changed, t.on("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
-		blob(id[:]).int(later(t.now, job.KeepTombstone)).exec()
+	return store.Changed, t.On("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
+		Blob(id[:]).Int(lite.Later(t.Now, job.KeepTombstone)).Exec()
 }

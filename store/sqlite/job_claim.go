@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Claim leases ready jobs to a worker. One that finds nothing writes nothing:
@@ -34,7 +35,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (claimed store.ClaimRe
 }
 
 func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.ClaimReply, error) {
-	answer := store.ClaimReply{Now: timeOf(t.now)}
+	answer := store.ClaimReply{Now: lite.TimeOf(t.Now)}
 	newest, err := t.liveWorker(c.Worker)
 	if err != nil {
 		return answer, err
@@ -52,7 +53,7 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 		if q.Limit <= 0 {
 			continue
 		}
-		paused, err := paused(&t.snapshot, q.Queue)
+		paused, err := paused(&t.Snapshot, q.Queue)
 		if err != nil {
 			return answer, err
 		}
@@ -76,7 +77,7 @@ func (t *transition) claim(c *store.Claim, repeat bool, from places) (store.Clai
 		}
 	}
 	if next != 0 {
-		answer.Next = time.Duration(min(next-t.now, maxNext)) * time.Microsecond
+		answer.Next = time.Duration(min(next-t.Now, maxNext)) * time.Microsecond
 	}
 	if len(answer.Jobs) == 0 {
 		return answer, nil
@@ -94,23 +95,23 @@ const (
 func (t *transition) lease(c *store.Claim, jobs []store.LeasedJob) error {
 	for i := range jobs {
 		l := &jobs[i]
-		l.State, l.Run, l.Worker, l.Started, l.CancelAsked = job.Running, l.Run+1, c.Worker, timeOf(t.now), false
+		l.State, l.Run, l.Worker, l.Started, l.CancelAsked = job.Running, l.Run+1, c.Worker, lite.TimeOf(t.Now), false
 	}
 	for rest := jobs; len(rest) > 0; {
 		text, n := leaseOne, 1
 		if len(rest) >= group {
 			text, n = leaseGroup, group
 		}
-		q := t.query(text).int(int64(c.Worker)).int(c.Seq).int(t.now).int(t.namespace)
+		q := t.Query(text).Int(int64(c.Worker)).Int(c.Seq).Int(t.Now).Int(t.Namespace)
 		for i := range rest[:n] {
-			q.blob(rest[i].ID[:])
+			q.Blob(rest[i].ID[:])
 		}
-		if err := q.exec(); err != nil {
+		if err := q.Exec(); err != nil {
 			return err
 		}
 		rest = rest[n:]
 	}
-	return t.query("UPDATE pawl_worker SET claim = ? WHERE namespace = ? AND id = ?").int(c.Seq).int(t.namespace).int(int64(c.Worker)).exec()
+	return t.Query("UPDATE pawl_worker SET claim = ? WHERE namespace = ? AND id = ?").Int(c.Seq).Int(t.Namespace).Int(int64(c.Worker)).Exec()
 }
 
 // claimedBy reads what a worker still holds of one of its claims, within the
@@ -118,27 +119,27 @@ func (t *transition) lease(c *store.Claim, jobs []store.LeasedJob) error {
 func (t *transition) claimedBy(c *store.Claim) ([]store.LeasedJob, error) {
 	var jobs []store.LeasedJob
 	bytes := map[string]int64{}
-	q := t.on("SELECT " + liveColumns + ", begun FROM " + running + " AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
-		int(int64(c.Worker)).int(c.Seq)
-	for q.step() {
-		if bytes[q.colText(15)] >= c.PerQueue() {
+	q := t.On("SELECT " + liveColumns + ", begun FROM " + running + " AND worker = ? AND claim = ? ORDER BY queue, priority, due, id").
+		Int(int64(c.Worker)).Int(c.Seq)
+	for q.Step() {
+		if bytes[q.ColText(15)] >= c.PerQueue() {
 			continue
 		}
 		var l store.LeasedJob
 		readJob(q, &l.Job)
-		l.Begun = q.colBool(columnCount)
+		l.Begun = q.ColBool(columnCount)
 		bytes[l.Queue] += large(&l.Job)
 		jobs = append(jobs, l)
 	}
-	return jobs, q.done()
+	return jobs, q.Done()
 }
 
 // markBegun notes that handlers have begun; runs that are not the worker's own
 // any more are passed over, since their next beat or finish says so.
 func (t *transition) markBegun(w job.WorkerID, refs []store.RunRef) error {
 	for _, r := range refs {
-		err := t.query("UPDATE pawl_job SET begun = 1, started = ? WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ? AND begun = 0").
-			int(t.now).int(t.namespace).blob(r.ID[:]).int(r.Run).int(int64(w)).exec()
+		err := t.Query("UPDATE pawl_job SET begun = 1, started = ? WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ? AND begun = 0").
+			Int(t.Now).Int(t.Namespace).Blob(r.ID[:]).Int(r.Run).Int(int64(w)).Exec()
 		if err != nil {
 			return err
 		}
@@ -155,8 +156,8 @@ const maxNext = 365 * 24 * 3600 * 1_000_000
 func (t *transition) nextDue(queue string) (int64, error) {
 	var next int64
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
-		due, err := t.on("SELECT due FROM pawl_job WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due > ? ORDER BY due LIMIT 1").
-			text(queue).int(int64(p)).int(t.now).one()
+		due, err := t.On("SELECT due FROM pawl_job WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due > ? ORDER BY due LIMIT 1").
+			Text(queue).Int(int64(p)).Int(t.Now).One()
 		if err != nil {
 			return 0, err
 		}

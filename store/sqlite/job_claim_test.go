@@ -43,7 +43,7 @@ func TestJ14_WhatWasPassedOverIsSeenAgain(t *testing.T) {
 	w := s.mustRegister(t)
 	rescued := draft()
 	s.mustEnqueue(t, rescued)
-	if err := s.write(t.Context(), 1, func(tr *transition) error { return tr.exec("UPDATE pawl_job SET rescues = 1") }); err != nil {
+	if err := s.write(t.Context(), 1, func(tr *transition) error { return tr.Exec("UPDATE pawl_job SET rescues = 1") }); err != nil {
 		t.Fatal(err)
 	}
 	list := drafts(3000)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Enqueue accepts drafts, all or none.
@@ -67,7 +68,7 @@ func (t *transition) acceptedBefore(id job.ID) (bool, error) {
 		"SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?",
 		"SELECT 1 FROM pawl_tombstone WHERE namespace = ? AND id = ?",
 	} {
-		if ok, err := t.on(look).blob(id[:]).found(); err != nil || ok {
+		if ok, err := t.On(look).Blob(id[:]).Found(); err != nil || ok {
 			return ok, err
 		}
 	}
@@ -76,43 +77,43 @@ func (t *transition) acceptedBefore(id job.ID) (bool, error) {
 
 // uniqueHolder names the job that holds a unique key now.
 func (t *transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err error) {
-	q := t.on("SELECT job FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)").blob(hash).int(t.now)
-	if taken = q.step(); taken {
-		holder = q.colID(0)
+	q := t.On("SELECT job FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)").Blob(hash).Int(t.Now)
+	if taken = q.Step(); taken {
+		holder = q.ColID(0)
 	}
-	return holder, taken, q.done()
+	return holder, taken, q.Done()
 }
 
 // takeUnique gives a free key to a live job; a row whose time is over is replaced.
 func (t *transition) takeUnique(hash []byte, id job.ID) error {
-	return t.on("INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until) VALUES (?, ?, ?, NULL)").blob(hash).blob(id[:]).exec()
+	return t.On("INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until) VALUES (?, ?, ?, NULL)").Blob(hash).Blob(id[:]).Exec()
 }
 
 // insert adds the live row; false when the id is live already.
 func (t *transition) insert(d *job.Draft) (bool, error) {
-	due := t.now
+	due := t.Now
 	switch {
 	case !d.At.IsZero():
-		due = max(due, micros(d.At))
+		due = max(due, lite.Micros(d.At))
 	case d.In > 0:
-		due = later(t.now, d.In)
+		due = lite.Later(t.Now, d.In)
 	}
 	if plain(d) {
 		// Most jobs are plain; binding and storing twelve NULLs for each would cost a third of the insert.
-		n, err := t.on(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args)
+		n, err := t.On(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args)
 			VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
-			blob(d.ID[:]).int(int64(d.Priority)).int(due).int(int64(d.Attempts)).int(int64(d.Version)).int(t.now).
-			text(d.Queue).text(d.Kind).blobOrNull(d.Args).changes()
+			Blob(d.ID[:]).Int(int64(d.Priority)).Int(due).Int(int64(d.Attempts)).Int(int64(d.Version)).Int(t.Now).
+			Text(d.Queue).Text(d.Kind).BlobOrNull(d.Args).Changes()
 		return n == 1, err
 	}
-	n, err := t.on(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args,
+	n, err := t.On(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args,
 			timeout, deadline, "key", budget, unique_hash, unique_period, capabilities, tags, headers)
 		VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
-		blob(d.ID[:]).int(int64(d.Priority)).int(due).int(int64(d.Attempts)).int(int64(d.Version)).int(t.now).
-		text(d.Queue).text(d.Kind).blobOrNull(d.Args).
-		intOrNull(d.Timeout.Microseconds()).timeOrNull(d.Deadline).textOrNull(d.Key).textOrNull(d.Budget).
-		blobOrNull(d.Unique.Hash).intOrNull(d.Unique.Period.Microseconds()).
-		textOrNull(words(d.Capabilities)).textOrNull(words(d.Tags)).blobOrNull(d.HeaderBytes).changes()
+		Blob(d.ID[:]).Int(int64(d.Priority)).Int(due).Int(int64(d.Attempts)).Int(int64(d.Version)).Int(t.Now).
+		Text(d.Queue).Text(d.Kind).BlobOrNull(d.Args).
+		IntOrNull(d.Timeout.Microseconds()).TimeOrNull(d.Deadline).TextOrNull(d.Key).TextOrNull(d.Budget).
+		BlobOrNull(d.Unique.Hash).IntOrNull(d.Unique.Period.Microseconds()).
+		TextOrNull(words(d.Capabilities)).TextOrNull(words(d.Tags)).BlobOrNull(d.HeaderBytes).Changes()
 	return n == 1, err
 }
 

@@ -70,12 +70,12 @@ func (t *transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) 
 // a worker lives nobody else lets go of its runs, so it was, if the job has ended
 // with this run, or went on from it. (Primary keys.)
 func (t *transition) endedBefore(w job.WorkerID, e *job.End) (job.Verdict, error) {
-	q := t.query(`SELECT EXISTS (SELECT 1 FROM pawl_worker WHERE namespace = ?1 AND id = ?2 AND lost IS NULL AND gone = 0) AND (
+	q := t.Query(`SELECT EXISTS (SELECT 1 FROM pawl_worker WHERE namespace = ?1 AND id = ?2 AND lost IS NULL AND gone = 0) AND (
 			EXISTS (SELECT 1 FROM pawl_job_archive WHERE namespace = ?1 AND id = ?3 AND (run = ?4 OR NOT ?5 AND run > ?4))
 			OR EXISTS (SELECT 1 FROM pawl_tombstone WHERE namespace = ?1 AND id = ?3)
 			OR NOT ?5 AND EXISTS (SELECT 1 FROM pawl_job WHERE namespace = ?1 AND id = ?3 AND (run > ?4 OR run = ?4 AND state IN (2, 4))))`).
-		int(t.namespace).int(int64(w)).blob(e.ID[:]).int(e.Run).bool(e.To.Final())
-	own, err := q.one()
+		Int(t.Namespace).Int(int64(w)).Blob(e.ID[:]).Int(e.Run).Bool(e.To.Final())
+	own, err := q.One()
 	if err != nil || own == 0 {
 		return job.Stale, err
 	}
@@ -104,7 +104,7 @@ func alike(ends []job.End) bool {
 // finishShort ends a run in two statements instead of three, by putting the
 // fence into the first. False means that it was not that simple.
 func (t *transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
-	n, err := t.remember(ofOwned, e).blob(e.ID[:]).int(e.Run).int(int64(w)).changes()
+	n, err := t.remember(ofOwned, e).Blob(e.ID[:]).Int(e.Run).Int(int64(w)).Changes()
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -117,14 +117,14 @@ func (t *transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
 func (t *transition) finishGroup(w job.WorkerID, ends []job.End) (bool, error) {
 	q := t.remember(ofOwnedGroup, &ends[0])
 	for i := range ends {
-		q.blob(ends[i].ID[:]).int(ends[i].Run)
+		q.Blob(ends[i].ID[:]).Int(ends[i].Run)
 	}
-	if n, err := q.int(int64(w)).changes(); err != nil || n != group {
+	if n, err := q.Int(int64(w)).Changes(); err != nil || n != group {
 		return false, err
 	}
-	q = t.on("DELETE FROM pawl_job WHERE namespace = ? AND id IN " + groupOfIDs)
+	q = t.On("DELETE FROM pawl_job WHERE namespace = ? AND id IN " + groupOfIDs)
 	for i := range ends {
-		q.blob(ends[i].ID[:])
+		q.Blob(ends[i].ID[:])
 	}
-	return true, q.exec()
+	return true, q.Exec()
 }

@@ -99,7 +99,7 @@ func (s *Store) picture(t *testing.T) []seen {
 	}
 	for _, table := range []string{"pawl_tombstone", "pawl_job_unique", "pawl_job_log"} {
 		if err := s.write(t.Context(), 1, func(tr *transition) error {
-			n, err := tr.query("SELECT count(*) FROM " + table).one()
+			n, err := tr.Query("SELECT count(*) FROM " + table).One()
 			list = append(list, seen{run: n, result: table})
 			return err
 		}); err != nil {

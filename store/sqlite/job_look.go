@@ -3,6 +3,7 @@ package sqlite
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // look is one queue's part of a claim: it steps through the ready jobs of each
@@ -22,7 +23,7 @@ type look struct {
 // lane is the ready jobs of one priority, in order. The statement is stepped
 // only as far as jobs are needed.
 type lane struct {
-	q       *query
+	q       *lite.Query
 	place   place // where the look began
 	skipped int   // rows this worker cannot run
 	bound   int
@@ -105,11 +106,11 @@ func (l *look) first() (int, error) {
 
 func (l *look) open(p int) error {
 	from := l.from[laneName{l.queue.Queue, p}]
-	if from.since > l.now || from.at.due > l.now {
+	if from.since > l.Now || from.at.due > l.Now {
 		from = place{} // the clock was set back: new jobs come in front of this place
 	}
 	lane := &lane{place: from, passed: from.at, bound: 1000 + 10*l.queue.Limit}
-	lane.q = l.on(laneQueries[p]).text(l.queue.Queue).int(int64(p)).int(l.now).int(from.at.due).blob(from.at.id[:])
+	lane.q = l.On(laneQueries[p]).Text(l.queue.Queue).Int(int64(p)).Int(l.Now).Int(from.at.due).Blob(from.at.id[:])
 	l.lanes[p] = lane
 	return l.advance(lane)
 }
@@ -121,12 +122,12 @@ func (l *look) advance(lane *lane) error {
 	if lane.row {
 		lane.passed, lane.row = lane.head, false
 	}
-	for lane.q.step() {
-		lane.head = position{due: lane.q.colInt(3), id: lane.q.colID(0)}
+	for lane.q.Step() {
+		lane.head = position{due: lane.q.ColInt(3), id: lane.q.ColID(0)}
 		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
-		needs, err := parseWords(lane.q.colText(21))
-		lane.rescued = lane.q.colInt(8) > 0
-		if err == nil && l.claim.Offer.Takes(lane.q.colText(16), int(lane.q.colInt(10)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
+		needs, err := parseWords(lane.q.ColText(21))
+		lane.rescued = lane.q.ColInt(8) > 0
+		if err == nil && l.claim.Offer.Takes(lane.q.ColText(16), int(lane.q.ColInt(10)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
 			lane.row = true
 			return nil
 		}
@@ -136,7 +137,7 @@ func (l *look) advance(lane *lane) error {
 			return nil
 		}
 	}
-	if err := lane.q.failed(); err != nil {
+	if err := lane.q.Err(); err != nil {
 		return err
 	}
 	lane.passed = position{} // the end: the next look starts in front
@@ -149,7 +150,7 @@ func (l *look) close() {
 		if lane == nil {
 			continue
 		}
-		_ = lane.q.done()
-		l.from.leave(laneName{l.queue.Queue, p}, lane, l.now)
+		_ = lane.q.Done()
+		l.from.leave(laneName{l.queue.Queue, p}, lane, l.Now)
 	}
 }

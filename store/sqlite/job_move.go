@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // move applies an end to a live row; every way out of a state comes through
@@ -36,14 +37,14 @@ func (t *transition) move(s *subject, e job.End, rescued bool) error {
 func (t *transition) amend(s *subject, e job.End, rescued bool) error {
 	failures := s.failures
 	if e.Failure != nil {
-		failures = job.AppendFailure(s.failures, timeOf(t.now), e.Failure)
+		failures = job.AppendFailure(s.failures, lite.TimeOf(t.Now), e.Failure)
 	}
 	lost := rescued && e.Failure != nil // job.Rescue adds a failure when the handler had begun
-	q := t.query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
+	q := t.Query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
 		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = ?
 		WHERE namespace = ? AND id = ?`).
-		bool(e.Burn).bool(e.Snooze).bool(lost).bool(rescued).bool(lost).bool(e.Defer).blobOrNull(failures).int(t.namespace).blob(s.id[:])
-	if err := q.exec(); err != nil {
+		Bool(e.Burn).Bool(e.Snooze).Bool(lost).Bool(rescued).Bool(lost).Bool(e.Defer).BlobOrNull(failures).Int(t.Namespace).Blob(s.id[:])
+	if err := q.Exec(); err != nil {
 		return err
 	}
 	if e.Progress == nil {
@@ -53,19 +54,19 @@ func (t *transition) amend(s *subject, e job.End, rescued bool) error {
 }
 
 func (t *transition) setProgress(id job.ID, p job.Progress) error {
-	return t.query("UPDATE pawl_job SET progress_done = ?, progress_total = ?, progress_note = ? WHERE namespace = ? AND id = ?").
-		int(p.Done).int(p.Total).textOrNull(p.Note).int(t.namespace).blob(id[:]).exec()
+	return t.Query("UPDATE pawl_job SET progress_done = ?, progress_total = ?, progress_note = ? WHERE namespace = ? AND id = ?").
+		Int(p.Done).Int(p.Total).TextOrNull(p.Note).Int(t.Namespace).Blob(id[:]).Exec()
 }
 
 // release gives a running job up: it waits again, or is suspended.
 func (t *transition) release(s *subject, e job.End) error {
-	due := t.now
+	due := t.Now
 	if e.To == job.Waiting && e.Delay > 0 {
-		due = later(t.now, e.Delay)
+		due = lite.Later(t.Now, e.Delay)
 	}
-	return t.query(`UPDATE pawl_job SET state = ?, due = ?, wait = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
+	return t.Query(`UPDATE pawl_job SET state = ?, due = ?, wait = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
 		WHERE namespace = ? AND id = ?`).
-		int(int64(e.To)).int(due).intOrNull(int64(e.Wait)).textOrNull(e.Reason).int(t.namespace).blob(s.id[:]).exec()
+		Int(int64(e.To)).Int(due).IntOrNull(int64(e.Wait)).TextOrNull(e.Reason).Int(t.Namespace).Blob(s.id[:]).Exec()
 }
 
 // releaseUnique frees a job's unique key at its end, or keeps it for its period.
@@ -74,29 +75,29 @@ func (t *transition) releaseUnique(s *subject) error {
 		return nil
 	}
 	if s.period > 0 {
-		return t.query("UPDATE pawl_job_unique SET until = ? WHERE namespace = ? AND hash = ? AND job = ?").
-			int(later(t.now, time.Duration(s.period)*time.Microsecond)).int(t.namespace).blob(s.hash).blob(s.id[:]).exec()
+		return t.Query("UPDATE pawl_job_unique SET until = ? WHERE namespace = ? AND hash = ? AND job = ?").
+			Int(lite.Later(t.Now, time.Duration(s.period)*time.Microsecond)).Int(t.Namespace).Blob(s.hash).Blob(s.id[:]).Exec()
 	}
 	return t.dropUnique(s.hash, s.id)
 }
 
 func (t *transition) dropUnique(hash []byte, id job.ID) error {
-	return t.on("DELETE FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND job = ?").blob(hash).blob(id[:]).exec()
+	return t.On("DELETE FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND job = ?").Blob(hash).Blob(id[:]).Exec()
 }
 
 // appendLogs adds lines behind those the job has.
 func (t *transition) appendLogs(s *subject, lines []job.LogLine) error {
 	for _, l := range lines {
 		s.logs++
-		at := t.now
+		at := t.Now
 		if !l.Time.IsZero() {
-			at = micros(l.Time)
+			at = lite.Micros(l.Time)
 		}
-		err := t.on("INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text) VALUES (?, ?, ?, ?, ?, ?, ?)").
-			blob(s.id[:]).int(s.logs).int(at).int(l.Run).int(int64(l.Level)).text(strings.ToValidUTF8(l.Text, "\uFFFD")).exec()
+		err := t.On("INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text) VALUES (?, ?, ?, ?, ?, ?, ?)").
+			Blob(s.id[:]).Int(s.logs).Int(at).Int(l.Run).Int(int64(l.Level)).Text(strings.ToValidUTF8(l.Text, "\uFFFD")).Exec()
 		if err != nil {
 			return err
 		}
 	}
-	return t.query("UPDATE pawl_job SET logs = ? WHERE namespace = ? AND id = ?").int(s.logs).int(t.namespace).blob(s.id[:]).exec()
+	return t.Query("UPDATE pawl_job SET logs = ? WHERE namespace = ? AND id = ?").Int(s.logs).Int(t.Namespace).Blob(s.id[:]).Exec()
 }

@@ -21,11 +21,11 @@ func (t *transition) retry(id job.ID) (store.Change, error) {
 	switch {
 	case !ok:
 		return t.revive(id)
-	case s.state == job.Waiting && s.due > t.now:
-		return store.Changed, t.query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").int(t.now).int(t.namespace).blob(id[:]).exec()
+	case s.state == job.Waiting && s.due > t.Now:
+		return store.Changed, t.Query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	case s.state == job.Suspended && s.wait == job.Parked:
-		return store.Changed, t.query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
-			int(t.now).int(t.namespace).blob(id[:]).exec()
+		return store.Changed, t.Query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
+			Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	}
 	return store.Active, nil
 }
@@ -34,12 +34,12 @@ func (t *transition) retry(id job.ID) (store.Change, error) {
 // goes on from where it was (P2); attempts and lost runs are forgiven, and so
 // is a deadline that has passed, for the retry would end at once by it.
 func (t *transition) revive(id job.ID) (store.Change, error) {
-	q := t.on("SELECT state, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").blob(id[:])
-	if !q.step() {
-		return store.NotFound, q.done()
+	q := t.On("SELECT state, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+	if !q.Step() {
+		return store.NotFound, q.Done()
 	}
-	state, hash := job.State(q.colInt(0)), q.colBlob(1)
-	if err := q.done(); err != nil {
+	state, hash := job.State(q.ColInt(0)), q.ColBlob(1)
+	if err := q.Done(); err != nil {
 		return 0, err
 	}
 	if state != job.Dead && state != job.Cancelled {
@@ -57,13 +57,13 @@ func (t *transition) revive(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	err := t.query(`INSERT INTO pawl_job (namespace, id, state, ` + carried + `) SELECT namespace, id, 2, ` + carried + ` FROM pawl_job_archive
-		WHERE namespace = ? AND id = ?`).int(t.namespace).blob(id[:]).exec()
+	err := t.Query(`INSERT INTO pawl_job (namespace, id, state, ` + carried + `) SELECT namespace, id, 2, ` + carried + ` FROM pawl_job_archive
+		WHERE namespace = ? AND id = ?`).Int(t.Namespace).Blob(id[:]).Exec()
 	if err != nil {
 		return 0, err
 	}
-	err = t.query(`UPDATE pawl_job SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
-		WHERE namespace = ? AND id = ?`).int(t.now).int(t.now).int(t.namespace).blob(id[:]).exec()
+	err = t.Query(`UPDATE pawl_job SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
+		WHERE namespace = ? AND id = ?`).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	if err != nil {
 		return 0, err
 	}

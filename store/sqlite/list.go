@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // List pages through jobs, newest id first. A page starts at an id, never at a
@@ -17,7 +18,7 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed 
 	if p.Limit < 1 || p.Limit > 1000 {
 		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
-	err = s.read(ctx, func(c *snapshot) error {
+	err = s.read(ctx, func(c *lite.Snapshot) error {
 		listed = store.Listed{}
 		ranges, err := ranges(c, f)
 		if err != nil {
@@ -42,7 +43,7 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed 
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
 func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (n int, err error) {
-	err = s.read(ctx, func(c *snapshot) error {
+	err = s.read(ctx, func(c *lite.Snapshot) error {
 		n = 0
 		ranges, err := ranges(c, f)
 		if err != nil {
@@ -70,10 +71,10 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (n int, err 
 type span struct {
 	table, columns string
 	where          []string
-	bind           []func(*query)
+	bind           []func(*lite.Query)
 }
 
-func (r span) and(condition string, bind func(*query)) span {
+func (r span) and(condition string, bind func(*lite.Query)) span {
 	r.where = append(slices.Clip(r.where), condition)
 	if bind != nil {
 		r.bind = append(slices.Clip(r.bind), bind)
@@ -81,35 +82,35 @@ func (r span) and(condition string, bind func(*query)) span {
 	return r
 }
 
-func (r span) query(c *snapshot, text string, bind ...func(*query)) *query {
-	q := c.once(text)
+func (r span) query(c *lite.Snapshot, text string, bind ...func(*lite.Query)) *lite.Query {
+	q := c.Once(text)
 	for _, b := range append(slices.Clip(r.bind), bind...) {
 		b(q)
 	}
 	return q
 }
 
-func (r span) list(c *snapshot, jobs []job.Job, p store.Page) ([]job.Job, error) {
+func (r span) list(c *lite.Snapshot, jobs []job.Job, p store.Page) ([]job.Job, error) {
 	if p.After != (job.ID{}) {
-		r = r.and("id < ?", func(q *query) { q.blob(p.After[:]) })
+		r = r.and("id < ?", func(q *lite.Query) { q.Blob(p.After[:]) })
 	}
 	q := r.query(c, "SELECT "+r.columns+" FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" ORDER BY id DESC LIMIT ?",
-		func(q *query) { q.int(int64(p.Limit) + 1) })
-	for q.step() {
+		func(q *lite.Query) { q.Int(int64(p.Limit) + 1) })
+	for q.Step() {
 		jobs = append(jobs, job.Job{})
 		readJob(q, &jobs[len(jobs)-1])
 	}
-	return jobs, q.close()
+	return jobs, q.Close()
 }
 
-func (r span) count(c *snapshot, limit int) (int, error) {
+func (r span) count(c *lite.Snapshot, limit int) (int, error) {
 	q := r.query(c, "SELECT count(*) FROM (SELECT 1 FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" LIMIT ?)",
-		func(q *query) { q.int(int64(limit)) })
+		func(q *lite.Query) { q.Int(int64(limit)) })
 	n := 0
-	if q.step() {
-		n = int(q.colInt(0))
+	if q.Step() {
+		n = int(q.ColInt(0))
 	}
-	return n, q.close()
+	return n, q.Close()
 }
 
 // ranges says which stretches of which index a filter needs.
@@ -118,26 +119,26 @@ func (r span) count(c *snapshot, limit int) (int, error) {
 // of its own; what waits is most of the table, so the table itself is read.
 // Archived jobs: by state and queue on pawl_job_archive_state, one stretch for
 // each queue that has such jobs; without a state or queue, the table itself.
-func ranges(c *snapshot, f store.Filter) ([]span, error) {
+func ranges(c *lite.Snapshot, f store.Filter) ([]span, error) {
 	live, archived := split(f)
 	var spans []span
 	for _, s := range live {
-		r := span{table: "pawl_job", columns: liveColumns}.and("namespace = ?", func(q *query) { q.int(c.namespace) })
+		r := span{table: "pawl_job", columns: liveColumns}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 		switch s {
 		case 0:
 		case job.Waiting:
 			r = r.and("state = 2", nil)
 		default:
 			r.table += " INDEXED BY pawl_job_held"
-			r = r.and("state <> 2 AND state = ?", func(q *query) { q.int(int64(s)) })
+			r = r.and("state <> 2 AND state = ?", func(q *lite.Query) { q.Int(int64(s)) })
 		}
 		if f.Queue != "" {
-			r = r.and("queue = ?", func(q *query) { q.text(f.Queue) })
+			r = r.and("queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
 		}
 		spans = append(spans, r.narrow(f))
 	}
 	for _, s := range archived {
-		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *query) { q.int(c.namespace) })
+		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 		if s == 0 {
 			spans = append(spans, r.narrow(f))
 			continue
@@ -151,7 +152,7 @@ func ranges(c *snapshot, f store.Filter) ([]span, error) {
 			}
 		}
 		for _, name := range queues {
-			spans = append(spans, r.and("state = ? AND queue = ?", func(q *query) { q.int(int64(s)).text(name) }).narrow(f))
+			spans = append(spans, r.and("state = ? AND queue = ?", func(q *lite.Query) { q.Int(int64(s)).Text(name) }).narrow(f))
 		}
 	}
 	return spans, nil
@@ -181,12 +182,12 @@ func split(f store.Filter) (live, archived []job.State) {
 func (r span) narrow(f store.Filter) span {
 	text := func(condition, value string) {
 		if value != "" {
-			r = r.and(condition, func(q *query) { q.text(value) })
+			r = r.and(condition, func(q *lite.Query) { q.Text(value) })
 		}
 	}
 	at := func(condition string, t time.Time) {
 		if !t.IsZero() {
-			r = r.and(condition, func(q *query) { q.int(micros(t)) })
+			r = r.and(condition, func(q *lite.Query) { q.Int(lite.Micros(t)) })
 		}
 	}
 	text("kind = ?", f.Kind)
@@ -201,7 +202,7 @@ func (r span) narrow(f store.Filter) span {
 		if strings.HasPrefix(r.table, "pawl_job_archive") {
 			return r.and("false", nil) // what has ended waits for nothing
 		}
-		r = r.and("wait = ?", func(q *query) { q.int(int64(f.Wait)) })
+		r = r.and("wait = ?", func(q *lite.Query) { q.Int(int64(f.Wait)) })
 	}
 	return r
 }
@@ -213,18 +214,18 @@ func legible(column string) string {
 }
 
 // archivedQueues steps from queue to queue on the index: one seek for each.
-func archivedQueues(c *snapshot, state job.State) ([]string, error) {
+func archivedQueues(c *lite.Snapshot, state job.State) ([]string, error) {
 	var queues []string
 	last := ""
 	for {
-		q := c.query("SELECT queue FROM pawl_job_archive INDEXED BY pawl_job_archive_state WHERE namespace = ? AND state = ? AND queue > ? ORDER BY queue LIMIT 1").
-			int(c.namespace).int(int64(state)).text(last)
-		if !q.step() {
-			return queues, q.done()
+		q := c.Query("SELECT queue FROM pawl_job_archive INDEXED BY pawl_job_archive_state WHERE namespace = ? AND state = ? AND queue > ? ORDER BY queue LIMIT 1").
+			Int(c.Namespace).Int(int64(state)).Text(last)
+		if !q.Step() {
+			return queues, q.Done()
 		}
-		last = q.colText(0)
+		last = q.ColText(0)
 		queues = append(queues, last)
-		if err := q.done(); err != nil {
+		if err := q.Done(); err != nil {
 			return nil, err
 		}
 	}

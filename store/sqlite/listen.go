@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // listenEvery is how often the file is asked whether another connection has
@@ -18,7 +19,7 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if s.file.memory {
+	if s.file.Memory {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -26,15 +27,15 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 			return store.ErrClosed
 		}
 	}
-	c, err := s.file.connect(ctx, smallCache)
+	c, err := s.file.Connect(ctx, lite.SmallCache)
 	if err != nil {
-		return s.file.explain("listen on", err)
+		return s.file.Explain("listen on", err)
 	}
-	defer c.close()
-	version := func() (int64, error) { return c.query("PRAGMA data_version").one() }
+	defer c.Close()
+	version := func() (int64, error) { return c.Query("PRAGMA data_version").One() }
 	last, err := version()
 	if err != nil {
-		return s.file.explain("listen on", err)
+		return s.file.Explain("listen on", err)
 	}
 	members := int64(-1) // the version of the registry; nobody asks for it where no worker has totals
 	tick := time.NewTicker(listenEvery)
@@ -49,7 +50,7 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 		}
 		now, err := version()
 		if err != nil {
-			return s.file.explain("listen on", err)
+			return s.file.Explain("listen on", err)
 		}
 		if now == last {
 			continue
@@ -59,9 +60,9 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 		if !s.splits.Load() {
 			continue
 		}
-		registry, err := c.query("SELECT registry FROM pawl_namespace WHERE id = ?").int(s.namespace).one()
+		registry, err := c.Query("SELECT registry FROM pawl_namespace WHERE id = ?").Int(s.namespace).One()
 		if err != nil {
-			return s.file.explain("listen on", err)
+			return s.file.Explain("listen on", err)
 		}
 		if registry != members {
 			members = registry

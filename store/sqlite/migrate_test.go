@@ -84,7 +84,7 @@ func TestMigrate_ANewerSchemaThatThisBuildMayUse(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "work.db")
 		s := open(t, File(path))
 		if err := s.write(t.Context(), 1, func(tr *transition) error {
-			return tr.query("UPDATE pawl_schema SET version = ?, oldest = ?").int(int64(c.version)).int(int64(c.oldest)).exec()
+			return tr.Query("UPDATE pawl_schema SET version = ?, oldest = ?").Int(int64(c.version)).Int(int64(c.oldest)).Exec()
 		}); err != nil {
 			t.Fatal(err)
 		}

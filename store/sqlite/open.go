@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // File opens the store in a file, which is made if it is not there. The user's
@@ -40,22 +41,22 @@ type opener struct {
 
 // Store is one namespace of one SQLite database.
 type Store struct {
-	file    database
+	file    lite.Database
 	options Options
 	logger  *slog.Logger
 
 	namespace int64
 	keep      func(queue string) job.Keep
 	maxLost   int
-	clock     clock
+	clock     lite.Clock
 	claims    claims
-	alive     *aliveFile
+	alive     *lite.Alive
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
-	lock    *writeLock
+	lock    *lite.WriteLock
 	writer  *writer
-	readers *readers
-	log     *wal
+	readers *lite.Readers
+	log     *lite.WAL
 	db      *sql.DB
 
 	closing   chan struct{}
@@ -79,7 +80,7 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 		if ctx.Err() != nil { // else it would say "interrupted"
 			err = context.Cause(ctx)
 		}
-		return nil, errors.Join(s.file.explain("open", err), s.Close())
+		return nil, errors.Join(s.file.Explain("open", err), s.Close())
 	}
 	return s, nil
 }
@@ -99,7 +100,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	}
 	s := &Store{
 		options: options, logger: settings.Logger, keep: settings.Keep, maxLost: settings.MaxLost,
-		file:    database{busyLimit: options.BusyLimit, synchronous: options.Synchronous.pragma()},
+		file:    lite.Database{BusyLimit: options.BusyLimit, Synchronous: options.Synchronous.pragma()},
 		closing: make(chan struct{}),
 	}
 	if s.logger == nil {
@@ -112,9 +113,9 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		s.maxLost = job.MaxLost
 	}
 	if o.memory {
-		s.file.memory, s.file.uri = true, true
-		s.file.name = ":memory:"
-		s.file.path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
+		s.file.Memory, s.file.URI = true, true
+		s.file.Name = ":memory:"
+		s.file.Path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
 		s.equip("")
 		return s, nil
 	}
@@ -122,19 +123,19 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.file.name, s.file.path = o.path, path
+	s.file.Name, s.file.Path = o.path, path
 	s.equip(path + "-wal")
 	if o.vfs != "" {
-		s.file.path, s.file.uri = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "vfs=" + o.vfs}).String(), true
+		s.file.Path, s.file.URI = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "vfs=" + o.vfs}).String(), true
 	}
 	return s, nil
 }
 
 // equip gives the store what its connections share.
 func (s *Store) equip(log string) {
-	s.lock = newWriteLock(s.file.name, &s.clock, s.logger)
-	s.readers = newReaders(s.closing)
-	s.log = newWAL(log, s.file.name, &s.clock, s.logger)
+	s.lock = lite.NewWriteLock(s.file.Name, &s.clock, s.logger)
+	s.readers = lite.NewReaders(s.closing)
+	s.log = lite.NewWAL(log, s.file.Name, &s.clock, s.logger)
 }
 
 // locate checks the path before SQLite makes a file of it, and makes it absolute.
@@ -161,37 +162,37 @@ func (o opener) locate(options Options) (string, error) {
 	if info, err := os.Stat(absolute); err == nil && !info.Mode().IsRegular() {
 		return "", fmt.Errorf("open %s: %w: it is not a regular file", path, store.ErrForeign)
 	}
-	if kind, remote := networkFS(folder); remote && !options.TrustNetworkLocks {
+	if kind, remote := lite.NetworkFS(folder); remote && !options.TrustNetworkLocks {
 		return "", fmt.Errorf("open %s: %w: %s has no locks that SQLite can trust", path, store.ErrNetworkFS, kind)
 	}
 	return absolute, nil
 }
 
 func (s *Store) open(ctx context.Context, settings store.Settings) error {
-	c, err := s.file.connect(ctx, writerCache)
+	c, err := s.file.Connect(ctx, lite.WriterCache)
 	if err != nil {
 		return err
 	}
 	if err := s.setUp(ctx, c, settings); err != nil {
-		return errors.Join(err, c.close())
+		return errors.Join(err, c.Close())
 	}
 	s.writer = startWriter(s, c)
-	if !s.file.memory {
-		if err := s.readers.open(ctx, &s.file); err != nil {
+	if !s.file.Memory {
+		if err := s.readers.Open(ctx, &s.file); err != nil {
 			return err
 		}
 	}
 	s.db = s.openDB()
-	if !s.file.memory && !s.file.uri && !s.options.TrustNetworkLocks {
-		s.alive = openAlive(s.file.path+aliveSuffix, s.logger)
+	if !s.file.Memory && !s.file.URI && !s.options.TrustNetworkLocks {
+		s.alive = lite.OpenAlive(s.file.Path+lite.AliveSuffix, s.logger)
 	}
 	return nil
 }
 
 // setUp makes the file ours: journal mode, schema, namespace.
-func (s *Store) setUp(ctx context.Context, c *conn, settings store.Settings) error {
-	c.raw.SetInterrupt(ctx)
-	defer c.raw.SetInterrupt(context.Background())
+func (s *Store) setUp(ctx context.Context, c *lite.Conn, settings store.Settings) error {
+	c.Raw.SetInterrupt(ctx)
+	defer c.Raw.SetInterrupt(context.Background())
 	if err := s.migrate(c, settings.Migrate); err != nil {
 		return err
 	}
@@ -205,14 +206,14 @@ func (s *Store) setUp(ctx context.Context, c *conn, settings store.Settings) err
 	return s.bindNamespace(c, name)
 }
 
-func (s *Store) bindNamespace(c *conn, name string) error {
-	find := func() (int64, error) { return c.query("SELECT id FROM pawl_namespace WHERE name = ?").text(name).one() }
+func (s *Store) bindNamespace(c *lite.Conn, name string) error {
+	find := func() (int64, error) { return c.Query("SELECT id FROM pawl_namespace WHERE name = ?").Text(name).One() }
 	id, err := find()
 	if err != nil {
 		return err
 	}
 	if id == 0 {
-		if err := c.query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").text(name).exec(); err != nil {
+		if err := c.Query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").Text(name).Exec(); err != nil {
 			return err
 		}
 		if id, err = find(); err != nil {
@@ -230,30 +231,30 @@ func (s *Store) write(ctx context.Context, rows int, run func(*transition) error
 
 // read runs f in one snapshot. It may run beside the writer, except in memory,
 // where a reader would block the writer's commit and so takes its turn with it.
-func (s *Store) read(ctx context.Context, f func(*snapshot) error) error {
+func (s *Store) read(ctx context.Context, f func(*lite.Snapshot) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if s.file.memory {
-		return s.writer.do(ctx, 0, func(t *transition) error { return f(&t.snapshot) })
+	if s.file.Memory {
+		return s.writer.do(ctx, 0, func(t *transition) error { return f(&t.Snapshot) })
 	}
-	c, err := s.readers.take(ctx)
+	c, err := s.readers.Take(ctx)
 	if err != nil {
 		return err
 	}
-	reads := newReading("a call of the engine", &s.clock)
-	s.log.readings.begin(reads)
+	reads := lite.NewReading("a call of the engine", &s.clock)
+	s.log.Readings.Begin(reads)
 	defer func() {
-		s.log.readings.end(reads)
-		s.readers.giveBack(c)
+		s.log.Readings.End(reads)
+		s.readers.GiveBack(c)
 	}()
-	c.raw.SetInterrupt(ctx)
-	defer c.raw.SetInterrupt(context.Background())
-	err = c.inSnapshot(func() error { return f(&snapshot{c, s.namespace, &s.clock}) })
+	c.Raw.SetInterrupt(ctx)
+	defer c.Raw.SetInterrupt(context.Background())
+	err = c.InSnapshot(func() error { return f(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}) })
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return s.file.explain("read", err)
+	return s.file.Explain("read", err)
 }
 
 // usable refuses calls after Close and calls whose time is over.
@@ -279,10 +280,10 @@ func (s *Store) Close() error {
 		}
 		if s.writer != nil {
 			s.writer.close()
-			errs = append(errs, s.readers.close()...)
-			errs = append(errs, s.writer.conn.close())
+			errs = append(errs, s.readers.Close()...)
+			errs = append(errs, s.writer.conn.Close())
 		}
-		errs = append(errs, s.alive.close())
+		errs = append(errs, s.alive.Close())
 		s.closeErr = errors.Join(errs...)
 	})
 	return s.closeErr
@@ -291,18 +292,18 @@ func (s *Store) Close() error {
 // Health is an error while the log is large and cannot be emptied; it says who
 // reads from it.
 func (s *Store) Health(ctx context.Context) error {
-	if err := s.usable(ctx); err != nil || s.log.path == "" {
+	if err := s.usable(ctx); err != nil || s.log.Path == "" {
 		return err
 	}
-	c, err := s.readers.take(ctx)
+	c, err := s.readers.Take(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.readers.giveBack(c)
-	return s.log.health(c)
+	defer s.readers.GiveBack(c)
+	return s.log.Health(c)
 }
 
 // SetClockOffset moves the store's clock against the process's. It is there
 // for storetest, which proves that a step of the clock does no harm; nothing
 // else may call it.
-func (s *Store) SetClockOffset(d time.Duration) { s.clock.setOffset(d) }
+func (s *Store) SetClockOffset(d time.Duration) { s.clock.SetOffset(d) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // childVariable makes the test binary the process that may not write.
@@ -66,9 +67,9 @@ func TestReadOnly_FileAndFolderAreNamed(t *testing.T) {
 }
 
 func TestNetworkFS_TheErrorNamesTheKind(t *testing.T) {
-	before := statFS
-	defer func() { statFS = before }()
-	statFS = func(_ string, st *syscall.Statfs_t) error { st.Type = 0x6969; return nil }
+	before := lite.StatFS
+	defer func() { lite.StatFS = before }()
+	lite.StatFS = func(_ string, st *syscall.Statfs_t) error { st.Type = 0x6969; return nil }
 	err := refused(t, "a file on NFS", newFile(t), store.ErrNetworkFS)
 	if !strings.Contains(err.Error(), "NFS") {
 		t.Errorf("%v does not name NFS", err)

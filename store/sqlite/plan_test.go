@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // The plans of what runs all the time: each must seek, never read a table.
@@ -35,15 +36,15 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 		}
 	}
 	looked := 0
-	for _, text := range s.writer.conn.texts() {
-		q := s.writer.conn.once("EXPLAIN QUERY PLAN " + text)
-		for q.step() {
+	for _, text := range s.writer.conn.Texts() {
+		q := s.writer.conn.Once("EXPLAIN QUERY PLAN " + text)
+		for q.Step() {
 			looked++
-			if step := q.colText(3); scans(step) {
+			if step := q.ColText(3); scans(step) {
 				t.Errorf("%s\nin %s", step, text)
 			}
 		}
-		if err := q.close(); err != nil {
+		if err := q.Close(); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -80,26 +81,26 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		{States: []job.State{job.Dead}, Queue: "q", Kind: "k"},
 		{States: []job.State{job.Done, job.Dead, job.Cancelled}, Queue: "q", Tag: "x"},
 	} {
-		c, err := s.readers.take(t.Context())
+		c, err := s.readers.Take(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		spans, err := ranges(&snapshot{c, s.namespace, &s.clock}, f)
+		spans, err := ranges(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
 		if err != nil || len(spans) == 0 {
 			t.Fatal(spans, err)
 		}
 		for _, r := range spans {
 			text := "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " AND id < ? ORDER BY id DESC"
-			q := c.once("EXPLAIN QUERY PLAN " + text)
-			for q.step() {
-				if step := q.colText(3); scans(step) {
+			q := c.Once("EXPLAIN QUERY PLAN " + text)
+			for q.Step() {
+				if step := q.ColText(3); scans(step) {
 					t.Errorf("%+v: %s", f, step)
 				}
 			}
-			if err := q.close(); err != nil {
+			if err := q.Close(); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
-		s.readers.giveBack(c)
+		s.readers.GiveBack(c)
 	}
 }

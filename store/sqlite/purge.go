@@ -27,7 +27,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
 				SELECT w.id FROM pawl_worker AS w WHERE w.namespace = ?1 AND w.lost <= ?2
 					AND NOT EXISTS (SELECT 1 FROM pawl_job AS j INDEXED BY pawl_job_held WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id) LIMIT ?3)`,
 		} {
-			n, err := t.on(text).int(t.now).int(int64(limit)).changes()
+			n, err := t.On(text).Int(t.Now).Int(int64(limit)).Changes()
 			if err != nil {
 				return err
 			}
@@ -52,11 +52,11 @@ func (t *transition) purgeArchive(limit int) (int, error) {
 		logs int64
 	}
 	var list []late
-	q := t.on("SELECT id, logs FROM pawl_job_archive WHERE namespace = ? AND expires <= ? ORDER BY expires, id LIMIT ?").int(t.now).int(int64(limit))
-	for q.step() {
-		list = append(list, late{q.colID(0), q.colInt(1)})
+	q := t.On("SELECT id, logs FROM pawl_job_archive WHERE namespace = ? AND expires <= ? ORDER BY expires, id LIMIT ?").Int(t.Now).Int(int64(limit))
+	for q.Step() {
+		list = append(list, late{q.ColID(0), q.ColInt(1)})
 	}
-	if err := q.done(); err != nil {
+	if err := q.Done(); err != nil {
 		return 0, err
 	}
 	lines := int64(limit) * store.PurgeLines
@@ -80,8 +80,8 @@ func (t *transition) purgeArchive(limit int) (int, error) {
 
 // shortenLogs keeps the first lines of a job in one of its tables.
 func (t *transition) shortenLogs(table string, id job.ID, keep int64) error {
-	if err := t.on("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ?").blob(id[:]).int(keep).exec(); err != nil {
+	if err := t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ?").Blob(id[:]).Int(keep).Exec(); err != nil {
 		return err
 	}
-	return t.query("UPDATE " + table + " SET logs = ? WHERE namespace = ? AND id = ?").int(keep).int(t.namespace).blob(id[:]).exec()
+	return t.Query("UPDATE " + table + " SET logs = ? WHERE namespace = ? AND id = ?").Int(keep).Int(t.Namespace).Blob(id[:]).Exec()
 }

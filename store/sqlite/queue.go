@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // SetPaused stops or allows claims from a queue.
 func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
 	return s.write(ctx, 1, func(t *transition) error {
-		err := t.on(`INSERT INTO pawl_queue (namespace, name, paused, since) VALUES (?, ?, ?, ?)
+		err := t.On(`INSERT INTO pawl_queue (namespace, name, paused, since) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET paused = excluded.paused, since = excluded.since WHERE paused <> excluded.paused`).
-			text(queue).bool(paused).int(t.now).exec()
+			Text(queue).Bool(paused).Int(t.Now).Exec()
 		if err != nil {
 			return err
 		}
@@ -24,6 +25,6 @@ func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op sto
 }
 
 // paused reports whether a queue gives nothing out.
-func paused(c *snapshot, queue string) (bool, error) {
-	return c.query("SELECT 1 FROM pawl_queue WHERE namespace = ? AND name = ? AND paused = 1").int(c.namespace).text(queue).found()
+func paused(c *lite.Snapshot, queue string) (bool, error) {
+	return c.Query("SELECT 1 FROM pawl_queue WHERE namespace = ? AND name = ? AND paused = 1").Int(c.Namespace).Text(queue).Found()
 }

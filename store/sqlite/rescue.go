@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // MarkLost declares workers lost whose last beat is older than their own limit, if
@@ -30,19 +31,19 @@ func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (lost sto
 			return err
 		}
 		lost.Orphans = len(orphans) > 0
-		ahead := t.on("UPDATE pawl_worker SET beat = ?2 WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000").int(t.now)
-		if err := ahead.exec(); err != nil {
+		ahead := t.On("UPDATE pawl_worker SET beat = ?2 WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000").Int(t.Now)
+		if err := ahead.Exec(); err != nil {
 			return err
 		}
-		fresh, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat = ? AND beat + lost_after / 2 >= ?").
-			int(int64(l.By)).int(l.Beat.UnixMicro()).int(t.now).found()
+		fresh, err := t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat = ? AND beat + lost_after / 2 >= ?").
+			Int(int64(l.By)).Int(l.Beat.UnixMicro()).Int(t.Now).Found()
 		if err != nil || !fresh {
 			return err
 		}
 		const late = "namespace = ?1 AND id <> ?2 AND lost IS NULL AND beat + lost_after < ?3 AND lost_after <= ?4"
 		lost.Workers, err = t.lose(
-			t.on("SELECT 1 FROM pawl_worker WHERE split <> 0 AND "+late+" LIMIT 1").int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()),
-			t.on("UPDATE pawl_worker SET lost = ?3 WHERE "+late).int(int64(l.By)).int(t.now).int(l.Steady.Microseconds()))
+			t.On("SELECT 1 FROM pawl_worker WHERE split <> 0 AND "+late+" LIMIT 1").Int(int64(l.By)).Int(t.Now).Int(l.Steady.Microseconds()),
+			t.On("UPDATE pawl_worker SET lost = ?3 WHERE "+late).Int(int64(l.By)).Int(t.Now).Int(l.Steady.Microseconds()))
 		return err
 	})
 	if err != nil {
@@ -50,19 +51,19 @@ func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (lost sto
 	}
 	for i := range lost.Neighbours {
 		n := &lost.Neighbours[i]
-		n.Dead = sameKernel(n.Machine, l.Machine) && s.alive.isFree(s.namespace, n.ID, locks[i])
+		n.Dead = lite.SameKernel(n.Machine, l.Machine) && s.alive.IsFree(s.namespace, n.ID, locks[i])
 	}
 	return lost, nil
 }
 
 // lose declares workers lost, and says how many. The registry changes when some
 // of them share totals.
-func (t *transition) lose(shared, update *query) (int, error) {
-	some, err := shared.found()
+func (t *transition) lose(shared, update *lite.Query) (int, error) {
+	some, err := shared.Found()
 	if err != nil {
 		return 0, err
 	}
-	n, err := update.changes()
+	n, err := update.Changes()
 	if err == nil && some {
 		err = t.changeRegistry()
 	}
@@ -75,15 +76,15 @@ func (t *transition) neighbours(l store.MarkLostRequest) (found []store.Neighbou
 	if l.Machine == "" {
 		return nil, nil, nil
 	}
-	q := t.on("SELECT id, label, machine, process, start, lock FROM pawl_worker WHERE namespace = ? AND id <> ? AND lost IS NULL AND (machine = ? OR lock <> '')").
-		int(int64(l.By)).text(l.Machine)
-	for q.step() {
+	q := t.On("SELECT id, label, machine, process, start, lock FROM pawl_worker WHERE namespace = ? AND id <> ? AND lost IS NULL AND (machine = ? OR lock <> '')").
+		Int(int64(l.By)).Text(l.Machine)
+	for q.Step() {
 		found = append(found, store.Neighbour{
-			ID: job.WorkerID(q.colInt(0)), Label: q.colText(1), Machine: q.colText(2), Process: int(q.colInt(3)), Start: q.colText(4),
+			ID: job.WorkerID(q.ColInt(0)), Label: q.ColText(1), Machine: q.ColText(2), Process: int(q.ColInt(3)), Start: q.ColText(4),
 		})
-		locks = append(locks, q.colText(5))
+		locks = append(locks, q.ColText(5))
 	}
-	return found, locks, q.done()
+	return found, locks, q.Done()
 }
 
 // MarkDead declares workers lost that are proven dead.
@@ -92,8 +93,8 @@ func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (lost int, er
 		lost = 0
 		for _, w := range dead {
 			n, err := t.lose(
-				t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0").int(int64(w)),
-				t.on("UPDATE pawl_worker SET lost = ?3 WHERE namespace = ?1 AND id = ?2 AND lost IS NULL").int(int64(w)).int(t.now))
+				t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0").Int(int64(w)),
+				t.On("UPDATE pawl_worker SET lost = ?3 WHERE namespace = ?1 AND id = ?2 AND lost IS NULL").Int(int64(w)).Int(t.Now))
 			if err != nil {
 				return err
 			}
@@ -151,23 +152,23 @@ func (t *transition) orphans(limit int) ([]subject, error) {
 	var found []subject
 	worker := int64(-1 << 62)
 	for len(found) < limit {
-		q := t.on("SELECT worker FROM " + running + " AND worker > ? ORDER BY worker LIMIT 1").int(worker)
-		if !q.step() {
-			return found, q.done()
+		q := t.On("SELECT worker FROM " + running + " AND worker > ? ORDER BY worker LIMIT 1").Int(worker)
+		if !q.Step() {
+			return found, q.Done()
 		}
-		worker = q.colInt(0)
-		if err := q.done(); err != nil {
+		worker = q.ColInt(0)
+		if err := q.Done(); err != nil {
 			return nil, err
 		}
-		live, err := t.on("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").int(worker).found()
+		live, err := t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").Int(worker).Found()
 		if err != nil {
 			return nil, err
 		}
 		if live {
 			continue
 		}
-		more, err := mortals(t.on("SELECT " + subjectColumns + mortalColumns + " FROM " + running + " AND worker = ? ORDER BY id LIMIT ?").
-			int(worker).int(int64(limit - len(found))))
+		more, err := mortals(t.On("SELECT " + subjectColumns + mortalColumns + " FROM " + running + " AND worker = ? ORDER BY id LIMIT ?").
+			Int(worker).Int(int64(limit - len(found))))
 		if err != nil {
 			return nil, err
 		}

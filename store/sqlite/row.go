@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // The columns of a job as it is read, live and archived alike, so that one
@@ -23,46 +24,46 @@ func large(j *job.Job) int64 {
 
 // job reads a row of liveColumns or archivedColumns. It cannot fail: a part that
 // cannot be read costs that part, not the rows beside it (P8).
-func readJob(q *query, j *job.Job) {
-	j.ID = q.colID(0)
-	j.State = job.State(q.colInt(1))
-	j.Priority = int(q.colInt(2))
-	j.Due = timeOf(q.colInt(3))
-	j.Run = q.colInt(4)
-	j.Used = int(q.colInt(5))
-	j.MaxAttempts = int(q.colInt(6))
-	j.Lost = int(q.colInt(7))
-	j.Rescues = int(q.colInt(8))
-	j.Snoozes = int(q.colInt(9))
-	j.Version = int(q.colInt(10))
-	j.Created = timeOf(q.colInt(11))
-	j.Started = q.colTime(12)
-	j.Timeout = time.Duration(q.colInt(13)) * time.Microsecond
-	j.Deadline = q.colTime(14)
-	j.Queue = q.colText(15)
-	j.Kind = q.colText(16)
-	j.Key = q.colText(17)
-	j.Budget = q.colText(18)
-	j.Unique = job.Unique{Hash: q.colBlob(19), Period: time.Duration(q.colInt(20)) * time.Microsecond}
+func readJob(q *lite.Query, j *job.Job) {
+	j.ID = q.ColID(0)
+	j.State = job.State(q.ColInt(1))
+	j.Priority = int(q.ColInt(2))
+	j.Due = lite.TimeOf(q.ColInt(3))
+	j.Run = q.ColInt(4)
+	j.Used = int(q.ColInt(5))
+	j.MaxAttempts = int(q.ColInt(6))
+	j.Lost = int(q.ColInt(7))
+	j.Rescues = int(q.ColInt(8))
+	j.Snoozes = int(q.ColInt(9))
+	j.Version = int(q.ColInt(10))
+	j.Created = lite.TimeOf(q.ColInt(11))
+	j.Started = q.ColTime(12)
+	j.Timeout = time.Duration(q.ColInt(13)) * time.Microsecond
+	j.Deadline = q.ColTime(14)
+	j.Queue = q.ColText(15)
+	j.Kind = q.ColText(16)
+	j.Key = q.ColText(17)
+	j.Budget = q.ColText(18)
+	j.Unique = job.Unique{Hash: q.ColBlob(19), Period: time.Duration(q.ColInt(20)) * time.Microsecond}
 	var err error
-	if j.Capabilities, err = parseWords(q.colText(21)); err != nil {
+	if j.Capabilities, err = parseWords(q.ColText(21)); err != nil {
 		j.Unreadable = append(j.Unreadable, "capabilities")
 	}
-	if j.Tags, err = parseWords(q.colText(22)); err != nil {
+	if j.Tags, err = parseWords(q.ColText(22)); err != nil {
 		j.Unreadable = append(j.Unreadable, "tags")
 	}
-	j.Reason = q.colText(23)
-	j.Progress = job.Progress{Done: q.colInt(24), Total: q.colInt(25), Note: q.colText(26)}
-	j.HeaderBytes = q.colBlob(27)
-	j.Failures = job.StoredFailures(q.colBlob(28))
-	j.Args = q.colBlob(29)
-	j.Worker = job.WorkerID(q.colInt(30))
-	j.CancelAsked = q.colBool(31)
-	j.Finished = q.colTime(32)
-	j.Expires = q.colTime(33)
-	j.Result = q.colBlob(34)
-	j.Deferred = int(q.colInt(35))
+	j.Reason = q.ColText(23)
+	j.Progress = job.Progress{Done: q.ColInt(24), Total: q.ColInt(25), Note: q.ColText(26)}
+	j.HeaderBytes = q.ColBlob(27)
+	j.Failures = job.StoredFailures(q.ColBlob(28))
+	j.Args = q.ColBlob(29)
+	j.Worker = job.WorkerID(q.ColInt(30))
+	j.CancelAsked = q.ColBool(31)
+	j.Finished = q.ColTime(32)
+	j.Expires = q.ColTime(33)
+	j.Result = q.ColBlob(34)
+	j.Deferred = int(q.ColInt(35))
 	if j.State == job.Suspended {
-		j.Wait = job.Wait(q.colInt(36))
+		j.Wait = job.Wait(q.ColInt(36))
 	}
 }

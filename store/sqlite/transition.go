@@ -3,18 +3,19 @@ package sqlite
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // transition is a session in which jobs move.
 type transition struct {
-	*session
+	*lite.Session
 	keep    func(queue string) job.Keep
 	maxLost int
 	dropped int64 // log lines of jobs that are not kept
 }
 
-func (s *Store) transition(c *conn) *transition {
-	return &transition{session: newSession(c, s.namespace, &s.clock), keep: s.keep, maxLost: s.maxLost}
+func (s *Store) transition(c *lite.Conn) *transition {
+	return &transition{Session: lite.NewSession(c, s.namespace, &s.clock), keep: s.keep, maxLost: s.maxLost}
 }
 
 // group is how many rows one statement takes where many are alike: it saves the
@@ -62,42 +63,42 @@ const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, 
 // mortalColumns come after those of a subject.
 const mortalColumns = ", kind, max_attempts"
 
-func readSubject(q *query) subject {
+func readSubject(q *lite.Query) subject {
 	return subject{
-		id: q.colID(0), state: job.State(q.colInt(1)), run: q.colInt(2), worker: job.WorkerID(q.colInt(3)),
-		begun: q.colBool(4), cancel: q.colBool(5), due: q.colInt(6), used: int(q.colInt(7)), lost: int(q.colInt(8)),
-		logs: q.colInt(9), queue: q.colText(10), hash: q.colBlob(11), period: q.colInt(12), failures: q.colBlob(13), wait: job.Wait(q.colInt(14)),
+		id: q.ColID(0), state: job.State(q.ColInt(1)), run: q.ColInt(2), worker: job.WorkerID(q.ColInt(3)),
+		begun: q.ColBool(4), cancel: q.ColBool(5), due: q.ColInt(6), used: int(q.ColInt(7)), lost: int(q.ColInt(8)),
+		logs: q.ColInt(9), queue: q.ColText(10), hash: q.ColBlob(11), period: q.ColInt(12), failures: q.ColBlob(13), wait: job.Wait(q.ColInt(14)),
 	}
 }
 
 // live reads the live row of a job.
 func (t *transition) live(id job.ID) (s subject, ok bool, err error) {
-	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").blob(id[:])
-	if ok = q.step(); ok {
+	q := t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:])
+	if ok = q.Step(); ok {
 		s = readSubject(q)
 	}
-	return s, ok, q.done()
+	return s, ok, q.Done()
 }
 
 // subjects reads all rows of a statement before any of them is moved: changing
 // a table while a statement steps through it would show some rows twice.
-func subjects(q *query) ([]subject, error) {
+func subjects(q *lite.Query) ([]subject, error) {
 	var list []subject
-	for q.step() {
+	for q.Step() {
 		list = append(list, readSubject(q))
 	}
-	return list, q.done()
+	return list, q.Done()
 }
 
 // mortals reads subjects with their mortalColumns.
-func mortals(q *query) ([]subject, error) {
+func mortals(q *lite.Query) ([]subject, error) {
 	var list []subject
-	for q.step() {
+	for q.Step() {
 		s := readSubject(q)
-		s.mortal = mortal{q.colText(15), int(q.colInt(16))}
+		s.mortal = mortal{q.ColText(15), int(q.ColInt(16))}
 		list = append(list, s)
 	}
-	return list, q.done()
+	return list, q.Done()
 }
 
 // running is the running jobs of a namespace, by worker. SQLite uses a partial
@@ -106,10 +107,10 @@ const running = "pawl_job INDEXED BY pawl_job_held WHERE namespace = ? AND state
 
 // owned reads the row of a run that its worker still owns: the fence (P2).
 func (t *transition) owned(w job.WorkerID, id job.ID, run int64) (s subject, ok bool, err error) {
-	q := t.on("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
-		blob(id[:]).int(run).int(int64(w))
-	if ok = q.step(); ok {
+	q := t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
+		Blob(id[:]).Int(run).Int(int64(w))
+	if ok = q.Step(); ok {
 		s = readSubject(q)
 	}
-	return s, ok, q.done()
+	return s, ok, q.Done()
 }

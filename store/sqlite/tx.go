@@ -67,7 +67,7 @@ func (w within) run(ctx context.Context, run func(*transition) error) error {
 	if !work.ran && (err == nil || !errors.Is(err, sql.ErrTxDone)) && ctx.Err() == nil {
 		return store.ErrForeignTx
 	}
-	return w.s.file.explain("write to", err)
+	return w.s.file.Explain("write to", err)
 }
 
 // Enqueue accepts drafts with the transaction.
@@ -91,15 +91,15 @@ func (w within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 // whole undoes a transition that failed halfway, and leaves the rest of the
 // user's transaction as it was.
 func whole[T any](t *transition, f func() ([]T, error)) ([]T, error) {
-	if err := t.exec("SAVEPOINT pawl"); err != nil {
+	if err := t.Exec("SAVEPOINT pawl"); err != nil {
 		return nil, err
 	}
 	answer, err := f()
 	if err == nil {
-		return answer, t.exec("RELEASE pawl")
+		return answer, t.Exec("RELEASE pawl")
 	}
-	if !t.raw.GetAutocommit() {
-		err = errors.Join(err, t.exec("ROLLBACK TO pawl"), t.exec("RELEASE pawl"))
+	if !t.Raw.GetAutocommit() {
+		err = errors.Join(err, t.Exec("ROLLBACK TO pawl"), t.Exec("RELEASE pawl"))
 	}
 	return nil, err
 }

@@ -11,7 +11,7 @@ func (w within) Seen(ctx context.Context, ids []job.ID) (seen []job.ID, err erro
 	err = w.run(ctx, func(t *transition) error {
 		seen = nil
 		for _, id := range ids {
-			n, err := t.query(seenText).int(w.s.namespace).blob(id[:]).int(w.s.namespace).blob(id[:]).one()
+			n, err := t.Query(seenText).Int(w.s.namespace).Blob(id[:]).Int(w.s.namespace).Blob(id[:]).One()
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,6 @@ func (s *Store) takeTurn(ctx context.Context) error {
 	if in, ok := ctx.Value(insideKey{s}).(*inside); ok && !in.over.Load() {
 		return store.ErrInsideTx
 	}
-	defer s.lock.await()()
-	return s.lock.acquire(ctx)
+	defer s.lock.Await()()
+	return s.lock.Acquire(ctx)
 }

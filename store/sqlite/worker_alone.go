@@ -20,10 +20,10 @@ func (t *transition) alone(w job.WorkerID, run store.RunRef) (bool, error) {
 	if _, owned, err := t.owned(w, run.ID, run.Run); err != nil || !owned {
 		return false, err
 	}
-	taken, err := t.on(`SELECT 1 FROM pawl_alone AS a JOIN pawl_job AS j ON j.namespace = a.namespace AND j.id = a.job
-		WHERE a.namespace = ? AND j.run = a.run AND j.state = 3 AND j.id <> ?`).blob(run.ID[:]).found()
+	taken, err := t.On(`SELECT 1 FROM pawl_alone AS a JOIN pawl_job AS j ON j.namespace = a.namespace AND j.id = a.job
+		WHERE a.namespace = ? AND j.run = a.run AND j.state = 3 AND j.id <> ?`).Blob(run.ID[:]).Found()
 	if err != nil || taken {
 		return false, err
 	}
-	return true, t.on("INSERT OR REPLACE INTO pawl_alone (namespace, job, run) VALUES (?, ?, ?)").blob(run.ID[:]).int(run.Run).exec()
+	return true, t.On("INSERT OR REPLACE INTO pawl_alone (namespace, job, run) VALUES (?, ?, ?)").Blob(run.ID[:]).Int(run.Run).Exec()
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // maxRows bounds one commit: more rows per flush gain nothing, and whoever
@@ -30,7 +31,7 @@ type call struct {
 // everyone who waits.
 type writer struct {
 	s    *Store
-	conn *conn
+	conn *lite.Conn
 
 	mu      sync.Mutex
 	arrived sync.Cond
@@ -41,7 +42,7 @@ type writer struct {
 	ended chan struct{}
 }
 
-func startWriter(s *Store, c *conn) *writer {
+func startWriter(s *Store, c *lite.Conn) *writer {
 	w := &writer{s: s, conn: c, ended: make(chan struct{})}
 	w.arrived.L = &w.mu
 	w.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
@@ -57,7 +58,7 @@ func (w *writer) do(ctx context.Context, rows int, run func(*transition) error) 
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	defer w.s.lock.await()()
+	defer w.s.lock.Await()()
 	c := w.calls.Get().(*call)
 	c.ctx, c.rows, c.run, c.err = ctx, rows, run, nil
 	w.mu.Lock()
@@ -111,7 +112,7 @@ func (w *writer) loop() {
 	for w.wait() {
 		// The lock first, then the calls: what arrives while another writes is in
 		// the same commit, and who gives up waiting has not been started.
-		_ = w.s.lock.acquire(context.Background())
+		_ = w.s.lock.Acquire(context.Background())
 		begun := w.begin()
 		batch = w.take(batch[:0])
 		switch {
@@ -122,8 +123,8 @@ func (w *writer) loop() {
 		default:
 			w.commit(batch)
 		}
-		w.s.lock.release()
-		w.s.log.watch(w.conn)
+		w.s.lock.Release()
+		w.s.log.Watch(w.conn)
 		w.yield(len(batch))
 		clear(batch)
 	}
@@ -201,17 +202,17 @@ func (w *writer) commit(batch []*call) {
 func (w *writer) together(batch []*call) bool {
 	t := w.s.transition(w.conn)
 	for _, c := range batch {
-		before := w.conn.raw.TotalChanges()
+		before := w.conn.Raw.TotalChanges()
 		if c.err = run(c, t); c.err == nil {
 			continue
 		}
-		if w.conn.raw.TotalChanges() != before || w.conn.raw.GetAutocommit() {
+		if w.conn.Raw.TotalChanges() != before || w.conn.Raw.GetAutocommit() {
 			w.rollback()
 			return false
 		}
-		c.err = w.s.file.explain("write to", c.err)
+		c.err = w.s.file.Explain("write to", c.err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.conn.Exec("COMMIT"); err != nil {
 		w.rollback()
 		return false
 	}
@@ -225,11 +226,11 @@ func (w *writer) alone(c *call) error {
 	}
 	if err := run(c, w.s.transition(w.conn)); err != nil {
 		w.rollback()
-		return w.s.file.explain("write to", err)
+		return w.s.file.Explain("write to", err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.conn.Exec("COMMIT"); err != nil {
 		w.rollback()
-		return w.s.file.commitError(err)
+		return w.s.file.CommitError(err)
 	}
 	return nil
 }
@@ -245,15 +246,15 @@ func run(c *call, t *transition) (err error) {
 }
 
 func (w *writer) begin() error {
-	return w.s.file.explain("begin on", w.conn.exec("BEGIN IMMEDIATE"))
+	return w.s.file.Explain("begin on", w.conn.Exec("BEGIN IMMEDIATE"))
 }
 
 // rollback ends the transaction, which some errors of SQLite have done already.
 func (w *writer) rollback() {
-	if w.conn.raw.GetAutocommit() {
+	if w.conn.Raw.GetAutocommit() {
 		return
 	}
-	if err := w.conn.exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
-		w.s.logger.Error("pawl: roll back", "store", w.s.file.name, "error", err)
+	if err := w.conn.Exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
+		w.s.logger.Error("pawl: roll back", "store", w.s.file.Name, "error", err)
 	}
 }

@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// aliveSuffix names the file beside the database in which each worker holds a
+// AliveSuffix names the file beside the database in which each worker holds a
 // byte locked for as long as its process lives. The system frees the byte when
 // the process ends, however it ends, and whoever else has the file sees that at
 // once, also from another container of the same machine. So a restart need not
@@ -21,14 +21,14 @@ import (
 //
 // Otherwise the lease decides. The file holds nothing else and may be removed
 // while no process has the database open.
-const aliveSuffix = "-alive"
+const AliveSuffix = "-alive"
 
 // aliveByte is where a worker's byte is, behind the name.
 func aliveByte(namespace int64, w job.WorkerID) int64 { return 1<<60 | namespace<<40 | int64(w) }
 
-// sameKernel compares the first word of two machines (internal/boot): the start
+// SameKernel compares the first word of two machines (internal/boot): the start
 // of the kernel.
-func sameKernel(a, b string) bool {
+func SameKernel(a, b string) bool {
 	kernel, _, _ := strings.Cut(a, " ")
 	other, _, _ := strings.Cut(b, " ")
 	return kernel != "" && kernel == other

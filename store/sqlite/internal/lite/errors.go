@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// withMeaning joins the sentinel that fits to an error of SQLite.
-func withMeaning(err error) error {
+// WithMeaning joins the sentinel that fits to an error of SQLite.
+func WithMeaning(err error) error {
 	if m := meaning(err); m != nil {
 		return fmt.Errorf("%w: %w", m, err)
 	}
@@ -65,10 +65,10 @@ func meant(err error) bool {
 	return false
 }
 
-// ambiguous reports whether a failed COMMIT may still be found on disk. The
+// Ambiguous reports whether a failed COMMIT may still be found on disk. The
 // commit record is the last thing written to the log, so a write that failed
 // left none; a flush that failed may have left it, and a crash before the next
 // commit overwrites it would bring it back.
-func ambiguous(err error) bool {
+func Ambiguous(err error) bool {
 	return errors.Is(err, sqlite3.IOERR_FSYNC) || errors.Is(err, sqlite3.IOERR_DIR_FSYNC)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import "testing"
 
@@ -13,7 +13,7 @@ func TestNetworkFS_IsRefusedByKind(t *testing.T) {
 			t.Errorf("%s is refused as %s", name, kind)
 		}
 	}
-	if kind, remote := networkFS(t.TempDir()); remote {
+	if kind, remote := NetworkFS(t.TempDir()); remote {
 		t.Errorf("the folder of this test is on %s?", kind)
 	}
 }

@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import (
 	"fmt"
@@ -19,21 +19,21 @@ import (
 // at about 1 kB for each job. Nothing is lost by that; reads get slower, the
 // disk fills. A store cannot end what others read, so it says who does.
 const (
-	logLimit     = 64 << 20  // bytes in use from which the log of the process tells
+	LogLimit     = 64 << 20  // bytes in use from which the log of the process tells
 	unhealthyLog = 512 << 20 // from which Health does
 
 	logLookEvery = time.Second
 	logSayEvery  = time.Minute
 )
 
-// wal watches the log of one file, and finds that it cannot be emptied.
-type wal struct {
-	path         string // empty for a store in memory, which has none
-	limit, worse int64
-	readings     readings // what this process reads
+// WAL watches the log of one file, and finds that it cannot be emptied.
+type WAL struct {
+	Path         string // empty for a store in memory, which has none
+	Limit, Worse int64
+	Readings     Readings // what this process reads
 
 	store  string // for messages
-	clock  *clock
+	clock  *Clock
 	logger *slog.Logger
 
 	opened time.Time
@@ -44,8 +44,8 @@ type wal struct {
 	said   time.Duration
 }
 
-func newWAL(path, store string, c *clock, logger *slog.Logger) *wal {
-	return &wal{path: path, limit: logLimit, worse: unhealthyLog, store: store, clock: c, logger: logger, opened: c.instant()}
+func NewWAL(path, store string, c *Clock, logger *slog.Logger) *WAL {
+	return &WAL{Path: path, Limit: LogLimit, Worse: unhealthyLog, store: store, clock: c, logger: logger, opened: c.Instant()}
 }
 
 // logState is what a look found.
@@ -54,13 +54,13 @@ type logState struct {
 	held  bool
 }
 
-// watch looks at the log now and then, after a commit on the connection,
+// Watch looks at the log now and then, after a commit on the connection,
 // which its caller owns. While the log is small that is a call to stat a second.
-func (w *wal) watch(c *conn) {
-	if w.path == "" {
+func (w *WAL) Watch(c *Conn) {
+	if w.Path == "" {
 		return
 	}
-	now, last := w.clock.since(w.opened), w.looked.Load()
+	now, last := w.clock.Since(w.opened), w.looked.Load()
 	if now-time.Duration(last) < logLookEvery || !w.looked.CompareAndSwap(last, int64(now)) {
 		return
 	}
@@ -83,16 +83,16 @@ func (w *wal) watch(c *conn) {
 
 // look reports whether the log is over its limit and a checkpoint does not
 // help: it cannot copy all of it, or the log was not begun anew since the last look.
-func (w *wal) look(c *conn) (logState, error) {
-	info, err := os.Stat(w.path)
-	if err != nil || info.Size() <= w.limit {
+func (w *WAL) look(c *Conn) (logState, error) {
+	info, err := os.Stat(w.Path)
+	if err != nil || info.Size() <= w.Limit {
 		return logState{}, nil // the file is never smaller than what is in use
 	}
-	frames, copied, err := c.raw.WALCheckpoint("", sqlite3.CHECKPOINT_PASSIVE)
+	frames, copied, err := c.Raw.WALCheckpoint("", sqlite3.CHECKPOINT_PASSIVE)
 	if err != nil {
 		return logState{}, err // another checkpoint is under way
 	}
-	page, err := c.query("PRAGMA page_size").one()
+	page, err := c.Query("PRAGMA page_size").One()
 	if err != nil {
 		return logState{}, err
 	}
@@ -101,25 +101,25 @@ func (w *wal) look(c *conn) (logState, error) {
 	w.frames = frames
 	w.mu.Unlock()
 	bytes := int64(frames) * page
-	return logState{bytes: bytes, held: bytes > w.limit && (copied < frames || before < frames && int64(before)*page > w.limit)}, nil
+	return logState{bytes: bytes, held: bytes > w.Limit && (copied < frames || before < frames && int64(before)*page > w.Limit)}, nil
 }
 
 // logReader names who keeps the log from being emptied, as far as is known.
 type logReader struct{ what, at, since string }
 
-func (w *wal) oldestReader() logReader {
-	r := w.readings.oldest()
-	if r == nil || w.clock.since(r.since) < logLookEvery {
+func (w *WAL) oldestReader() logReader {
+	r := w.Readings.oldest()
+	if r == nil || w.clock.Since(r.Since) < logLookEvery {
 		return logReader{what: "another process: nothing of this one has been reading for longer than a second"}
 	}
-	return logReader{r.what, r.at.String(), w.clock.since(r.since).Round(time.Second).String()}
+	return logReader{r.What, r.At.String(), w.clock.Since(r.Since).Round(time.Second).String()}
 }
 
-// health is an error while the log is large and cannot be emptied; it says who
+// Health is an error while the log is large and cannot be emptied; it says who
 // reads from it.
-func (w *wal) health(c *conn) error {
+func (w *WAL) Health(c *Conn) error {
 	state, err := w.look(c)
-	if err != nil || !state.held || state.bytes <= w.worse {
+	if err != nil || !state.held || state.bytes <= w.Worse {
 		return nil
 	}
 	r := w.oldestReader()

@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import (
 	"context"
@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// writeLock is the one lock of a process for writing to the file. Whoever asks
+// WriteLock is the one lock of a process for writing to the file. Whoever asks
 // first is served first: Go queues the senders of a channel in order, so that
 // neither the writer nor users' transactions can starve the other.
-type writeLock struct {
+type WriteLock struct {
 	turn   chan struct{}
-	holder atomic.Pointer[holder] // the user's transaction that has the lock
+	holder atomic.Pointer[Holder] // the user's transaction that has the lock
 
 	store  string // for messages
-	clock  *clock
+	clock  *Clock
 	logger *slog.Logger
 }
 
-func newWriteLock(store string, c *clock, logger *slog.Logger) *writeLock {
-	return &writeLock{turn: make(chan struct{}, 1), store: store, clock: c, logger: logger}
+func NewWriteLock(store string, c *Clock, logger *slog.Logger) *WriteLock {
+	return &WriteLock{turn: make(chan struct{}, 1), store: store, clock: c, logger: logger}
 }
 
-// acquire takes the lock, unless ctx ends before.
-func (l *writeLock) acquire(ctx context.Context) error {
+// Acquire takes the lock, unless ctx ends before.
+func (l *WriteLock) Acquire(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
 		return nil
@@ -38,17 +38,17 @@ func (l *writeLock) acquire(ctx context.Context) error {
 	}
 }
 
-func (l *writeLock) release() { <-l.turn }
+func (l *WriteLock) Release() { <-l.turn }
 
-// holder is a user's transaction that may hold the lock for long.
-type holder struct {
-	at    callsite // where it began
-	since time.Time
+// Holder is a user's transaction that may hold the lock for long.
+type Holder struct {
+	At    CallSite // where it began
+	Since time.Time
 	said  atomic.Bool // the log says that it is waited for
 }
 
-// hold notes which transaction has the lock, nil when none has it any more.
-func (l *writeLock) hold(h *holder) { l.holder.Store(h) }
+// Hold notes which transaction has the lock, nil when none has it any more.
+func (l *WriteLock) Hold(h *Holder) { l.holder.Store(h) }
 
 // sayAfter is how long a caller waits for a user's transaction before the log
 // says which one. An engine call inside of a transaction's callback, with
@@ -56,14 +56,14 @@ func (l *writeLock) hold(h *holder) { l.holder.Store(h) }
 // when the transaction has reached Options.TxLimit.
 const sayAfter = time.Second
 
-// await notes that the caller begins to wait for the transaction that has the
+// Await notes that the caller begins to wait for the transaction that has the
 // lock, if one has; the function that it returns, that it no longer does.
-func (l *writeLock) await() (ended func() bool) {
+func (l *WriteLock) Await() (ended func() bool) {
 	h := l.holder.Load()
 	if h == nil {
 		return nobodyAwaited
 	}
-	caller := here()
+	caller := Here()
 	return time.AfterFunc(sayAfter, func() { l.sayAwaited(h, caller) }).Stop
 }
 
@@ -72,11 +72,11 @@ func nobodyAwaited() bool { return true }
 // sayAwaited logs the first caller from the user's program that waits too long.
 // What the engine itself waits for is no news: it is logged if the transaction
 // reaches its limit.
-func (l *writeLock) sayAwaited(h *holder, caller callsite) {
+func (l *WriteLock) sayAwaited(h *Holder, caller CallSite) {
 	at := caller.String()
 	if at == "" || l.holder.Load() != h || h.said.Swap(true) {
 		return
 	}
 	l.logger.Warn("pawl: a call waits for the transaction that holds the write lock; if it is made inside of that transaction it waits for itself: use the Tx's own methods",
-		"store", l.store, "waiting", at, "waits", sayAfter, "transaction", h.at.String(), "held", l.clock.since(h.since))
+		"store", l.store, "waiting", at, "waits", sayAfter, "transaction", h.At.String(), "held", l.clock.Since(h.Since))
 }

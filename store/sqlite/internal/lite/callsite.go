@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// callsite is where a call came from, as the stack was: it costs little to keep
+// CallSite is where a call came from, as the stack was: it costs little to keep
 // and is read only when there is something to say.
-type callsite [32]uintptr
+type CallSite [32]uintptr
 
-// here is the call site of the caller's caller.
-func here() (p callsite) {
+// Here is the call site of the caller's caller.
+func Here() (p CallSite) {
 	runtime.Callers(3, p[:])
 	return p
 }
@@ -25,7 +25,7 @@ var ownPackages = []string{
 
 // String is the innermost line of the user's program, empty when there is none
 // on the stack: then the engine itself has called.
-func (p callsite) String() string {
+func (p CallSite) String() string {
 	frames := runtime.CallersFrames(p[:])
 	for {
 		f, more := frames.Next()

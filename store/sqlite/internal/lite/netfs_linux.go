@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import "syscall"
 
@@ -21,14 +21,14 @@ var networkKinds = map[uint32]string{
 	0x7461636f: "OCFS2",
 }
 
-// statFS is replaced by the test, which has no network file system at hand.
-var statFS = syscall.Statfs
+// StatFS is replaced by the test, which has no network file system at hand.
+var StatFS = syscall.Statfs
 
-// networkFS names the file system of a folder when it is one whose locks
+// NetworkFS names the file system of a folder when it is one whose locks
 // cannot be trusted.
-func networkFS(folder string) (kind string, remote bool) {
+func NetworkFS(folder string) (kind string, remote bool) {
 	var st syscall.Statfs_t
-	if statFS(folder, &st) != nil {
+	if StatFS(folder, &st) != nil {
 		return "", false // opening the file says what is wrong
 	}
 	kind, remote = networkKinds[uint32(st.Type)]

@@ -1,4 +1,4 @@
-package sqlite
+package lite
 
 import (
 	"crypto/rand"
@@ -19,8 +19,8 @@ const (
 	ofdSetLock = 37 // F_OFD_SETLK
 )
 
-// aliveFile is the open file. Its methods do nothing when it is nil.
-type aliveFile struct {
+// Alive is the open file. Its methods do nothing when it is nil.
+type Alive struct {
 	file *os.File
 	name string // of this very file, in its first bytes
 
@@ -28,12 +28,12 @@ type aliveFile struct {
 	held map[int64]bool // bytes that this store holds: its own lock does not look taken to it
 }
 
-// openAlive opens the file, and makes it when there is none. Nil means that
+// OpenAlive opens the file, and makes it when there is none. Nil means that
 // there is no proof; a store works without.
-func openAlive(path string, logger *slog.Logger) *aliveFile {
+func OpenAlive(path string, logger *slog.Logger) *Alive {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err == nil {
-		a := &aliveFile{file: file, held: map[int64]bool{}}
+		a := &Alive{file: file, held: map[int64]bool{}}
 		if a.name, err = a.named(); err == nil {
 			return a
 		}
@@ -48,7 +48,7 @@ const nameLength = 26
 
 // named reads the file's name, and writes it when the file is new. Who finds
 // another at that does without: nobody is waited for, who may have been stopped.
-func (a *aliveFile) named() (string, error) {
+func (a *Alive) named() (string, error) {
 	name := make([]byte, nameLength)
 	if _, err := a.file.ReadAt(name, 0); err == nil {
 		return string(name), nil
@@ -66,13 +66,13 @@ func (a *aliveFile) named() (string, error) {
 }
 
 // lock takes or frees one byte, and does not wait.
-func (a *aliveFile) lock(kind int16, at int64) error {
+func (a *Alive) lock(kind int16, at int64) error {
 	return syscall.FcntlFlock(a.file.Fd(), ofdSetLock, &syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: at, Len: 1})
 }
 
-// take holds a worker's byte and returns the name of the file, empty when it
+// Take holds a worker's byte and returns the name of the file, empty when it
 // could not be taken.
-func (a *aliveFile) take(namespace int64, w job.WorkerID) string {
+func (a *Alive) Take(namespace int64, w job.WorkerID) string {
 	if a == nil {
 		return ""
 	}
@@ -88,8 +88,8 @@ func (a *aliveFile) take(namespace int64, w job.WorkerID) string {
 	return a.name
 }
 
-// free gives a worker's byte back.
-func (a *aliveFile) free(namespace int64, w job.WorkerID) {
+// Free gives a worker's byte back.
+func (a *Alive) Free(namespace int64, w job.WorkerID) {
 	if a == nil {
 		return
 	}
@@ -101,9 +101,9 @@ func (a *aliveFile) free(namespace int64, w job.WorkerID) {
 	}
 }
 
-// isFree reports whether a worker that took its byte in the named file holds it
+// IsFree reports whether a worker that took its byte in the named file holds it
 // no more.
-func (a *aliveFile) isFree(namespace int64, w job.WorkerID, name string) bool {
+func (a *Alive) IsFree(namespace int64, w job.WorkerID, name string) bool {
 	if a == nil || name == "" || name != a.name {
 		return false
 	}
@@ -117,7 +117,7 @@ func (a *aliveFile) isFree(namespace int64, w job.WorkerID, name string) bool {
 	return syscall.FcntlFlock(a.file.Fd(), ofdGetLock, &look) == nil && look.Type == syscall.F_UNLCK
 }
 
-func (a *aliveFile) close() error {
+func (a *Alive) Close() error {
 	if a == nil {
 		return nil
 	}
