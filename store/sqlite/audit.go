@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
@@ -12,7 +11,7 @@ import (
 const keepAudit = 90 * 24 * time.Hour
 
 // audit writes one entry in the transaction of the change it is about.
-func (t *transition) audit(op store.Operator, action, target string) error {
+func audit(t *lite.Session, op store.Operator, action, target string) error {
 	if op.Name == "" {
 		return nil
 	}
@@ -20,15 +19,18 @@ func (t *transition) audit(op store.Operator, action, target string) error {
 		Int(t.Now).Text(op.Name).Text(action).Text(target).Text(op.Note).Int(lite.Later(t.Now, keepAudit)).Exec()
 }
 
-// Audit lists operator actions, the newest first.
-func (s *Store) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
-	err = s.read(ctx, func(c *lite.Snapshot) error {
-		entries = nil
-		q := c.Query("SELECT time, by, action, target, note FROM pawl_audit WHERE namespace = ? ORDER BY id DESC LIMIT ?").Int(c.Namespace).Int(int64(limit))
-		for q.Step() {
-			entries = append(entries, store.AuditEntry{Time: lite.TimeOf(q.ColInt(0)), By: q.ColText(1), Action: q.ColText(2), Target: q.ColText(3), Note: q.ColText(4)})
-		}
-		return q.Done()
-	})
-	return entries, err
+// auditEntries lists operator actions, the newest first.
+func auditEntries(c *lite.Snapshot, limit int) ([]store.AuditEntry, error) {
+	var entries []store.AuditEntry
+	q := c.Query("SELECT time, by, action, target, note FROM pawl_audit WHERE namespace = ? ORDER BY id DESC LIMIT ?").Int(c.Namespace).Int(int64(limit))
+	for q.Step() {
+		entries = append(entries, store.AuditEntry{Time: lite.TimeOf(q.ColInt(0)), By: q.ColText(1), Action: q.ColText(2), Target: q.ColText(3), Note: q.ColText(4)})
+	}
+	return entries, q.Done()
+}
+
+// purgeAudit removes up to limit entries whose time is over.
+func purgeAudit(t *lite.Session, limit int) (int64, error) {
+	return t.On(`DELETE FROM pawl_audit WHERE id IN (
+				SELECT id FROM pawl_audit WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`).Int(t.Now).Int(int64(limit)).Changes()
 }

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -15,24 +13,17 @@ const redateJobs = `UPDATE pawl_job SET due = ?2 WHERE namespace = ?1 AND id IN 
 	WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4 AND due > ?2 AND due <= ?5 AND (created > ?2 OR created < ?6)
 	ORDER BY due, id LIMIT ?7)`
 
-// MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
-func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (redated int, err error) {
-	err = s.write(ctx, limit, func(t *transition) error {
-		redated = 0
-		for _, queue := range b.Queues {
-			for p := job.MinPriority; p <= job.MaxPriority; p++ {
-				n, err := t.On(redateJobs).Int(t.Now).Text(queue).Int(int64(p)).Int(lite.Micros(b.Was)).
-					Int(t.Now - b.Within.Microseconds()).Int(int64(limit - redated)).Changes()
-				if err != nil {
-					return err
-				}
-				redated += int(n)
+// makeDueAgain makes up to limit jobs ready whose due time the clock had reached.
+func (t *transition) makeDueAgain(b *store.ClockStep, limit int) (redated int, err error) {
+	for _, queue := range b.Queues {
+		for p := job.MinPriority; p <= job.MaxPriority; p++ {
+			n, err := t.On(redateJobs).Int(t.Now).Text(queue).Int(int64(p)).Int(lite.Micros(b.Was)).
+				Int(t.Now - b.Within.Microseconds()).Int(int64(limit - redated)).Changes()
+			if err != nil {
+				return redated, err
 			}
+			redated += int(n)
 		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
 	}
 	return redated, nil
 }

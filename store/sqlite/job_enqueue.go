@@ -1,28 +1,13 @@
 package sqlite
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// Enqueue accepts drafts, all or none.
-func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) (receipts []job.Receipt, err error) {
-	if len(drafts) == 0 {
-		return nil, nil
-	}
-	err = s.write(ctx, len(drafts), func(t *transition) (err error) {
-		receipts, err = t.enqueue(drafts)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return receipts, nil
-}
-
+// enqueue accepts drafts, all or none.
 func (t *transition) enqueue(drafts []job.Draft) ([]job.Receipt, error) {
 	receipts := make([]job.Receipt, len(drafts))
 	for i := range drafts {

@@ -1,26 +1,8 @@
 package sqlite
 
-import (
-	"context"
+import "github.com/pawlwork/pawl/job"
 
-	"github.com/pawlwork/pawl/job"
-)
-
-// Finish ends runs, each fenced by its worker and run number.
-func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) (verdicts []job.Verdict, err error) {
-	if len(ends) == 0 {
-		return nil, nil
-	}
-	err = s.write(ctx, rowsOfEnds(ends), func(t *transition) (err error) {
-		verdicts, err = t.finish(w, ends)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return verdicts, nil
-}
-
+// finish ends runs, each fenced by its worker and run number.
 func (t *transition) finish(w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(ends))
 	for i := 0; i < len(ends); {

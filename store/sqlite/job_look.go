@@ -52,28 +52,28 @@ var laneQueries = func() (texts [job.MaxPriority + 1]string) {
 
 // take appends the jobs of one queue, up to its limit, in the order of their
 // priority, or of their shifted due times when the queue ages.
-func (l *look) take(jobs []store.LeasedJob) ([]store.LeasedJob, error) {
+func (l *look) take(leased []store.LeasedJob) ([]store.LeasedJob, error) {
 	defer l.close()
 	for l.taken < l.queue.Limit {
 		if l.room <= 0 {
 			l.bounded = true
-			return jobs, nil
+			return leased, nil
 		}
 		p, err := l.first()
 		if err != nil || p == 0 {
-			return jobs, err
+			return leased, err
 		}
 		lane := l.lanes[p]
-		jobs = append(jobs, store.LeasedJob{})
-		j := &jobs[len(jobs)-1].Job
+		leased = append(leased, store.LeasedJob{})
+		j := &leased[len(leased)-1].Job
 		readJob(lane.q, j)
 		l.room -= large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {
-			return jobs, err
+			return leased, err
 		}
 	}
-	return jobs, nil
+	return leased, nil
 }
 
 // first is the priority whose next job comes first; 0 when there is none.

@@ -1,27 +1,11 @@
 package sqlite
 
 import (
-	"context"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
-// Note keeps progress and log lines of runs that go on.
-func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) (verdicts []job.Verdict, err error) {
-	if len(notes) == 0 {
-		return nil, nil
-	}
-	err = s.write(ctx, rowsOfNotes(notes), func(t *transition) (err error) {
-		verdicts, err = t.note(w, notes)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return verdicts, nil
-}
-
+// note keeps progress and log lines of runs that go on.
 func (t *transition) note(w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	for i, n := range notes {
@@ -51,4 +35,17 @@ func (t *transition) note(w job.WorkerID, notes []store.Note) ([]job.Verdict, er
 		verdicts[i] = job.Applied
 	}
 	return verdicts, nil
+}
+
+// markBegun notes that handlers have begun; runs that are not the worker's own
+// any more are passed over, since their next beat or finish says so.
+func (t *transition) markBegun(w job.WorkerID, refs []store.RunRef) error {
+	for _, r := range refs {
+		err := t.Query("UPDATE pawl_job SET begun = 1, started = ? WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ? AND begun = 0").
+			Int(t.Now).Int(t.Namespace).Blob(r.ID[:]).Int(r.Run).Int(int64(w)).Exec()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

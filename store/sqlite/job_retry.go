@@ -1,19 +1,17 @@
 package sqlite
 
 import (
-	"context"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
-// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
+// retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
-func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return s.operate(ctx, ids, op, "retry", (*transition).retry)
+func (t *transition) retry(ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return t.operate(ids, op, "retry", (*transition).retryOne)
 }
 
-func (t *transition) retry(id job.ID) (store.Change, error) {
+func (t *transition) retryOne(id job.ID) (store.Change, error) {
 	s, ok, err := t.live(id)
 	if err != nil {
 		return 0, err

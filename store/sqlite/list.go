@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -12,59 +11,48 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// List pages through jobs, newest id first. A page starts at an id, never at a
+// list pages through jobs, newest id first. A page starts at an id, never at a
 // count of rows, so that it costs the same however deep it is.
-func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed store.Listed, err error) {
-	if p.Limit < 1 || p.Limit > 1000 {
-		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
+func list(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, err error) {
+	spans, err := ranges(c, f)
+	if err != nil {
+		return listed, err
 	}
-	err = s.read(ctx, func(c *lite.Snapshot) error {
-		listed = store.Listed{}
-		ranges, err := ranges(c, f)
-		if err != nil {
-			return err
+	var jobs []job.Job
+	for _, r := range spans {
+		if jobs, err = r.list(c, jobs, p); err != nil {
+			return listed, err
 		}
-		var jobs []job.Job
-		for _, r := range ranges {
-			if jobs, err = r.list(c, jobs, p); err != nil {
-				return err
-			}
-		}
-		slices.SortFunc(jobs, func(a, b job.Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-		if len(jobs) > p.Limit {
-			listed.More = true
-			jobs = slices.Clip(jobs[:p.Limit])
-		}
-		listed.Jobs = jobs
-		return nil
-	})
-	return listed, err
+	}
+	slices.SortFunc(jobs, func(a, b job.Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	if len(jobs) > p.Limit {
+		listed.More = true
+		jobs = slices.Clip(jobs[:p.Limit])
+	}
+	listed.Jobs = jobs
+	return listed, nil
 }
 
-// Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (n int, err error) {
-	err = s.read(ctx, func(c *lite.Snapshot) error {
-		n = 0
-		ranges, err := ranges(c, f)
+// count counts the jobs a filter matches, up to cap (0 means exactly).
+func count(c *lite.Snapshot, f store.Filter, cap int) (n int, err error) {
+	spans, err := ranges(c, f)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range spans {
+		limit := -1
+		if cap > 0 {
+			if limit = cap - n; limit == 0 {
+				break
+			}
+		}
+		found, err := r.count(c, limit)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		for _, r := range ranges {
-			limit := -1
-			if cap > 0 {
-				if limit = cap - n; limit == 0 {
-					break
-				}
-			}
-			found, err := r.count(c, limit)
-			if err != nil {
-				return err
-			}
-			n += found
-		}
-		return nil
-	})
-	return n, err
+		n += found
+	}
+	return n, nil
 }
 
 // span is one stretch of an index that a filter reads, in id order.
@@ -94,13 +82,28 @@ func (r span) list(c *lite.Snapshot, jobs []job.Job, p store.Page) ([]job.Job, e
 	if p.After != (job.ID{}) {
 		r = r.and("id < ?", func(q *lite.Query) { q.Blob(p.After[:]) })
 	}
-	q := r.query(c, "SELECT "+r.columns+" FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" ORDER BY id DESC LIMIT ?",
+	q := r.query(c, r.text(),
 		func(q *lite.Query) { q.Int(int64(p.Limit) + 1) })
 	for q.Step() {
 		jobs = append(jobs, job.Job{})
 		readJob(q, &jobs[len(jobs)-1])
 	}
 	return jobs, q.Close()
+}
+
+// text is the statement that lists the span.
+func (r span) text() string {
+	return "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " ORDER BY id DESC LIMIT ?"
+}
+
+// listTexts are the statements that list the pages of a filter behind the
+// first, for tests that look at their plans.
+func listTexts(c *lite.Snapshot, f store.Filter) (texts []string, err error) {
+	spans, err := ranges(c, f)
+	for _, r := range spans {
+		texts = append(texts, r.and("id < ?", nil).text())
+	}
+	return texts, err
 }
 
 func (r span) count(c *lite.Snapshot, limit int) (int, error) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
@@ -12,30 +13,20 @@ import (
 // committed: one page read from memory, without a lock.
 const listenEvery = 50 * time.Millisecond
 
-// Listen tells of commits made by other processes. It cannot tell them from
-// those of this process, nor say what changed; a look that finds nothing is
-// cheap. A store in memory has no others.
-func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	if s.file.Memory {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-s.closing:
-			return store.ErrClosed
-		}
-	}
-	c, err := s.file.Connect(ctx, lite.SmallCache)
+// listen tells of commits made on other connections than its own until ctx ends
+// or the store closes. It cannot tell those of other processes from those of
+// this one, nor say what changed; a look that finds nothing is cheap. While
+// splits is set it also tells when the registry has changed.
+func listen(ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{}, hear func(store.Hint)) error {
+	c, err := d.Connect(ctx, lite.SmallCache)
 	if err != nil {
-		return s.file.Explain("listen on", err)
+		return d.Explain("listen on", err)
 	}
 	defer c.Close()
 	version := func() (int64, error) { return c.Query("PRAGMA data_version").One() }
 	last, err := version()
 	if err != nil {
-		return s.file.Explain("listen on", err)
+		return d.Explain("listen on", err)
 	}
 	members := int64(-1) // the version of the registry; nobody asks for it where no worker has totals
 	tick := time.NewTicker(listenEvery)
@@ -44,25 +35,25 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.closing:
+		case <-closing:
 			return store.ErrClosed
 		case <-tick.C:
 		}
 		now, err := version()
 		if err != nil {
-			return s.file.Explain("listen on", err)
+			return d.Explain("listen on", err)
 		}
 		if now == last {
 			continue
 		}
 		last = now
 		hear(store.Hint{})
-		if !s.splits.Load() {
+		if !splits.Load() {
 			continue
 		}
-		registry, err := c.Query("SELECT registry FROM pawl_namespace WHERE id = ?").Int(s.namespace).One()
+		registry, err := c.Query("SELECT registry FROM pawl_namespace WHERE id = ?").Int(namespace).One()
 		if err != nil {
-			return s.file.Explain("listen on", err)
+			return d.Explain("listen on", err)
 		}
 		if registry != members {
 			members = registry

@@ -46,8 +46,7 @@ type Store struct {
 	logger  *slog.Logger
 
 	namespace int64
-	keep      func(queue string) job.Keep
-	maxLost   int
+	rules     rules
 	clock     lite.Clock
 	claims    claims
 	alive     *lite.Alive
@@ -99,18 +98,18 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options: options, logger: settings.Logger, keep: settings.Keep, maxLost: settings.MaxLost,
+		options: options, logger: settings.Logger, rules: rules{keep: settings.Keep, maxLost: settings.MaxLost},
 		file:    lite.Database{BusyLimit: options.BusyLimit, Synchronous: options.Synchronous.pragma()},
 		closing: make(chan struct{}),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	if s.keep == nil {
-		s.keep = func(string) job.Keep { return job.Keep{} }
+	if s.rules.keep == nil {
+		s.rules.keep = func(string) job.Keep { return job.Keep{} }
 	}
-	if s.maxLost == 0 {
-		s.maxLost = job.MaxLost
+	if s.rules.maxLost == 0 {
+		s.rules.maxLost = job.MaxLost
 	}
 	if o.memory {
 		s.file.Memory, s.file.URI = true, true
@@ -227,6 +226,33 @@ func (s *Store) bindNamespace(c *lite.Conn, name string) error {
 // write runs a transition through the writer.
 func (s *Store) write(ctx context.Context, rows int, run func(*transition) error) error {
 	return s.writer.do(ctx, rows, run)
+}
+
+// ask is write for a transition that answers; nothing is answered with an error.
+func ask[T any](ctx context.Context, s *Store, rows int, run func(*transition) (T, error)) (T, error) {
+	var answer, none T
+	err := s.write(ctx, rows, func(t *transition) (err error) {
+		answer, err = run(t)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return answer, nil
+}
+
+// transition begins one on a connection whose transaction is open.
+func (s *Store) transition(c *lite.Conn) *transition {
+	return newTransition(lite.NewSession(c, s.namespace, &s.clock), s.rules)
+}
+
+// view is read for what answers.
+func view[T any](ctx context.Context, s *Store, f func(*lite.Snapshot) (T, error)) (answer T, err error) {
+	err = s.read(ctx, func(c *lite.Snapshot) (err error) {
+		answer, err = f(c)
+		return err
+	})
+	return answer, err
 }
 
 // read runs f in one snapshot. It may run beside the writer, except in memory,

@@ -85,12 +85,11 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spans, err := ranges(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
-		if err != nil || len(spans) == 0 {
-			t.Fatal(spans, err)
+		texts, err := listTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
+		if err != nil || len(texts) == 0 {
+			t.Fatal(texts, err)
 		}
-		for _, r := range spans {
-			text := "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " AND id < ? ORDER BY id DESC"
+		for _, text := range texts {
 			q := c.Once("EXPLAIN QUERY PLAN " + text)
 			for q.Step() {
 				if step := q.ColText(3); scans(step) {

@@ -1,42 +1,28 @@
 package sqlite
 
 import (
-	"context"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
 
-// Purge removes up to limit rows of each kind whose time is over, by index and
-// in one short transaction, so that it never delays a claim for long.
-func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
-	err = s.write(ctx, limit, func(t *transition) error {
-		n, err := t.purgeArchive(limit)
-		if err != nil {
-			return err
-		}
-		purged = n
-		for _, text := range []string{
-			`DELETE FROM pawl_tombstone WHERE namespace = ?1 AND id IN (
-				SELECT id FROM pawl_tombstone WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
-			`DELETE FROM pawl_job_unique WHERE namespace = ?1 AND hash IN (
-				SELECT hash FROM pawl_job_unique WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2 ORDER BY until LIMIT ?3)`,
-			`DELETE FROM pawl_audit WHERE id IN (
-				SELECT id FROM pawl_audit WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
-			`DELETE FROM pawl_worker WHERE namespace = ?1 AND id IN (
-				SELECT w.id FROM pawl_worker AS w WHERE w.namespace = ?1 AND w.lost <= ?2
-					AND NOT EXISTS (SELECT 1 FROM pawl_job AS j INDEXED BY pawl_job_held WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id) LIMIT ?3)`,
-		} {
-			n, err := t.On(text).Int(t.Now).Int(int64(limit)).Changes()
-			if err != nil {
-				return err
-			}
-			purged += int(n)
-		}
-		return nil
-	})
+// purge removes up to limit rows of each table of jobs whose time is over, by
+// index and in one short transaction, so that it never delays a claim for long.
+func (t *transition) purge(limit int) (int, error) {
+	purged, err := t.purgeArchive(limit)
 	if err != nil {
 		return 0, err
+	}
+	for _, text := range []string{
+		`DELETE FROM pawl_tombstone WHERE namespace = ?1 AND id IN (
+			SELECT id FROM pawl_tombstone WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
+		`DELETE FROM pawl_job_unique WHERE namespace = ?1 AND hash IN (
+			SELECT hash FROM pawl_job_unique WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2 ORDER BY until LIMIT ?3)`,
+	} {
+		n, err := t.On(text).Int(t.Now).Int(int64(limit)).Changes()
+		if err != nil {
+			return 0, err
+		}
+		purged += int(n)
 	}
 	return purged, nil
 }

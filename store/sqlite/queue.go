@@ -1,27 +1,23 @@
 package sqlite
 
 import (
-	"context"
-
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// SetPaused stops or allows claims from a queue.
-func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	return s.write(ctx, 1, func(t *transition) error {
-		err := t.On(`INSERT INTO pawl_queue (namespace, name, paused, since) VALUES (?, ?, ?, ?)
+// setPaused stops or allows claims from a queue.
+func setPaused(t *lite.Session, queue string, paused bool, op store.Operator) error {
+	err := t.On(`INSERT INTO pawl_queue (namespace, name, paused, since) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET paused = excluded.paused, since = excluded.since WHERE paused <> excluded.paused`).
-			Text(queue).Bool(paused).Int(t.Now).Exec()
-		if err != nil {
-			return err
-		}
-		action := "resume"
-		if paused {
-			action = "pause"
-		}
-		return t.audit(op, action, queue)
-	})
+		Text(queue).Bool(paused).Int(t.Now).Exec()
+	if err != nil {
+		return err
+	}
+	action := "resume"
+	if paused {
+		action = "pause"
+	}
+	return audit(t, op, action, queue)
 }
 
 // paused reports whether a queue gives nothing out.

@@ -9,14 +9,17 @@ import (
 // transition is a session in which jobs move.
 type transition struct {
 	*lite.Session
-	keep    func(queue string) job.Keep
-	maxLost int
+	rules
 	dropped int64 // log lines of jobs that are not kept
 }
 
-func (s *Store) transition(c *lite.Conn) *transition {
-	return &transition{Session: lite.NewSession(c, s.namespace, &s.clock), keep: s.keep, maxLost: s.maxLost}
+// rules are what the engine has said of how jobs end.
+type rules struct {
+	keep    func(queue string) job.Keep
+	maxLost int
 }
+
+func newTransition(s *lite.Session, r rules) *transition { return &transition{Session: s, rules: r} }
 
 // group is how many rows one statement takes where many are alike: it saves the
 // start and end of the other statements, a sixth of a claim and finish.
@@ -113,4 +116,15 @@ func (t *transition) owned(w job.WorkerID, id job.ID, run int64) (s subject, ok 
 		s = readSubject(q)
 	}
 	return s, ok, q.Done()
+}
+
+// owns reports whether a run is still its worker's.
+func (t *transition) owns(w job.WorkerID, run store.RunRef) (bool, error) {
+	_, ok, err := t.owned(w, run.ID, run.Run)
+	return ok, err
+}
+
+// holds reports whether any job runs on a worker.
+func (t *transition) holds(w job.WorkerID) (bool, error) {
+	return t.On("SELECT 1 FROM " + running + " AND worker = ? LIMIT 1").Int(int64(w)).Found()
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -11,84 +10,48 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// Unserved finds jobs that no live worker takes, in one snapshot.
-func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) (list []store.Unserved, err error) {
-	err = s.read(ctx, func(c *lite.Snapshot) error {
-		list = nil
-		now := c.Clock.Now()
-		served, err := served(c, by, now)
-		if err != nil || len(served) == 0 {
-			return err
-		}
-		var ready []store.Ready
-		queue, looked, unserved := "", 0, 0
-		for looked < store.UnservedLook && unserved < store.UnservedQueues {
-			// A seek in pawl_job_ready for each queue.
-			q := c.Query("SELECT queue FROM pawl_job INDEXED BY pawl_job_ready WHERE namespace = ? AND state = 2 AND queue > ? ORDER BY queue LIMIT 1").
-				Int(c.Namespace).Text(queue)
-			more := q.Step()
-			if more {
-				queue = strings.Clone(q.ColText(0))
-			}
-			if err := q.Done(); err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			if served[queue] == nil {
-				unserved++
-			}
-			paused, err := paused(c, queue)
-			if err != nil {
-				return err
-			}
-			for p := job.MinPriority; p <= job.MaxPriority && !paused; p++ {
-				head, err := readyHead(c, queue, p, now-older.Microseconds())
-				if err != nil {
-					return err
-				}
-				for _, r := range head {
-					looked += r.Jobs
-				}
-				ready = append(ready, head...)
-			}
-		}
-		list = store.FindUnserved(ready, served)
-		return nil
-	})
-	return list, err
-}
-
-// served is what the live workers offer, by queue; nothing unless the one who
-// asks is the first of them.
-func served(c *lite.Snapshot, by job.WorkerID, now int64) (map[string][]job.Offer, error) {
-	served := map[string][]job.Offer{}
-	q := c.Query(`SELECT id, queues, offer FROM pawl_worker
-		WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after ORDER BY id`).Int(c.Namespace).Int(now)
-	first := true
-	for q.Step() {
-		if first && job.WorkerID(q.ColInt(0)) != by {
-			break
-		}
-		first = false
-		var queues []string
-		var offer job.Offer
-		// What cannot be read of a worker, it does not serve or take, as far as anybody can tell (P8).
-		if json.Unmarshal([]byte(q.ColText(1)), &queues) != nil {
-			continue
-		}
-		if json.Unmarshal([]byte(q.ColText(2)), &offer) != nil {
-			offer = job.Offer{}
-		}
-		for _, name := range queues {
-			served[name] = append(served[name], offer)
-		}
-	}
-	if err := q.Done(); err != nil {
+// unserved finds jobs that no live worker takes.
+func unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	now := c.Clock.Now()
+	offers, err := served(c, by, now)
+	if err != nil || len(offers) == 0 {
 		return nil, err
 	}
-	return served, nil
+	var ready []store.Ready
+	queue, looked, unknown := "", 0, 0
+	for looked < store.UnservedLook && unknown < store.UnservedQueues {
+		// A seek in pawl_job_ready for each queue.
+		q := c.Query("SELECT queue FROM pawl_job INDEXED BY pawl_job_ready WHERE namespace = ? AND state = 2 AND queue > ? ORDER BY queue LIMIT 1").
+			Int(c.Namespace).Text(queue)
+		more := q.Step()
+		if more {
+			queue = strings.Clone(q.ColText(0))
+		}
+		if err := q.Done(); err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		if offers[queue] == nil {
+			unknown++
+		}
+		paused, err := paused(c, queue)
+		if err != nil {
+			return nil, err
+		}
+		for p := job.MinPriority; p <= job.MaxPriority && !paused; p++ {
+			head, err := readyHead(c, queue, p, now-older.Microseconds())
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range head {
+				looked += r.Jobs
+			}
+			ready = append(ready, head...)
+		}
+	}
+	return store.FindUnserved(ready, offers), nil
 }
 
 // readyHead groups the first ready jobs of a queue and priority, by pawl_job_ready.

@@ -1,0 +1,93 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Enqueue accepts drafts, all or none.
+func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	return ask(ctx, s, len(drafts), func(t *transition) ([]job.Receipt, error) { return t.enqueue(drafts) })
+}
+
+// Claim leases ready jobs to a worker.
+func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	rows := len(c.Begun)
+	for _, q := range c.Queues {
+		rows += q.Limit
+	}
+	repeat := s.claims.answered(c.Worker, c.Seq)
+	var from places
+	claimed, err := ask(ctx, s, rows, func(t *transition) (store.ClaimReply, error) {
+		from = s.claims.places(c.Worker)
+		return claim(t, &c, repeat, from)
+	})
+	if errors.Is(err, job.ErrWorkerLost) {
+		s.claims.forget(c.Worker)
+	}
+	if err != nil {
+		return store.ClaimReply{}, err
+	}
+	s.claims.keep(c.Worker, c.Seq, from)
+	return claimed, nil
+}
+
+// Finish ends runs, each fenced by its worker and run number.
+func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if len(ends) == 0 {
+		return nil, nil
+	}
+	return ask(ctx, s, rowsOfEnds(ends), func(t *transition) ([]job.Verdict, error) { return t.finish(w, ends) })
+}
+
+// Note keeps progress and log lines of runs that go on.
+func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if len(notes) == 0 {
+		return nil, nil
+	}
+	return ask(ctx, s, rowsOfNotes(notes), func(t *transition) ([]job.Verdict, error) { return t.note(w, notes) })
+}
+
+// Cancel ends jobs that are not running and asks running ones to stop.
+func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return ask(ctx, s, len(ids), func(t *transition) ([]store.Change, error) { return t.cancel(ids, op) })
+}
+
+// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
+// budget, and scheduled ones due at once.
+func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return ask(ctx, s, len(ids), func(t *transition) ([]store.Change, error) { return t.retry(ids, op) })
+}
+
+// Delete removes jobs that are not running, and asks running ones to cancel. Of
+// jobs that have said a lot the newest lines go first, in transactions of their
+// own: nobody waits for all of them (P10).
+func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	for more := true; more; {
+		var err error
+		if more, err = ask(ctx, s, len(ids), func(t *transition) (bool, error) { return t.shorten(ids, store.DropLines) }); err != nil {
+			return nil, err
+		}
+	}
+	return ask(ctx, s, len(ids), func(t *transition) ([]store.Change, error) { return t.remove(ids, op) })
+}
+
+// SetPaused stops or allows claims from a queue.
+func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+	return s.write(ctx, 1, func(t *transition) error { return setPaused(t.Session, queue, paused, op) })
+}
