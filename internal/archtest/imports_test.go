@@ -148,6 +148,16 @@ func TestImports_RuleCatches(t *testing.T) {
 			want: []string{"links github.com/jackc/pgx/v5"},
 		},
 		{
+			name: "a room that knows a later one",
+			p:    listing{ImportPath: ours("store/sqlite/internal/workers"), Imports: []string{ours("store/sqlite/internal/settings"), ours("store/sqlite/internal/jobs")}},
+			want: []string{"imports store/sqlite/internal/jobs"},
+		},
+		{
+			name: "a database's own package that knows a room",
+			p:    listing{ImportPath: ours("store/sqlite/internal/lite"), Imports: []string{ours("store/sqlite/internal/hints")}},
+			want: []string{"imports store/sqlite/internal/hints"},
+		},
+		{
 			name: "a loop that knows the facade",
 			p:    listing{ImportPath: ours("internal/runner"), Imports: []string{modulePath}, Deps: []string{modulePath}},
 			want: []string{"imports .", "links ."},

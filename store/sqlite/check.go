@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -16,19 +17,19 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	grace := cmp.Or(c.Grace, time.Minute).Microseconds()
 	step := cmp.Or(c.Step, 10_000)
 	var report store.CheckReport
-	for _, w := range sweeps {
+	for _, w := range jobs.Sweeps {
 		last := []byte{}
 		for last != nil {
-			var suspects []suspect
+			var suspects []lite.Suspect
 			var looked int64
 			err := s.read(ctx, func(c *lite.Snapshot) (err error) {
 				suspects = nil
 				after := last
-				if last, looked, err = w.stretch(c, after, step); err != nil || last == nil {
+				if last, looked, err = w.Stretch(c, after, step); err != nil || last == nil {
 					return err
 				}
-				for _, r := range w.rules {
-					found, err := r.find(c, after, last, c.Clock.Now(), grace)
+				for _, r := range w.Rules {
+					found, err := r.Find(c, after, last, c.Clock.Now(), grace)
 					if err != nil {
 						return err
 					}
@@ -39,7 +40,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			if err != nil {
 				return store.CheckReport{}, err
 			}
-			switch w.table {
+			switch w.Table {
 			case "pawl_job":
 				report.Live += looked
 			case "pawl_job_archive":
@@ -48,7 +49,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			if len(suspects) == 0 {
 				continue
 			}
-			faults, err := view(ctx, s, func(c *lite.Snapshot) ([]store.Fault, error) { return confirm(c, suspects, grace) })
+			faults, err := view(ctx, s, func(c *lite.Snapshot) ([]store.Fault, error) { return lite.Confirm(c, suspects, grace) })
 			if err != nil {
 				return store.CheckReport{}, err
 			}
@@ -61,9 +62,9 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
 	var names []string
-	for _, w := range sweeps {
-		for _, r := range w.rules {
-			names = append(names, r.name)
+	for _, w := range jobs.Sweeps {
+		for _, r := range w.Rules {
+			names = append(names, r.Name)
 		}
 	}
 	return names

@@ -6,6 +6,9 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // Enqueue accepts drafts, all or none.
@@ -13,7 +16,7 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, len(drafts), func(t *transition) ([]job.Receipt, error) { return t.enqueue(drafts) })
+	return ask(ctx, s, len(drafts), func(t *jobs.Transition) ([]job.Receipt, error) { return t.Enqueue(drafts) })
 }
 
 // Claim leases ready jobs to a worker.
@@ -22,19 +25,19 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, err
 	for _, q := range c.Queues {
 		rows += q.Limit
 	}
-	repeat := s.claims.answered(c.Worker, c.Seq)
-	var from places
-	claimed, err := ask(ctx, s, rows, func(t *transition) (store.ClaimReply, error) {
-		from = s.claims.places(c.Worker)
-		return claim(t, &c, repeat, from)
+	repeat := s.claims.Answered(c.Worker, c.Seq)
+	var from claims.Places
+	claimed, err := ask(ctx, s, rows, func(t *jobs.Transition) (store.ClaimReply, error) {
+		from = s.claims.Places(c.Worker)
+		return claims.Claim(t, &c, repeat, from)
 	})
 	if errors.Is(err, job.ErrWorkerLost) {
-		s.claims.forget(c.Worker)
+		s.claims.Forget(c.Worker)
 	}
 	if err != nil {
 		return store.ClaimReply{}, err
 	}
-	s.claims.keep(c.Worker, c.Seq, from)
+	s.claims.Keep(c.Worker, c.Seq, from)
 	return claimed, nil
 }
 
@@ -43,7 +46,7 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 	if len(ends) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, rowsOfEnds(ends), func(t *transition) ([]job.Verdict, error) { return t.finish(w, ends) })
+	return ask(ctx, s, jobs.RowsOfEnds(ends), func(t *jobs.Transition) ([]job.Verdict, error) { return t.Finish(w, ends) })
 }
 
 // Note keeps progress and log lines of runs that go on.
@@ -51,7 +54,7 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, rowsOfNotes(notes), func(t *transition) ([]job.Verdict, error) { return t.note(w, notes) })
+	return ask(ctx, s, jobs.RowsOfNotes(notes), func(t *jobs.Transition) ([]job.Verdict, error) { return t.Note(w, notes) })
 }
 
 // Cancel ends jobs that are not running and asks running ones to stop.
@@ -59,7 +62,7 @@ func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, len(ids), func(t *transition) ([]store.Change, error) { return t.cancel(ids, op) })
+	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Cancel(ids, op) })
 }
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
@@ -68,7 +71,7 @@ func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]s
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, len(ids), func(t *transition) ([]store.Change, error) { return t.retry(ids, op) })
+	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Retry(ids, op) })
 }
 
 // Delete removes jobs that are not running, and asks running ones to cancel. Of
@@ -80,14 +83,14 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 	}
 	for more := true; more; {
 		var err error
-		if more, err = ask(ctx, s, len(ids), func(t *transition) (bool, error) { return t.shorten(ids, store.DropLines) }); err != nil {
+		if more, err = ask(ctx, s, len(ids), func(t *jobs.Transition) (bool, error) { return t.Shorten(ids, store.DropLines) }); err != nil {
 			return nil, err
 		}
 	}
-	return ask(ctx, s, len(ids), func(t *transition) ([]store.Change, error) { return t.remove(ids, op) })
+	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Delete(ids, op) })
 }
 
 // SetPaused stops or allows claims from a queue.
 func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	return s.write(ctx, 1, func(t *transition) error { return setPaused(t.Session, queue, paused, op) })
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.SetPaused(t.Session, queue, paused, op) })
 }

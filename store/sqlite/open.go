@@ -18,6 +18,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -46,9 +48,9 @@ type Store struct {
 	logger  *slog.Logger
 
 	namespace int64
-	rules     rules
+	rules     jobs.Rules
 	clock     lite.Clock
-	claims    claims
+	claims    claims.Memory
 	alive     *lite.Alive
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
@@ -98,18 +100,18 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options: options, logger: settings.Logger, rules: rules{keep: settings.Keep, maxLost: settings.MaxLost},
+		options: options, logger: settings.Logger, rules: jobs.Rules{Keep: settings.Keep, MaxLost: settings.MaxLost},
 		file:    lite.Database{BusyLimit: options.BusyLimit, Synchronous: options.Synchronous.pragma()},
 		closing: make(chan struct{}),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	if s.rules.keep == nil {
-		s.rules.keep = func(string) job.Keep { return job.Keep{} }
+	if s.rules.Keep == nil {
+		s.rules.Keep = func(string) job.Keep { return job.Keep{} }
 	}
-	if s.rules.maxLost == 0 {
-		s.rules.maxLost = job.MaxLost
+	if s.rules.MaxLost == 0 {
+		s.rules.MaxLost = job.MaxLost
 	}
 	if o.memory {
 		s.file.Memory, s.file.URI = true, true
@@ -224,14 +226,14 @@ func (s *Store) bindNamespace(c *lite.Conn, name string) error {
 }
 
 // write runs a transition through the writer.
-func (s *Store) write(ctx context.Context, rows int, run func(*transition) error) error {
+func (s *Store) write(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
 	return s.writer.do(ctx, rows, run)
 }
 
 // ask is write for a transition that answers; nothing is answered with an error.
-func ask[T any](ctx context.Context, s *Store, rows int, run func(*transition) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, s *Store, rows int, run func(*jobs.Transition) (T, error)) (T, error) {
 	var answer, none T
-	err := s.write(ctx, rows, func(t *transition) (err error) {
+	err := s.write(ctx, rows, func(t *jobs.Transition) (err error) {
 		answer, err = run(t)
 		return err
 	})
@@ -242,8 +244,8 @@ func ask[T any](ctx context.Context, s *Store, rows int, run func(*transition) (
 }
 
 // transition begins one on a connection whose transaction is open.
-func (s *Store) transition(c *lite.Conn) *transition {
-	return newTransition(lite.NewSession(c, s.namespace, &s.clock), s.rules)
+func (s *Store) transition(c *lite.Conn) *jobs.Transition {
+	return jobs.NewTransition(lite.NewSession(c, s.namespace, &s.clock), s.rules)
 }
 
 // view is read for what answers.
@@ -262,7 +264,7 @@ func (s *Store) read(ctx context.Context, f func(*lite.Snapshot) error) error {
 		return err
 	}
 	if s.file.Memory {
-		return s.writer.do(ctx, 0, func(t *transition) error { return f(&t.Snapshot) })
+		return s.writer.do(ctx, 0, func(t *jobs.Transition) error { return f(&t.Snapshot) })
 	}
 	c, err := s.readers.Take(ctx)
 	if err != nil {

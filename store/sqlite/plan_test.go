@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -85,7 +86,7 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts, err := listTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
+		texts, err := jobs.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
 		if err != nil || len(texts) == 0 {
 			t.Fatal(texts, err)
 		}

@@ -6,7 +6,11 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/hints"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
 // Get returns the jobs that exist, live or archived, in the order asked.
@@ -14,7 +18,7 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return view(ctx, s, func(c *lite.Snapshot) ([]job.Job, error) { return get(c, ids) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.Job, error) { return jobs.Get(c, ids) })
 }
 
 // List pages through jobs, newest id first.
@@ -22,32 +26,32 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed 
 	if p.Limit < 1 || p.Limit > 1000 {
 		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
-	return view(ctx, s, func(c *lite.Snapshot) (store.Listed, error) { return list(c, f, p) })
+	return view(ctx, s, func(c *lite.Snapshot) (store.Listed, error) { return jobs.List(c, f, p) })
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
 func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
-	return view(ctx, s, func(c *lite.Snapshot) (int, error) { return count(c, f, cap) })
+	return view(ctx, s, func(c *lite.Snapshot) (int, error) { return jobs.Count(c, f, cap) })
 }
 
 // Situation gathers why a job is not running, in one snapshot.
 func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
-	return view(ctx, s, func(c *lite.Snapshot) (job.Situation, error) { return situation(c, id) })
+	return view(ctx, s, func(c *lite.Snapshot) (job.Situation, error) { return jobs.Situation(c, id) })
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]job.LogLine, error) { return logs(c, id, skip, limit) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.LogLine, error) { return jobs.Logs(c, id, skip, limit) })
 }
 
 // Registry lists the workers.
 func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
-	return view(ctx, s, registry)
+	return view(ctx, s, workers.Registry)
 }
 
 // Audit lists operator actions, the newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.AuditEntry, error) { return auditEntries(c, limit) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.AuditEntry, error) { return settings.Entries(c, limit) })
 }
 
 // Now is the store's clock.
@@ -72,5 +76,5 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 			return store.ErrClosed
 		}
 	}
-	return listen(ctx, &s.file, s.namespace, &s.splits, s.closing, hear)
+	return hints.Listen(ctx, &s.file, s.namespace, &s.splits, s.closing, hear)
 }

@@ -5,20 +5,22 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
 // Register enters one boot of one process and numbers it.
 func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, err error) {
-	boot, err := encode(&w)
+	boot, err := workers.Encode(&w)
 	if err != nil {
 		return 0, err
 	}
 	if len(w.Totals) > 0 {
 		s.splits.Store(true)
 	}
-	err = s.write(ctx, 1, func(t *transition) (err error) {
-		id, err = boot.register(t.Session, s.alive)
+	err = s.write(ctx, 1, func(t *jobs.Transition) (err error) {
+		id, err = boot.Register(t.Session, s.alive)
 		return err
 	})
 	if err != nil {
@@ -30,19 +32,19 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 
 // Beat renews the worker's lease.
 func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
-	return ask(ctx, s, 1+len(b.Begun), func(t *transition) (store.BeatReply, error) {
-		beaten, err := beat(t.Session, &b)
+	return ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) {
+		beaten, err := workers.Beat(t.Session, &b)
 		if err != nil {
 			return beaten, err
 		}
-		if err := t.markBegun(b.Worker, b.Begun); err != nil {
+		if err := t.MarkBegun(b.Worker, b.Begun); err != nil {
 			return beaten, err
 		}
-		if beaten.Cancels, err = cancels(&t.Snapshot, b.Worker); err != nil {
+		if beaten.Cancels, err = jobs.Cancels(&t.Snapshot, b.Worker); err != nil {
 			return beaten, err
 		}
 		if b.Splits {
-			err = shareTotals(t.Session, &b, &beaten)
+			err = workers.ShareTotals(t.Session, &b, &beaten)
 		}
 		return beaten, err
 	})
@@ -50,36 +52,36 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error)
 
 // Cancels lists the worker's runs that were asked to cancel.
 func (s *Store) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.RunRef, error) { return cancels(c, w) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.RunRef, error) { return jobs.Cancels(c, w) })
 }
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
 func (s *Store) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
-	return ask(ctx, s, len(refs)+1, func(t *transition) (store.ReportReply, error) { return t.reportRuns(w, refs) })
+	return ask(ctx, s, len(refs)+1, func(t *jobs.Transition) (store.ReportReply, error) { return t.ReportRuns(w, refs) })
 }
 
 // Alone asks whether a run may be the one for which a worker empties itself.
 func (s *Store) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bool, error) {
-	return ask(ctx, s, 1, func(t *transition) (bool, error) {
-		if owned, err := t.owns(w, run); err != nil || !owned {
+	return ask(ctx, s, 1, func(t *jobs.Transition) (bool, error) {
+		if owned, err := t.Owns(w, run); err != nil || !owned {
 			return false, err
 		}
-		return alone(t.Session, run)
+		return workers.Alone(t.Session, run)
 	})
 }
 
 // Deregister removes a worker.
 func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
-	err := s.write(ctx, 1, func(t *transition) error {
-		holds, err := t.holds(w)
+	err := s.write(ctx, 1, func(t *jobs.Transition) error {
+		holds, err := t.Holds(w)
 		if err != nil {
 			return err
 		}
-		return deregister(t.Session, w, holds)
+		return workers.Deregister(t.Session, w, holds)
 	})
 	if err == nil {
-		s.claims.forget(w)
+		s.claims.Forget(w)
 		s.alive.Free(s.namespace, w)
 	}
 	return err

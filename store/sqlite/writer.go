@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -20,7 +21,7 @@ const maxRows = 5000
 type call struct {
 	ctx  context.Context
 	rows int
-	run  func(*transition) error
+	run  func(*jobs.Transition) error
 	err  error
 	done chan struct{}
 }
@@ -54,7 +55,7 @@ func startWriter(s *Store, c *lite.Conn) *writer {
 // was done. A caller whose ctx ends while it still waits for its turn is not
 // run; once it runs, its answer is waited for, because it comes soon and is
 // worth more than "unknown".
-func (w *writer) do(ctx context.Context, rows int, run func(*transition) error) error {
+func (w *writer) do(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -236,7 +237,7 @@ func (w *writer) alone(c *call) error {
 }
 
 // run keeps a panic in one call (P8).
-func run(c *call, t *transition) (err error) {
+func run(c *call, t *jobs.Transition) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("pawl: panic in a transition: %v", p)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // gather starts calls while the write lock is held and lets them go at once.
@@ -68,8 +69,8 @@ func TestP8_ACallsErrorIsItsOwn(t *testing.T) {
 		s := open(t, Memory())
 		broken := errors.New("broken")
 		gather(t, s, 30, func(i int) {
-			err := s.write(t.Context(), 1, func(tr *transition) error {
-				if _, err := tr.enqueue(drafts(1)); err != nil {
+			err := s.write(t.Context(), 1, func(tr *jobs.Transition) error {
+				if _, err := tr.Enqueue(drafts(1)); err != nil {
 					return err
 				}
 				switch i {
@@ -155,9 +156,9 @@ func TestJ2_ACallerThatGivesUpWhileItWaitsIsNotRun(t *testing.T) {
 func TestP1_ACallThatRunsIsAnswered(t *testing.T) {
 	s := open(t, Memory())
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.write(ctx, 1, func(tr *transition) error {
+	err := s.write(ctx, 1, func(tr *jobs.Transition) error {
 		cancel()
-		_, err := tr.enqueue(drafts(1))
+		_, err := tr.Enqueue(drafts(1))
 		return err
 	})
 	if err != nil {
