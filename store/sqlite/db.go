@@ -31,7 +31,7 @@ const (
 // them closes it, the other's locks are gone.
 func (s *Store) DB() *sql.DB { return s.db }
 
-func (s *Store) openDB() *sql.DB {
+func openDB(s *Store) *sql.DB {
 	db := sql.OpenDB(connector{s})
 	db.SetMaxOpenConns(userConns)
 	db.SetMaxIdleConns(userIdleConns)

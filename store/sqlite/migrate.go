@@ -75,23 +75,23 @@ func schemaVersion(c *lite.Conn) (version, oldest int, err error) {
 // migrate checks the schema and brings it up to date where that is allowed.
 // Two processes that open a new file at once do it one after the other: the
 // version is read again under the write lock.
-func (s *Store) migrate(c *lite.Conn, mode store.Migrate) error {
+func migrate(file *lite.Database, c *lite.Conn, mode store.Migrate) error {
 	list := Migrations()
 	newest := list[len(list)-1].Version
 	if mode == store.MigrateOff {
-		return s.file.UseWAL(c)
+		return file.UseWAL(c)
 	}
 	version, oldest, err := schemaVersion(c)
 	if err != nil {
 		return err
 	}
 	if version > newest && oldest > newest {
-		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.file.Name, store.ErrSchemaNewer, version, oldest, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", file.Name, store.ErrSchemaNewer, version, oldest, newest)
 	}
 	if version < newest && mode == store.MigrateCheck {
-		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.file.Name, store.ErrSchemaOlder, version, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", file.Name, store.ErrSchemaOlder, version, newest)
 	}
-	if err := s.file.UseWAL(c); err != nil {
+	if err := file.UseWAL(c); err != nil {
 		return err
 	}
 	if version >= newest {

@@ -99,9 +99,12 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
+	file, log, err := o.database(options)
+	if err != nil {
+		return nil, err
+	}
 	s := &Store{
-		options: options, logger: settings.Logger, rules: jobs.Rules{Keep: settings.Keep, MaxLost: settings.MaxLost},
-		file:    lite.Database{BusyLimit: options.BusyLimit, Synchronous: options.Synchronous.pragma()},
+		file: file, options: options, logger: settings.Logger, rules: jobs.Rules{Keep: settings.Keep, MaxLost: settings.MaxLost},
 		closing: make(chan struct{}),
 	}
 	if s.logger == nil {
@@ -113,30 +116,30 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if s.rules.MaxLost == 0 {
 		s.rules.MaxLost = job.MaxLost
 	}
-	if o.memory {
-		s.file.Memory, s.file.URI = true, true
-		s.file.Name = ":memory:"
-		s.file.Path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
-		s.equip("")
-		return s, nil
-	}
-	path, err := o.locate(options)
-	if err != nil {
-		return nil, err
-	}
-	s.file.Name, s.file.Path = o.path, path
-	s.equip(path + "-wal")
-	if o.vfs != "" {
-		s.file.Path, s.file.URI = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "vfs=" + o.vfs}).String(), true
-	}
+	s.lock = lite.NewWriteLock(file.Name, &s.clock, s.logger)
+	s.readers = lite.NewReaders(s.closing)
+	s.log = lite.NewWAL(log, file.Name, &s.clock, s.logger)
 	return s, nil
 }
 
-// equip gives the store what its connections share.
-func (s *Store) equip(log string) {
-	s.lock = lite.NewWriteLock(s.file.Name, &s.clock, s.logger)
-	s.readers = lite.NewReaders(s.closing)
-	s.log = lite.NewWAL(log, s.file.Name, &s.clock, s.logger)
+// database says where the database is, and where its log; a store in memory has
+// none.
+func (o opener) database(options Options) (d lite.Database, log string, err error) {
+	d.BusyLimit, d.Synchronous = options.BusyLimit, options.Synchronous.pragma()
+	if o.memory {
+		d.Name, d.Path = ":memory:", fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
+		d.Memory, d.URI = true, true
+		return d, "", nil
+	}
+	path, err := o.locate(options)
+	if err != nil {
+		return d, "", err
+	}
+	d.Name, d.Path = o.path, path
+	if o.vfs != "" {
+		d.Path, d.URI = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "vfs=" + o.vfs}).String(), true
+	}
+	return d, path + "-wal", nil
 }
 
 // locate checks the path before SQLite makes a file of it, and makes it absolute.
@@ -174,7 +177,7 @@ func (s *Store) open(ctx context.Context, settings store.Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := s.setUp(ctx, c, settings); err != nil {
+	if s.namespace, err = setUp(ctx, &s.file, c, settings); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	s.writer = startWriter(s, c)
@@ -183,119 +186,43 @@ func (s *Store) open(ctx context.Context, settings store.Settings) error {
 			return err
 		}
 	}
-	s.db = s.openDB()
+	s.db = openDB(s)
 	if !s.file.Memory && !s.file.URI && !s.options.TrustNetworkLocks {
 		s.alive = lite.OpenAlive(s.file.Path+lite.AliveSuffix, s.logger)
 	}
 	return nil
 }
 
-// setUp makes the file ours: journal mode, schema, namespace.
-func (s *Store) setUp(ctx context.Context, c *lite.Conn, settings store.Settings) error {
+// setUp makes the file ours: journal mode, schema, namespace, whose number it
+// returns.
+func setUp(ctx context.Context, file *lite.Database, c *lite.Conn, settings store.Settings) (namespace int64, err error) {
 	c.Raw.SetInterrupt(ctx)
 	defer c.Raw.SetInterrupt(context.Background())
-	if err := s.migrate(c, settings.Migrate); err != nil {
-		return err
+	if err := migrate(file, c, settings.Migrate); err != nil {
+		return 0, err
 	}
 	name := settings.Namespace
 	if name == "" {
 		name = "default"
 	}
 	if err := job.CheckName("namespace", name); err != nil {
-		return err
+		return 0, err
 	}
-	return s.bindNamespace(c, name)
+	return bindNamespace(c, name)
 }
 
-func (s *Store) bindNamespace(c *lite.Conn, name string) error {
-	find := func() (int64, error) { return c.Query("SELECT id FROM pawl_namespace WHERE name = ?").Text(name).One() }
+func bindNamespace(c *lite.Conn, name string) (int64, error) {
+	find := func() (int64, error) {
+		return c.Query("SELECT id FROM pawl_namespace WHERE name = ?").Text(name).One()
+	}
 	id, err := find()
-	if err != nil {
-		return err
+	if err != nil || id != 0 {
+		return id, err
 	}
-	if id == 0 {
-		if err := c.Query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").Text(name).Exec(); err != nil {
-			return err
-		}
-		if id, err = find(); err != nil {
-			return err
-		}
+	if err := c.Query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").Text(name).Exec(); err != nil {
+		return 0, err
 	}
-	s.namespace = id
-	return nil
-}
-
-// write runs a transition through the writer.
-func (s *Store) write(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
-	return s.writer.do(ctx, rows, run)
-}
-
-// ask is write for a transition that answers; nothing is answered with an error.
-func ask[T any](ctx context.Context, s *Store, rows int, run func(*jobs.Transition) (T, error)) (T, error) {
-	var answer, none T
-	err := s.write(ctx, rows, func(t *jobs.Transition) (err error) {
-		answer, err = run(t)
-		return err
-	})
-	if err != nil {
-		return none, err
-	}
-	return answer, nil
-}
-
-// transition begins one on a connection whose transaction is open.
-func (s *Store) transition(c *lite.Conn) *jobs.Transition {
-	return jobs.NewTransition(lite.NewSession(c, s.namespace, &s.clock), s.rules)
-}
-
-// view is read for what answers.
-func view[T any](ctx context.Context, s *Store, f func(*lite.Snapshot) (T, error)) (answer T, err error) {
-	err = s.read(ctx, func(c *lite.Snapshot) (err error) {
-		answer, err = f(c)
-		return err
-	})
-	return answer, err
-}
-
-// read runs f in one snapshot. It may run beside the writer, except in memory,
-// where a reader would block the writer's commit and so takes its turn with it.
-func (s *Store) read(ctx context.Context, f func(*lite.Snapshot) error) error {
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	if s.file.Memory {
-		return s.writer.do(ctx, 0, func(t *jobs.Transition) error { return f(&t.Snapshot) })
-	}
-	c, err := s.readers.Take(ctx)
-	if err != nil {
-		return err
-	}
-	reads := lite.NewReading("a call of the engine", &s.clock)
-	s.log.Readings.Begin(reads)
-	defer func() {
-		s.log.Readings.End(reads)
-		s.readers.GiveBack(c)
-	}()
-	c.Raw.SetInterrupt(ctx)
-	defer c.Raw.SetInterrupt(context.Background())
-	err = c.InSnapshot(func() error { return f(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}) })
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return s.file.Explain("read", err)
-}
-
-// usable refuses calls after Close and calls whose time is over.
-func (s *Store) usable(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	select {
-	case <-s.closing:
-		return store.ErrClosed
-	default:
-		return nil
-	}
+	return find()
 }
 
 // Close waits for calls under way and releases everything.
