@@ -22,7 +22,7 @@ func Large(j *job.Job) int64 {
 	return int64(len(j.HeaderBytes) + len(j.Args) + len(j.Failures.Stored()))
 }
 
-// job reads a row of liveColumns or archivedColumns. It cannot fail: a part that
+// ReadJob reads a row of LiveColumns or archivedColumns. It cannot fail: a part that
 // cannot be read costs that part, not the rows beside it (P8).
 func ReadJob(q *lite.Query, j *job.Job) {
 	j.ID = q.ColID(0)

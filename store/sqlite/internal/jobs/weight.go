@@ -9,6 +9,7 @@ import (
 // that a commit is bounded in bytes too: whoever comes next waits for all of them.
 const bytesOfRow = 4 << 10
 
+// RowsOfEnds is the weight of a finish.
 func RowsOfEnds(ends []job.End) int {
 	rows := len(ends)
 	for i := range ends {
@@ -18,6 +19,7 @@ func RowsOfEnds(ends []job.End) int {
 	return rows
 }
 
+// RowsOfNotes is the weight of a note.
 func RowsOfNotes(notes []store.Note) int {
 	rows := len(notes)
 	for i := range notes {

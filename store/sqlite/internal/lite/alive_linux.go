@@ -117,6 +117,7 @@ func (a *Alive) IsFree(namespace int64, w job.WorkerID, name string) bool {
 	return syscall.FcntlFlock(a.file.Fd(), ofdGetLock, &look) == nil && look.Type == syscall.F_UNLCK
 }
 
+// Close frees every byte.
 func (a *Alive) Close() error {
 	if a == nil {
 		return nil

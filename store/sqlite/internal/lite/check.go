@@ -39,6 +39,7 @@ func (w Sweep) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked
 	return last, looked, q.Done()
 }
 
+// Find returns the rows of a stretch that seem to break the rule.
 func (r Rule) Find(c *Snapshot, after, last []byte, now, grace int64) ([]Suspect, error) {
 	var found []Suspect
 	q := c.Query(r.SQL).Int(c.Namespace).Blob(after).Blob(last).Int(now).Int(grace)

@@ -15,7 +15,7 @@ type Clock struct {
 // Now is the time in microseconds since the epoch, the unit of every column.
 func (c *Clock) Now() int64 { return time.Now().UnixMicro() + c.offset.Load()/1000 }
 
-// Instant and since measure how long something in this process takes. A step of
+// Instant and Since measure how long something in this process takes. A step of
 // the clock does not change that.
 func (c *Clock) Instant() time.Time { return time.Now() }
 
@@ -28,7 +28,7 @@ func (c *Clock) SetOffset(d time.Duration) { c.offset.Store(int64(d)) }
 // times are that one, which no job lives to see.
 const endOfTime = 253_402_300_799_999_999
 
-// Micros and timeOf cross the edge between time.Time and the columns. The zero
+// Micros and TimeOf cross the edge between time.Time and the columns. The zero
 // time is "none" and never stored.
 func Micros(t time.Time) int64 {
 	if t.Year() > 9999 {

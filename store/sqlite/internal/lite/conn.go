@@ -29,6 +29,7 @@ func (c *Conn) InSnapshot(f func() error) error {
 	return errors.Join(err, c.Exec("ROLLBACK"))
 }
 
+// Close ends the connection and its statements.
 func (c *Conn) Close() error {
 	for _, q := range c.queries {
 		q.stmt.Close()
@@ -52,7 +53,7 @@ func (c *Conn) Query(text string) *Query {
 	return q
 }
 
-// Once prepares a statement that will not be seen again; done closes it.
+// Once prepares a statement that will not be seen again; Close of it ends it.
 func (c *Conn) Once(text string) *Query {
 	stmt, _, err := c.Raw.Prepare(text)
 	return &Query{stmt: stmt, err: err}

@@ -19,6 +19,7 @@ type WriteLock struct {
 	logger *slog.Logger
 }
 
+// NewWriteLock is a lock that nobody has, of the store of that name.
 func NewWriteLock(store string, c *Clock, logger *slog.Logger) *WriteLock {
 	return &WriteLock{turn: make(chan struct{}, 1), store: store, clock: c, logger: logger}
 }
@@ -38,6 +39,7 @@ func (l *WriteLock) Acquire(ctx context.Context) error {
 	}
 }
 
+// Release lets the next one have it.
 func (l *WriteLock) Release() { <-l.turn }
 
 // Holder is a user's transaction that may hold the lock for long.

@@ -14,6 +14,7 @@ type Query struct {
 	err   error
 }
 
+// Int binds the next parameter, as Bool, Text, Blob and Null do.
 func (q *Query) Int(v int64) *Query {
 	q.bound++
 	if q.err == nil {
@@ -83,7 +84,7 @@ func (q *Query) TimeOrNull(t time.Time) *Query {
 	return q.Int(Micros(t))
 }
 
-// Err is the error that a loop over the rows has met; done has it too.
+// Err is the error that a loop over the rows has met; Done has it too.
 func (q *Query) Err() error {
 	if q.err != nil {
 		return q.err
@@ -106,7 +107,7 @@ func (q *Query) Done() error {
 	return q.err
 }
 
-// Close is done for statements of once.
+// Close is Done for statements of Once.
 func (q *Query) Close() error {
 	err := q.Done()
 	q.stmt.Close()
@@ -144,6 +145,8 @@ func (q *Query) Found() (bool, error) {
 	return ok, q.Done()
 }
 
+// ColInt and its like read a column of the row that Step moved to.
+
 func (q *Query) ColInt(i int) int64   { return q.stmt.ColumnInt64(i) }
 func (q *Query) ColBool(i int) bool   { return q.stmt.ColumnInt64(i) != 0 }
 func (q *Query) ColText(i int) string { return q.stmt.ColumnText(i) }
@@ -167,6 +170,7 @@ func (q *Query) ColBlob(i int) []byte {
 	return append(make([]byte, 0, len(raw)), raw...)
 }
 
+// ColID reads an id.
 func (q *Query) ColID(i int) (id [16]byte) {
 	copy(id[:], q.stmt.ColumnRawBlob(i))
 	return id

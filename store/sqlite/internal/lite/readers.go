@@ -16,6 +16,7 @@ type Readers struct {
 	closing <-chan struct{}
 }
 
+// NewReaders are none yet; they are refused once closing is closed.
 func NewReaders(closing <-chan struct{}) *Readers {
 	return &Readers{free: make(chan *Conn, readerCount), closing: closing}
 }
@@ -45,6 +46,7 @@ func (r *Readers) Take(ctx context.Context) (*Conn, error) {
 	}
 }
 
+// GiveBack ends what Take began.
 func (r *Readers) GiveBack(c *Conn) { r.free <- c }
 
 // Close closes them all. One that is out comes back when its call ends.

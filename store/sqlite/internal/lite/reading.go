@@ -29,6 +29,7 @@ func (r *Readings) Begin(x *Reading) {
 	r.open[x] = struct{}{}
 }
 
+// End is the other half of Begin.
 func (r *Readings) End(x *Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

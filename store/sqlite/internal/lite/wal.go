@@ -44,6 +44,7 @@ type WAL struct {
 	said   time.Duration
 }
 
+// NewWAL watches the log at path, of the store of that name.
 func NewWAL(path, store string, c *Clock, logger *slog.Logger) *WAL {
 	return &WAL{Path: path, Limit: LogLimit, Worse: unhealthyLog, store: store, clock: c, logger: logger, opened: c.Instant()}
 }
