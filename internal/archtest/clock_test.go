@@ -48,7 +48,7 @@ func timeless(f file) bool {
 
 // clockFile reports whether a file is the one of its backend that may ask the time.
 func clockFile(name string) bool {
-	for _, allowed := range []string{"store/*/clock.go", "store/*/clock.sql", "stream/*/clock.go"} {
+	for _, allowed := range []string{"store/*/clock.go", "store/*/clock.sql", "store/*/internal/*/clock.go", "stream/*/clock.go"} {
 		if ok, _ := path.Match(allowed, name); ok {
 			return true
 		}
@@ -116,6 +116,7 @@ func TestClock_RuleCatches(t *testing.T) {
 	finds(t, checkClock(mustParse(t, "flow/x.go", "package x\nimport . \"time\"\nvar a = Now()\n")), "with a dot")
 
 	finds(t, checkClock(mustParse(t, "store/sqlite/clock.go", asks)))
+	finds(t, checkClock(mustParse(t, "store/sqlite/internal/lite/clock.go", asks)))
 	finds(t, checkClock(mustParse(t, "job/decide_test.go", asks)))
 	finds(t, checkClock(mustParse(t, "supervise/every.go", asks)))
 	finds(t, checkClock(mustParse(t, "job/x.go", "package x\nimport \"time\"\nconst grace = 5 * time.Second\n")))

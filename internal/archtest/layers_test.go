@@ -114,6 +114,36 @@ var layers = []layer{
 		never: list("store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/lite", is: "SQLite as its store uses it; names no table of ours",
+		may:   list("job/...", "store", sqlite),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/hints", is: "the first room: commits of other processes",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "hints")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/settings", is: "pauses, and what operators did",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "settings")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/workers", is: "the registry",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "workers")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/jobs", is: "jobs from enqueue to purge",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "jobs")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/claims", is: "claims: the last room before the store",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "claims")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
 		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
@@ -141,6 +171,21 @@ var layers = []layer{
 	{at: "internal/breaks/...", is: "proof that the tests can fail", may: list("internal/breaks")},
 	{at: "internal/fault/...", is: "tests that kill, stop and starve whole processes", may: list(".", domain, "store/sqlite", "store/postgres", "internal/need/...", pgx)},
 	{at: "internal/need/...", is: "what tests ask for, and the only place that skips", may: list("internal/need/...", pgx)},
+}
+
+// roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
+var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims"}
+
+// rooms names what a room of a store stands on: the package of its database and the rooms before it.
+func rooms(store, database, room string) []string {
+	below := []string{store + "/internal/" + database}
+	for _, earlier := range roomOrder {
+		if earlier == room {
+			break
+		}
+		below = append(below, store+"/internal/"+earlier)
+	}
+	return below
 }
 
 // list flattens names and groups of names.

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // maxRows bounds one commit: more rows per flush gain nothing, and whoever
@@ -20,7 +21,7 @@ const maxRows = 5000
 type call struct {
 	commit.Call
 	rows int
-	run  func(*transition) error
+	run  func(*jobs.Transition) error
 	err  error
 }
 
@@ -30,12 +31,12 @@ func (c *call) Rows() int { return c.rows }
 // commit, over the one connection that writes.
 type writer struct {
 	s      *Store
-	conn   *conn
+	conn   *lite.Conn
 	shared *commit.Committer[*call]
 	calls  sync.Pool // of this writer only: a channel must not leave its synctest bubble
 }
 
-func startWriter(s *Store, c *conn) *writer {
+func startWriter(s *Store, c *lite.Conn) *writer {
 	w := &writer{s: s, conn: c}
 	w.calls.New = func() any { return &call{Call: commit.NewCall()} }
 	w.shared = commit.Start(commit.Options[*call]{
@@ -54,10 +55,8 @@ func startWriter(s *Store, c *conn) *writer {
 // was done. A caller whose ctx ends while it still waits for its turn is not
 // run; once it runs, its answer is waited for, because it comes soon and is
 // worth more than "unknown".
-func (w *writer) do(ctx context.Context, rows int, run func(*transition) error) error {
-	if tx := w.s.holder.Load(); tx != nil {
-		defer tx.awaited()()
-	}
+func (w *writer) do(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
+	defer w.s.lock.Await()()
 	c := w.calls.Get().(*call)
 	c.rows, c.run = rows, run
 	err := w.shared.Do(ctx, c)
@@ -75,15 +74,15 @@ func (w *writer) close() { w.shared.Close() }
 // arrives while another writes is in the same commit, and who gives up waiting has
 // not been started.
 func (w *writer) open() error {
-	_ = w.s.lock.acquire(context.Background())
+	_ = w.s.lock.Acquire(context.Background())
 	return w.begin()
 }
 
 // release follows every open.
 func (w *writer) release() {
 	w.rollback() // where all callers gave up
-	w.s.lock.release()
-	w.s.watchLog(w.conn)
+	w.s.lock.Release()
+	w.s.log.Watch(w.conn)
 }
 
 // commit runs a batch in the transaction that is open. When a call fails after
@@ -106,17 +105,17 @@ func (w *writer) commit(batch []*call) {
 func (w *writer) together(batch []*call) bool {
 	t := w.s.transition(w.conn)
 	for _, c := range batch {
-		before := w.conn.raw.TotalChanges()
+		before := w.conn.Raw.TotalChanges()
 		if c.err = run(c, t); c.err == nil {
 			continue
 		}
-		if w.conn.raw.TotalChanges() != before || w.conn.raw.GetAutocommit() {
+		if w.conn.Raw.TotalChanges() != before || w.conn.Raw.GetAutocommit() {
 			w.rollback()
 			return false
 		}
-		c.err = w.s.explain("write to", c.err)
+		c.err = w.s.file.Explain("write to", c.err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.conn.Exec("COMMIT"); err != nil {
 		w.rollback()
 		return false
 	}
@@ -130,26 +129,17 @@ func (w *writer) alone(c *call) error {
 	}
 	if err := run(c, w.s.transition(w.conn)); err != nil {
 		w.rollback()
-		return w.s.explain("write to", err)
+		return w.s.file.Explain("write to", err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.conn.Exec("COMMIT"); err != nil {
 		w.rollback()
-		return w.s.commitError(err)
+		return w.s.file.CommitError(err)
 	}
 	return nil
 }
 
-// commitError says what a failed COMMIT means. Nearly always nothing was done;
-// see ambiguous for the rest.
-func (s *Store) commitError(err error) error {
-	if ambiguous(err) {
-		return fmt.Errorf("commit to %s: %w: %w", s.name, job.ErrOutcomeUnknown, withMeaning(err))
-	}
-	return s.explain("commit to", err)
-}
-
 // run keeps a panic in one call (P8).
-func run(c *call, t *transition) (err error) {
+func run(c *call, t *jobs.Transition) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("pawl: panic in a transition: %v", p)
@@ -159,15 +149,15 @@ func run(c *call, t *transition) (err error) {
 }
 
 func (w *writer) begin() error {
-	return w.s.explain("begin on", w.conn.exec("BEGIN IMMEDIATE"))
+	return w.s.file.Explain("begin on", w.conn.Exec("BEGIN IMMEDIATE"))
 }
 
 // rollback ends the transaction, which some errors of SQLite have done already.
 func (w *writer) rollback() {
-	if w.conn.raw.GetAutocommit() {
+	if w.conn.Raw.GetAutocommit() {
 		return
 	}
-	if err := w.conn.exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
-		w.s.logger.Error("pawl: roll back", "store", w.s.name, "error", err)
+	if err := w.conn.Exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
+		w.s.logger.Error("pawl: roll back", "store", w.s.file.Name, "error", err)
 	}
 }
