@@ -158,6 +158,11 @@ func TestImports_RuleCatches(t *testing.T) {
 			want: []string{"imports store/sqlite/internal/hints"},
 		},
 		{
+			name: "a group commit that knows what it commits",
+			p:    listing{ImportPath: ours("store/internal/commit"), Imports: []string{ours("job"), ours("store/sqlite")}, Deps: []string{ours("job"), ours("store/sqlite"), "database/sql"}},
+			want: []string{"imports job", "imports store/sqlite", "links job", "links store/sqlite", "links database/sql"},
+		},
+		{
 			name: "a loop that knows the facade",
 			p:    listing{ImportPath: ours("internal/runner"), Imports: []string{modulePath}, Deps: []string{modulePath}},
 			want: []string{"imports .", "links ."},

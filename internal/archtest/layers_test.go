@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/keeper/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/wake/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -54,8 +54,13 @@ var layers = []layer{
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
-		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/runner/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/runner/...", uuid),
 		never: list(".", stores, drivers),
+	},
+	{
+		at: "internal/member/...", is: "registers the worker, renews its lease, notices steps of the clock; knows nothing of handlers",
+		may:   list(domain, "supervise", "internal/boot", "internal/member/...", uuid),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/wake/..."),
 	},
 	{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
@@ -96,10 +101,16 @@ var layers = []layer{
 		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
 	},
 
+	// What both stores need and what needs neither of them: it is tested without a database.
+	{
+		at: "store/internal/commit", is: "group commit of both stores; knows no database",
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
+
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/sqlite/...", sqlite, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
@@ -134,7 +145,7 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
-		may:   list(".", domain, "batch", "supervise", "store/postgres/...", pgx, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
 	{

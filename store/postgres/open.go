@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/commit"
 )
 
 type opener struct {
@@ -50,11 +51,11 @@ type Store struct {
 	hints      hints
 	purges     purges
 
-	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
-	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
+	plain    *commit.Committer[*enqueueCall] // enqueues that cannot meet a lock
+	careful  *commit.Committer[*enqueueCall] // enqueues with a unique key or a chosen id
 	blocked  blocked
 	lines    lines // of calls that wait for a held key
-	finisher *gather[*finishCall]
+	finisher *commit.Committer[*finishCall]
 	notifier *notifier
 	remover  *hintRemover
 	begun    openTxs
@@ -222,9 +223,9 @@ func (s *Store) Close() (err error) {
 		s.calls.Wait()
 		if s.notifier != nil {
 			s.notifier.stop()
-			s.plain.stop()
-			s.careful.stop()
-			s.finisher.stop()
+			s.plain.Close()
+			s.careful.Close()
+			s.finisher.Close()
 			s.blocked.going.Wait()
 		}
 		s.end()

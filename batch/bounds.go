@@ -2,15 +2,15 @@ package batch
 
 import "sync/atomic"
 
-// total is a count with a limit that is never exceeded, not even for a moment: a caller near the limit is refused only
+// bound is a count with a limit that is never exceeded, not even for a moment: a caller near the limit is refused only
 // by what is really held.
-type total struct {
+type bound struct {
 	held atomic.Int64
 	most int64
 }
 
 // take reserves n and reports whether it fitted, and what was held if not.
-func (t *total) take(n int) (held int64, ok bool) {
+func (t *bound) take(n int) (held int64, ok bool) {
 	for {
 		held = t.held.Load()
 		if int64(n) > t.most-held {
@@ -22,13 +22,13 @@ func (t *total) take(n int) (held int64, ok bool) {
 	}
 }
 
-func (t *total) give(n int) { t.held.Add(-int64(n)) }
+func (t *bound) give(n int) { t.held.Add(-int64(n)) }
 
 // totals are the limits over all keys on what is accepted and not yet answered.
 type totals struct {
 	name  string // the batcher's, for errors
-	items total
-	bytes total
+	items bound
+	bytes bound
 }
 
 func (t *totals) take(weight int) error {

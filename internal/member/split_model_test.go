@@ -1,4 +1,4 @@
-package runner_test
+package member_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
 
-// peer is one process of a simulated cluster. It does what beatOnce and splitTotals do with the totals, and nothing else.
+// peer is one process of a simulated cluster. It does what members and their hosts do with the totals, and nothing else.
 type peer struct {
 	id      job.WorkerID
 	total   store.Total
@@ -259,7 +259,7 @@ func (c *cluster) take(p *peer) {
 		c.register(p)
 		return
 	}
-	p.version, p.portion = b.answer.Version, runner.Portion(sharedQueue, p.portion, b.answer)
+	p.version, p.portion = b.answer.Version, member.Portion(sharedQueue, p.portion, b.answer)
 	c.say("%d is told version %d and uses %d", p.id, p.version, p.portion)
 }
 

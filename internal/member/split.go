@@ -1,4 +1,4 @@
-package runner
+package member
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 )
 
 // split is how this process takes part in the totals of its queues. Guarded by
-// Runner.mu, except for totals.
+// Member.mu, except for totals.
 //
 // A total is split over the live workers by job.Split. Workers learn of each
 // other from the answers to their beats, at different times, so for a while some
@@ -49,21 +49,6 @@ type split struct {
 // further one waits twice as long.
 const firstWait = 50 * time.Millisecond
 
-// splitTotals takes over the answer to a beat. The caller holds mu.
-func (r *Runner) splitTotals(answer store.BeatReply) {
-	if len(r.split.totals) == 0 {
-		return
-	}
-	r.split.hear(answer, r.config.Beat)
-	for _, q := range r.queues {
-		if q.setting.Total == 0 {
-			continue
-		}
-		// What was claimed ahead for more slots goes back in a moment (staleReady).
-		q.slots = portion(q.name, q.slots, answer)
-	}
-}
-
 // hear takes over the version of an answer. Until it shares, a process goes on to
 // ask with the first that it was told, when it has lived for a beat.
 func (s *split) hear(answer store.BeatReply, every time.Duration) {
@@ -81,9 +66,9 @@ func (s *split) hear(answer store.BeatReply, every time.Duration) {
 	}
 }
 
-// portion is how many slots of a queue with a total a worker may use after the
+// Portion is how many slots of a queue with a total a worker may use after the
 // answer to a beat, which it used until then.
-func portion(queue string, used int, answer store.BeatReply) int {
+func Portion(queue string, used int, answer store.BeatReply) int {
 	crew, ok := answer.Crews[queue]
 	if !ok || !crew.Shares() || crew.Index >= len(crew.Workers) {
 		return 0
@@ -116,16 +101,8 @@ func standing(answer store.BeatReply) (s stand) {
 	return s
 }
 
-// forgetSplit takes all portions away: this process is not registered. The
-// caller holds mu.
-func (r *Runner) forgetSplit() {
-	r.split.version, r.split.first, r.split.waits = 0, 0, 0
-	for _, q := range r.queues {
-		if q.setting.Total > 0 {
-			q.slots = 0
-		}
-	}
-}
+// forget is for a process that is not registered.
+func (s *split) forget() { s.version, s.first, s.waits = 0, 0, 0 }
 
 // soon is how long to wait for the next beat after one that was sent with a
 // version; negative means the usual time. A version that is new is stored

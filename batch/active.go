@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// run is a batch from its start to its answers. It is open, and its items are guarded by the shard's lock, until it
+// activeBatch is a batch from its start to its answers. It is open, and its items are guarded by the segment's lock, until it
 // begins; from then on the goroutine that carries it owns it.
-type run[K comparable, In, Out any] struct {
+type activeBatch[K comparable, In, Out any] struct {
 	owner *Batcher[K, In, Out]
-	queue *queue[K, In, Out]
+	queue *keyQueue[K, In, Out]
 	items line[In, Out]
 
 	carry   func() // carryOn, bound once per structure: starting a goroutine on it allocates nothing
@@ -25,11 +25,11 @@ type run[K comparable, In, Out any] struct {
 
 // carryOn runs a batch, then the one that inherits its place, and so on: under load one goroutine serves batch after
 // batch.
-func (r *run[K, In, Out]) carryOn() {
+func (r *activeBatch[K, In, Out]) carryOn() {
 	b := r.owner
 	defer b.rescue(&r)
 	for r != nil {
-		s := r.queue.shard
+		s := r.queue.segment
 		if r = b.finish(r, b.work(r)); r == nil {
 			r = s.hover()
 		}
@@ -38,7 +38,7 @@ func (r *run[K, In, Out]) carryOn() {
 
 // hover lets the callers just answered run, once, before the goroutine ends: a batch that starts meanwhile is handed
 // to it. A new goroutine would cost more than that, above all the growth of its stack.
-func (s *shard[K, In, Out]) hover() *run[K, In, Out] {
+func (s *segment[K, In, Out]) hover() *activeBatch[K, In, Out] {
 	s.mu.Lock()
 	s.hovering++
 	s.mu.Unlock()
@@ -55,17 +55,17 @@ func (s *shard[K, In, Out]) hover() *run[K, In, Out] {
 }
 
 // rescue finishes the batch of a goroutine that a user's function ended by runtime.Goexit, and lets another one carry on.
-func (b *Batcher[K, In, Out]) rescue(r **run[K, In, Out]) {
+func (b *Batcher[K, In, Out]) rescue(r **activeBatch[K, In, Out]) {
 	if *r == nil {
 		return
 	}
 	if next := b.finish(*r, fate[Out]{err: newPanicError(b.options.Name, errExited)}); next != nil {
-		go next.carry() // not launch, which would need the lock of its shard
+		go next.carry() // not launch, which would need the lock of its segment
 	}
 }
 
 // work acquires, begins and processes a batch. It returns a panic of any user's function as the fate of the batch.
-func (b *Batcher[K, In, Out]) work(r *run[K, In, Out]) (f fate[Out]) {
+func (b *Batcher[K, In, Out]) work(r *activeBatch[K, In, Out]) (f fate[Out]) {
 	defer func() {
 		if value := recover(); value != nil {
 			f = fate[Out]{err: newPanicError(b.options.Name, value)}
@@ -107,8 +107,8 @@ func (b *Batcher[K, In, Out]) work(r *run[K, In, Out]) (f fate[Out]) {
 // were lately. Callers that were answered together come back together; without this the first of them would be a batch
 // of its own and all others would wait for it, which halves what 64 callers get from a commit. It needs no timer, and
 // costs nothing where batches are small.
-func (b *Batcher[K, In, Out]) gather(r *run[K, In, Out]) {
-	s := r.queue.shard
+func (b *Batcher[K, In, Out]) gather(r *activeBatch[K, In, Out]) {
+	s := r.queue.segment
 	for before, now := 0, 1; now > before; {
 		runtime.Gosched()
 		s.mu.Lock()
@@ -122,8 +122,8 @@ func (b *Batcher[K, In, Out]) gather(r *run[K, In, Out]) {
 
 // begin closes a batch to new items and to callers that leave, and returns its inputs. Places that callers left empty
 // while it was open go to those who wait.
-func (b *Batcher[K, In, Out]) begin(r *run[K, In, Out]) []In {
-	q, s := r.queue, r.queue.shard
+func (b *Batcher[K, In, Out]) begin(r *activeBatch[K, In, Out]) []In {
+	q, s := r.queue, r.queue.segment
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q.waiting.count > 0 && r.items.count < b.options.MaxBatch {
@@ -138,8 +138,8 @@ func (b *Batcher[K, In, Out]) begin(r *run[K, In, Out]) []In {
 	return in
 }
 
-// seal ends the time in which items join and leave a batch. The shard's lock is held.
-func (s *shard[K, In, Out]) seal(r *run[K, In, Out]) {
+// seal ends the time in which items join and leave a batch. The segment's lock is held.
+func (s *segment[K, In, Out]) seal(r *activeBatch[K, In, Out]) {
 	r.begun = true
 	q := r.queue
 	at := slices.Index(q.open, r)
@@ -151,8 +151,8 @@ func (s *shard[K, In, Out]) seal(r *run[K, In, Out]) {
 
 // finish gives back what the batch held, then answers its callers, and returns the batch that inherits its place, if
 // any. In this order a caller that has its answer finds its place free.
-func (b *Batcher[K, In, Out]) finish(r *run[K, In, Out], f fate[Out]) *run[K, In, Out] {
-	q, s := r.queue, r.queue.shard
+func (b *Batcher[K, In, Out]) finish(r *activeBatch[K, In, Out], f fate[Out]) *activeBatch[K, In, Out] {
+	q, s := r.queue, r.queue.segment
 	if !r.begun { // its acquisition failed: this batch fails, and no item that waits for another
 		s.mu.Lock()
 		s.seal(r)
@@ -174,7 +174,7 @@ func (b *Batcher[K, In, Out]) finish(r *run[K, In, Out], f fate[Out]) *run[K, In
 	q.running--
 	s.lately = min(max(items.count+q.waiting.count, s.lately/2), b.options.MaxBatch)
 	s.reuse(r)
-	var next *run[K, In, Out]
+	var next *activeBatch[K, In, Out]
 	if b.turns.waiting.Load() == 0 && q.startable() {
 		next = q.start()
 	}
@@ -196,20 +196,20 @@ func (b *Batcher[K, In, Out]) finish(r *run[K, In, Out], f fate[Out]) *run[K, In
 }
 
 // passTurn gives the place of a finished batch to the key whose turn it is, and returns that key's batch.
-func (b *Batcher[K, In, Out]) passTurn() *run[K, In, Out] {
+func (b *Batcher[K, In, Out]) passTurn() *activeBatch[K, In, Out] {
 	for {
 		q, generation := b.turns.pass()
 		if q == nil {
 			return nil
 		}
-		if r := q.shard.granted(q, generation); r != nil {
+		if r := q.segment.granted(q, generation); r != nil {
 			return r
 		}
 	}
 }
 
 // granted uses a place that came from the line, or returns nil if the key has no use for it any more.
-func (s *shard[K, In, Out]) granted(q *queue[K, In, Out], generation uint64) *run[K, In, Out] {
+func (s *segment[K, In, Out]) granted(q *keyQueue[K, In, Out], generation uint64) *activeBatch[K, In, Out] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q.generation != generation {
@@ -226,7 +226,7 @@ func (s *shard[K, In, Out]) granted(q *queue[K, In, Out], generation uint64) *ru
 
 // observe reports a finished batch. It comes before anything a caller or Close could wait for, so that whoever reads
 // the metrics after an answer finds them complete.
-func (b *Batcher[K, In, Out]) observe(r *run[K, In, Out], f *fate[Out]) {
+func (b *Batcher[K, In, Out]) observe(r *activeBatch[K, In, Out], f *fate[Out]) {
 	if b.options.Observer == nil {
 		return
 	}
@@ -240,7 +240,7 @@ func (b *Batcher[K, In, Out]) observe(r *run[K, In, Out], f *fate[Out]) {
 }
 
 // callers yields the contexts of the batch's callers in the order of its items.
-func (r *run[K, In, Out]) callers() iter.Seq[context.Context] {
+func (r *activeBatch[K, In, Out]) callers() iter.Seq[context.Context] {
 	return func(yield func(context.Context) bool) {
 		for it := r.items.head; it != nil; it = it.next {
 			if !yield(it.caller) {

@@ -1,4 +1,4 @@
-package runner
+package member
 
 import (
 	"context"
@@ -21,6 +21,14 @@ type reading struct {
 	sent, answered time.Time // by our own clock: it was read in between
 }
 
+// Heard takes note of the store's clock as an answer told it, and says whether it
+// was set back: then the next beat, which should come at once, redates.
+func (m *Member) Heard(sent, now time.Time) (back bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tempo(sent, now)
+}
+
 // tempo compares the store's clock with this process's own between two answers
 // that told it: of beats, and of claims, since a clock may be set twice between
 // two beats. Our own cannot be set: it is only ever subtracted from itself. It
@@ -29,32 +37,32 @@ type reading struct {
 // A store whose clock was set forward makes every worker look late until it has
 // beaten again, so this one's own steady time begins anew. One whose clock was set
 // back has jobs that were ready and are no longer: they are redated.
-func (r *Runner) tempo(sent, now time.Time) (back bool) {
-	before := r.heard
-	r.heard = reading{now, sent, time.Now()}
+func (m *Member) tempo(sent, now time.Time) (back bool) {
+	before := m.heard
+	m.heard = reading{now, sent, time.Now()}
 	if before.now.IsZero() {
 		return false
 	}
-	least, most := before.now.Add(sent.Sub(before.answered)), before.now.Add(r.heard.answered.Sub(before.sent))
-	if by := now.Sub(most); by > r.config.LostAfter/3 {
-		r.log.Warn("the store's clock was set forward, or this machine slept", "by", by)
-		if !r.steady.IsZero() {
-			r.steady = sent
+	least, most := before.now.Add(sent.Sub(before.answered)), before.now.Add(m.heard.answered.Sub(before.sent))
+	if by := now.Sub(most); by > m.config.Worker.LostAfter/3 {
+		m.log.Warn("the store's clock was set forward, or this machine slept", "by", by)
+		if !m.steady.IsZero() {
+			m.steady = sent
 		}
 	}
 	by := least.Sub(now)
 	if by <= leastSetback {
 		return false
 	}
-	r.log.Warn("the store's clock was set back", "by", by)
+	m.log.Warn("the store's clock was set back", "by", by)
 	met := &setback{was: most, since: before.sent}
-	if p := r.setback; p != nil { // and its jobs are not redated yet
+	if p := m.setback; p != nil { // and its jobs are not redated yet
 		met.since, met.within = p.since, p.within
 		if p.was.After(most) {
 			met.was = p.was
 		}
 	}
-	r.setback = met
+	m.setback = met
 	return true
 }
 
@@ -68,17 +76,17 @@ type setback struct {
 // foundSetback looks once for a step that happened while this process was not
 // there: somebody else's beat lies ahead of the clock. Then only jobs that
 // were created ahead of it as well are known to come from before.
-func (r *Runner) foundSetback(ctx context.Context, now time.Time) error {
-	workers, err := r.store.Registry(ctx)
+func (m *Member) foundSetback(ctx context.Context, now time.Time) error {
+	workers, err := m.store.Registry(ctx)
 	if err != nil {
 		return fmt.Errorf("look for a step of the clock: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.looked = true
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.looked = true
 	for _, w := range workers {
-		if was := w.Beat.Add(r.config.Beat); !w.Lost && w.Beat.Sub(now) > leastSetback && (r.setback == nil || was.After(r.setback.was)) {
-			r.setback = &setback{was: was, within: 1000 * time.Hour}
+		if was := w.Beat.Add(m.config.Beat); !w.Lost && w.Beat.Sub(now) > leastSetback && (m.setback == nil || was.After(m.setback.was)) {
+			m.setback = &setback{was: was, within: 1000 * time.Hour}
 		}
 	}
 	return nil
@@ -86,10 +94,10 @@ func (r *Runner) foundSetback(ctx context.Context, now time.Time) error {
 
 // redate makes the jobs ready that were before the step. What fails is tried
 // again with the next beat.
-func (r *Runner) redate(ctx context.Context) error {
-	r.mu.Lock()
-	met := r.setback
-	r.mu.Unlock()
+func (m *Member) redate(ctx context.Context) error {
+	m.mu.Lock()
+	met := m.setback
+	m.mu.Unlock()
 	if met == nil {
 		return nil
 	}
@@ -98,7 +106,7 @@ func (r *Runner) redate(ctx context.Context) error {
 		if within == 0 {
 			within = time.Since(met.since)
 		}
-		n, err := r.store.MakeDueAgain(ctx, store.ClockStep{Queues: r.queueNames(), Was: met.was, Within: within}, redateLimit)
+		n, err := m.store.MakeDueAgain(ctx, store.ClockStep{Queues: m.config.Worker.Queues, Was: met.was, Within: within}, redateLimit)
 		if err != nil {
 			return fmt.Errorf("redate jobs after a step of the clock: %w", err)
 		}
@@ -106,19 +114,16 @@ func (r *Runner) redate(ctx context.Context) error {
 		if n == redateLimit {
 			continue
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.setback == met {
-			r.setback = nil
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.setback == met {
+			m.setback = nil
 		}
 		if redated == 0 {
 			return nil
 		}
-		r.log.Info("jobs were ready before the clock was set back, and are again", "jobs", redated)
-		for _, q := range r.queues {
-			q.lookBy(time.Now())
-		}
-		r.signal(r.claimWanted)
+		m.log.Info("jobs were ready before the clock was set back, and are again", "jobs", redated)
+		m.host.Redated()
 		return nil
 	}
 }

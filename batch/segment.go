@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// shard holds the keys of one part of the key space behind one lock. No shard waits for another: what they share is
+// segment holds the keys of one part of the key space behind one lock. No segment waits for another: what they share is
 // the atomic counts of totals and turns.
-type shard[K comparable, In, Out any] struct {
+type segment[K comparable, In, Out any] struct {
 	owner *Batcher[K, In, Out]
 
 	mu        sync.Mutex
-	keys      map[K]*queue[K, In, Out]
+	keys      map[K]*keyQueue[K, In, Out]
 	most      int // the largest the map has been since it was made
 	deadlines deadlines[K, In, Out]
 	alarm     *time.Timer
@@ -23,23 +23,23 @@ type shard[K comparable, In, Out any] struct {
 	lately int
 
 	hovering int                // goroutines that are about to end, and look at handed before they do
-	handed   []*run[K, In, Out] // started batches for them
+	handed   []*activeBatch[K, In, Out] // started batches for them
 
-	idleQueues []*queue[K, In, Out]
-	idleRuns   []*run[K, In, Out]
+	idleQueues []*keyQueue[K, In, Out]
+	idleRuns   []*activeBatch[K, In, Out]
 }
 
 const (
-	mostIdle     = 64   // structures kept for reuse per shard and kind
+	mostIdle     = 64   // structures kept for reuse per segment and kind
 	mostEmptyMap = 1024 // a map that has held more is not kept when it is empty: maps do not shrink
 )
 
-func newShard[K comparable, In, Out any](owner *Batcher[K, In, Out]) *shard[K, In, Out] {
-	return &shard[K, In, Out]{owner: owner, keys: make(map[K]*queue[K, In, Out]), empty: make(chan struct{})}
+func newShard[K comparable, In, Out any](owner *Batcher[K, In, Out]) *segment[K, In, Out] {
+	return &segment[K, In, Out]{owner: owner, keys: make(map[K]*keyQueue[K, In, Out]), empty: make(chan struct{})}
 }
 
 // admit accepts an item for a key, and starts a batch if that makes one ready.
-func (s *shard[K, In, Out]) admit(key K, it *item[In, Out]) (*queue[K, In, Out], error) {
+func (s *segment[K, In, Out]) admit(key K, it *entry[In, Out]) (*keyQueue[K, In, Out], error) {
 	if s.closing {
 		return nil, s.owner.closed
 	}
@@ -59,12 +59,12 @@ func (s *shard[K, In, Out]) admit(key K, it *item[In, Out]) (*queue[K, In, Out],
 	return q, nil
 }
 
-func (s *shard[K, In, Out]) newQueue(key K) *queue[K, In, Out] {
-	var q *queue[K, In, Out]
+func (s *segment[K, In, Out]) newQueue(key K) *keyQueue[K, In, Out] {
+	var q *keyQueue[K, In, Out]
 	if last := len(s.idleQueues) - 1; last >= 0 {
 		q, s.idleQueues = s.idleQueues[last], s.idleQueues[:last]
 	} else {
-		q = &queue[K, In, Out]{shard: s, position: -1}
+		q = &keyQueue[K, In, Out]{segment: s, position: -1}
 	}
 	q.key = key
 	s.keys[key] = q
@@ -74,7 +74,7 @@ func (s *shard[K, In, Out]) newQueue(key K) *queue[K, In, Out] {
 
 // dropIdle forgets a key without items. Nothing refers to its queue afterwards, except a place that is on its way from
 // turns: the generation tells it that it comes too late.
-func (s *shard[K, In, Out]) dropIdle(q *queue[K, In, Out]) {
+func (s *segment[K, In, Out]) dropIdle(q *keyQueue[K, In, Out]) {
 	if q.running > 0 || q.waiting.count > 0 {
 		return
 	}
@@ -92,34 +92,34 @@ func (s *shard[K, In, Out]) dropIdle(q *queue[K, In, Out]) {
 		return
 	}
 	if s.most > mostEmptyMap {
-		s.keys, s.most = make(map[K]*queue[K, In, Out]), 0
+		s.keys, s.most = make(map[K]*keyQueue[K, In, Out]), 0
 	}
 	if s.closing {
 		close(s.empty)
 	}
 }
 
-func (s *shard[K, In, Out]) newRun(q *queue[K, In, Out]) *run[K, In, Out] {
-	var r *run[K, In, Out]
+func (s *segment[K, In, Out]) newRun(q *keyQueue[K, In, Out]) *activeBatch[K, In, Out] {
+	var r *activeBatch[K, In, Out]
 	if last := len(s.idleRuns) - 1; last >= 0 {
 		r, s.idleRuns = s.idleRuns[last], s.idleRuns[:last]
 	} else {
-		r = &run[K, In, Out]{owner: s.owner}
+		r = &activeBatch[K, In, Out]{owner: s.owner}
 		r.carry = r.carryOn
 	}
 	r.queue = q
 	return r
 }
 
-func (s *shard[K, In, Out]) reuse(r *run[K, In, Out]) {
-	*r = run[K, In, Out]{owner: r.owner, carry: r.carry}
+func (s *segment[K, In, Out]) reuse(r *activeBatch[K, In, Out]) {
+	*r = activeBatch[K, In, Out]{owner: r.owner, carry: r.carry}
 	if len(s.idleRuns) < mostIdle {
 		s.idleRuns = append(s.idleRuns, r)
 	}
 }
 
 // launch lets a goroutine carry a started batch: one that hovers, or a new one.
-func (s *shard[K, In, Out]) launch(r *run[K, In, Out]) {
+func (s *segment[K, In, Out]) launch(r *activeBatch[K, In, Out]) {
 	if len(s.handed) < s.hovering {
 		s.handed = append(s.handed, r)
 		return
