@@ -24,11 +24,11 @@ type Batcher[K comparable, In, Out any] struct {
 	stamp bool          // whether items carry their time of arrival
 	epoch time.Time     // the zero of the batcher's clock
 
-	seed   maphash.Seed
+	seed     maphash.Seed
 	segments []*segment[K, In, Out]
-	totals totals
-	turns  turns[K, In, Out]
-	items  sync.Pool
+	totals   totals
+	turns    turns[K, In, Out]
+	items    sync.Pool
 
 	context context.Context // of every acquisition and processing
 	cancel  context.CancelCauseFunc

@@ -15,10 +15,10 @@ import "time"
 // for whoever stands behind it.
 type keyQueue[K comparable, In, Out any] struct {
 	key     K
-	segment   *segment[K, In, Out]
+	segment *segment[K, In, Out]
 	waiting line[In, Out]
 	open    []*activeBatch[K, In, Out] // started and not yet begun, oldest first
-	running int                // started and not yet finished; each holds a place of turns
+	running int                        // started and not yet finished; each holds a place of turns
 
 	deadline time.Duration // when the first waiting item is due
 	position int           // in the segment's deadlines; -1 when not there

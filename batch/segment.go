@@ -22,7 +22,7 @@ type segment[K comparable, In, Out any] struct {
 	// lately follows the size of the batches: at once when they grow, by halves when they shrink. See run.few.
 	lately int
 
-	hovering int                // goroutines that are about to end, and look at handed before they do
+	hovering int                        // goroutines that are about to end, and look at handed before they do
 	handed   []*activeBatch[K, In, Out] // started batches for them
 
 	idleQueues []*keyQueue[K, In, Out]

@@ -38,7 +38,7 @@ type acquired[K comparable, In, Out any] struct {
 
 // functions is Work without its resource type, so that a Batcher has three type parameters and not four.
 type functions[K comparable, In, Out any] struct {
-	process func(ctx context.Context, key K, in []In) ([]Out, error)    // when there is nothing to acquire
+	process func(ctx context.Context, key K, in []In) ([]Out, error)       // when there is nothing to acquire
 	acquire func(ctx context.Context, key K) (acquired[K, In, Out], error) // otherwise
 	weigh   func(in In) int
 }

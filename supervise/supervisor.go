@@ -15,7 +15,7 @@ import (
 // that calls Stop or Wait waits for itself, which Stop's grace period ends and Wait's does not.
 type Supervisor struct {
 	config  Config
-	members []*child        // in start order
+	members []*child         // in start order
 	ticks   map[string]*tick // by name
 
 	allEnded  chan struct{} // closed when the last member has ended

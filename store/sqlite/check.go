@@ -17,13 +17,13 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	grace := cmp.Or(c.Grace, time.Minute).Microseconds()
 	step := cmp.Or(c.Step, 10_000)
 	var report store.CheckReport
-	for _, w := range jobs.Sweeps {
+	for _, w := range jobs.CheckRules {
 		last := []byte{}
 		for last != nil {
-			var suspects []lite.Finding
+			var findings []lite.Finding
 			var looked int64
 			err := s.read(ctx, func(c *lite.Snapshot) (err error) {
-				suspects = nil
+				findings = nil
 				after := last
 				if last, looked, err = w.Stretch(c, after, step); err != nil || last == nil {
 					return err
@@ -33,7 +33,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 					if err != nil {
 						return err
 					}
-					suspects = append(suspects, found...)
+					findings = append(findings, found...)
 				}
 				return nil
 			})
@@ -46,10 +46,10 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			case "pawl_job_archive":
 				report.Archived += looked
 			}
-			if len(suspects) == 0 {
+			if len(findings) == 0 {
 				continue
 			}
-			faults, err := view(ctx, s, func(c *lite.Snapshot) ([]store.Fault, error) { return lite.Confirm(c, suspects, grace) })
+			faults, err := view(ctx, s, func(c *lite.Snapshot) ([]store.Fault, error) { return lite.Confirm(c, findings, grace) })
 			if err != nil {
 				return store.CheckReport{}, err
 			}
@@ -62,7 +62,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
 	var names []string
-	for _, w := range jobs.Sweeps {
+	for _, w := range jobs.CheckRules {
 		for _, r := range w.Rules {
 			names = append(names, r.Name)
 		}

@@ -33,7 +33,7 @@ var damage = map[string]string{
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
-	for _, w := range jobs.Sweeps {
+	for _, w := range jobs.CheckRules {
 		for _, r := range w.Rules {
 			if damage[r.Name] == "" {
 				t.Errorf("no test breaks the rule %q", r.Name)

@@ -11,7 +11,7 @@ type Shareable interface {
 
 // Call is the part of a call that the committer and its caller share.
 type Call struct {
-	place progress         // guarded by the committer's lock until the answer is there
+	place progress      // guarded by the committer's lock until the answer is there
 	gone  atomic.Bool   // its caller is gone
 	err   error         // the answer
 	done  chan struct{} // holds a token when the answer is there

@@ -16,8 +16,8 @@ type Rule struct {
 	SQL  string
 }
 
-// TableCheck walks a table by its key, which follows the namespace.
-type TableCheck struct {
+// TableRules are those of one table, which is walked by its key behind the namespace.
+type TableRules struct {
 	Table, Key string
 	Rules      []Rule
 }
@@ -30,7 +30,7 @@ type Finding struct {
 }
 
 // Stretch finds where the next step rows end; nil when there are none.
-func (w TableCheck) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked int64, err error) {
+func (w TableRules) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked int64, err error) {
 	q := c.Query("SELECT max(k), count(*) FROM (SELECT " + w.Key + " AS k FROM " + w.Table + " WHERE namespace = ? AND " + w.Key + " > ? ORDER BY " + w.Key + " LIMIT ?)").
 		Int(c.Namespace).Blob(after).Int(int64(step))
 	if q.Step() {
@@ -50,13 +50,13 @@ func (r Rule) Find(c *Snapshot, after, last []byte, now, grace int64) ([]Finding
 	return found, q.Done()
 }
 
-// Confirm reads suspects again, in a later snapshot, and returns those that
+// Confirm reads findings again, in a later snapshot, and returns those that
 // still break their rule.
-func Confirm(c *Snapshot, suspects []Finding, grace int64) (faults []store.Fault, err error) {
+func Confirm(c *Snapshot, findings []Finding, grace int64) (faults []store.Fault, err error) {
 	again := map[string]bool{}
 	key := func(f store.Fault) string { return fmt.Sprintf("%s %s", f.Rule, f.ID) }
 	seen := map[string]bool{}
-	for _, x := range suspects {
+	for _, x := range findings {
 		if seen[x.rule.Name] {
 			continue
 		}
@@ -69,7 +69,7 @@ func Confirm(c *Snapshot, suspects []Finding, grace int64) (faults []store.Fault
 			again[key(f.fault)] = true
 		}
 	}
-	for _, x := range suspects {
+	for _, x := range findings {
 		if again[key(x.fault)] {
 			faults = append(faults, x.fault)
 		}
