@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"context"
 	"encoding/binary"
+	"io"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -10,6 +12,17 @@ import (
 // The binary form of COPY: a signature, flags and an empty extension; then each
 // row with its number of columns, each column with its length; then -1.
 const copySignature = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
+
+// copyFrom sends what is read to a COPY. Nothing is committed yet, so an error is
+// never an unknown outcome.
+func (t *transaction) copyFrom(ctx context.Context, r io.Reader, text string) error {
+	if _, err := t.conn.Conn().PgConn().CopyFrom(ctx, r, t.s.sql(text)); err != nil {
+		f := sent(err)
+		f.unknown = false
+		return &faulted{f}
+	}
+	return nil
+}
 
 func appendInt2(b []byte, n int16) []byte { return binary.BigEndian.AppendUint16(b, uint16(n)) }
 func appendInt4(b []byte, n int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }

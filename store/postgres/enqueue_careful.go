@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -116,4 +117,144 @@ func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) erro
 			return lost("enqueue", context.Cause(ctx), c.again)
 		}
 	}
+}
+
+// sortOut answers calls whose shared commit met a held key: those that need it are
+// told so, the others are taken in. Nothing tells which keys are held but an
+// insert that waits a moment, so calls are tried in parts. A part that went in
+// doubles the next one and a part that met a held key halves it: one held key
+// among many costs a few looks, however many calls want it, and where nearly all
+// are held each costs one look. A part that was blocked goes to the back, and no
+// call is tried with others for ever: whoever wants a free key is tried a bounded
+// number of times, however many keys are held. The looks of all that is sorted
+// out take turns, so that nobody stands behind the whole of another commit.
+func (s *Store) sortOut(ctx context.Context, calls []*enqueueCall) {
+	s.turns()
+	o := &sorting{s: s, left: byKey(calls)}
+	workers := min(cap(s.lines.sorting), len(o.left))
+	o.size = max(len(o.left)/(2*workers), 1) // enough parts for all of them
+	for range workers {
+		s.blocked.alone(func() { o.work(ctx) })
+	}
+}
+
+// sorting is calls that are being sorted out.
+type sorting struct {
+	s *Store
+
+	mu   sync.Mutex
+	left [][]*enqueueCall // by the key they ask for first
+	size int              // of the next part
+}
+
+// mostTogether is how often a call is tried with others before it is tried alone.
+const mostTogether = 8
+
+// work tries parts until none is left. One that is taken up again was put back by
+// a worker that goes on.
+func (o *sorting) work(ctx context.Context) {
+	for {
+		release, ok := take(ctx, o.s.lines.sorting)
+		part := o.next()
+		if !ok {
+			for _, c := range slices.Concat(part...) {
+				answer(c, lost("enqueue", context.Cause(ctx), c.again))
+			}
+		} else {
+			o.try(ctx, part)
+			release()
+		}
+		if len(part) == 0 {
+			return
+		}
+	}
+}
+
+// next takes the next part. Calls that were tried often are a part of their own.
+func (o *sorting) next() [][]*enqueueCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := min(o.size, len(o.left))
+	for i, group := range o.left[:n] {
+		if group[0].tried > mostTogether {
+			n = max(i, 1)
+			break
+		}
+	}
+	part := o.left[:n:n]
+	o.left = o.left[n:]
+	return part
+}
+
+// try answers a part, or puts it back.
+func (o *sorting) try(ctx context.Context, part [][]*enqueueCall) {
+	part = o.s.turnGroupsAway(part)
+	if len(part) == 0 {
+		return
+	}
+	var err error
+	if len(part) == 1 {
+		err = o.s.answerGroup(ctx, part[0])
+	} else {
+		err = o.s.acceptTogether(ctx, slices.Concat(part...), probeLimits)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err == nil:
+		o.size = max(o.size, 2*len(part)) // others may have come further meanwhile
+	case len(part) > 1:
+		o.size = min(o.size, len(part)/2)
+		o.left = append(o.left, part...)
+	}
+}
+
+// turnGroupsAway is turnAway for groups: others may have found out by now.
+func (s *Store) turnGroupsAway(groups [][]*enqueueCall) [][]*enqueueCall {
+	var rest [][]*enqueueCall
+	for _, group := range groups {
+		if group = s.turnAway(group); len(group) > 0 {
+			rest = append(rest, group)
+		}
+	}
+	return rest
+}
+
+// byKey puts calls together that ask for the same key first.
+func byKey(calls []*enqueueCall) [][]*enqueueCall {
+	var groups [][]*enqueueCall
+	at := map[lockKey]int{}
+	for _, c := range calls {
+		keys := lockKeys(c.drafts, c.again)
+		if len(keys) == 0 { // needs nothing that could be held
+			groups = append(groups, []*enqueueCall{c})
+			continue
+		}
+		n, ok := at[keys[0]]
+		if !ok {
+			n = len(groups)
+			at[keys[0]], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], c)
+	}
+	return groups
+}
+
+// answerGroup answers calls that ask for the same key first. One of them finds
+// out; if that key is held, the others are not tried. The error is the last one's.
+func (s *Store) answerGroup(ctx context.Context, calls []*enqueueCall) (err error) {
+	for i, c := range calls {
+		keys := lockKeys(c.drafts, c.again)
+		err = s.acceptAlone(ctx, c, probeLimits)
+		answer(c, err)
+		held := heldBy(err)
+		if held == nil || len(keys) == 0 || held.key != keys[0] {
+			continue
+		}
+		for _, c := range calls[i+1:] {
+			answer(c, held)
+		}
+		return held
+	}
+	return err
 }

@@ -38,7 +38,7 @@ func (p position) previous() position {
 }
 
 // start is in front of everything.
-var start = position{due: time.Unix(0, 0).UTC()}
+var start = position{due: longAgo}
 
 // frontiers remember where claims go on, so that a look does not step over the
 // dead index entries of what was claimed before: with a snapshot held open

@@ -42,9 +42,22 @@ func (s *Store) tell(told hintSet) {
 		return
 	}
 	for name, due := range told {
-		s.frontiers.lower(name.queue, name.priority, due)
+		s.frontier.lower(name.queue, name.priority, due)
 	}
 	s.notifier.tell(told)
+}
+
+// lookAt makes claims, here and elsewhere, look at a queue.
+func (s *Store) lookAt(queue string) {
+	s.frontier.wake(queue)
+	s.notifier.look(queue)
+}
+
+// frontier is what learns of hints in this process: that of claims.
+type frontier struct {
+	lower func(queue string, priority int, due time.Time) // to what was committed
+	wake  func(queue string)                              // something about it has changed
+	drop  func()                                          // hints may have been missed
 }
 
 // hints reads the hint rows that users' transactions leave. A transaction may

@@ -322,14 +322,6 @@ RETURNING ` + takenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) E
 // rowBytes is what the large columns of a job come to.
 const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
 
-// priorities are asked for in order, so that rows come in order.
-var priorities = func() (list []int16) {
-	for p := job.MinPriority; p <= job.MaxPriority; p++ {
-		list = append(list, int16(p))
-	}
-	return list
-}()
-
 // arrays are the frontiers of a lane as arguments.
 func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
 	for _, p := range priorities {
@@ -403,7 +395,7 @@ type leaseReader struct {
 func (r *leaseReader) read(cols [][]byte) error {
 	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
-	r.rows.at, r.rows.cols, r.rows.err = 0, cols, nil
+	r.rows.begin(cols)
 	if err := r.rows.shared(&l.Job); err != nil {
 		return err
 	}

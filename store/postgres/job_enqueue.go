@@ -73,7 +73,7 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.
 		}
 		if patient == nil {
 			var cancel context.CancelFunc
-			patient, cancel = context.WithTimeoutCause(ctx, s.options.BusyLimit+loading(c.weight), errBusyLimit)
+			patient, cancel = context.WithTimeoutCause(ctx, s.busyLimit+loading(c.weight), errBusyLimit)
 			defer cancel()
 		}
 		if err := s.wait(patient, key); err != nil {
@@ -204,4 +204,18 @@ func draftsOf(calls []*enqueueCall) []job.Draft {
 		all = append(all, c.drafts...)
 	}
 	return all
+}
+
+// enqueueIn accepts drafts in a user's transaction, and says what claims are to be
+// told when it commits.
+func (s *Store) enqueueIn(ctx context.Context, in session, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
+	if len(drafts) == 0 {
+		return nil, nil, nil
+	}
+	if err := checkTimes(drafts); err != nil {
+		return nil, nil, err
+	}
+	a := &acceptance{s: s, session: in, drafts: drafts}
+	receipts, err := a.run(ctx)
+	return receipts, a.told, err
 }

@@ -87,7 +87,7 @@ func (f *finishing) answer(calls []*finishCall, err error) {
 // await tries until the rows are free. Who holds them may be our own try, whose
 // answer was lost: only when it has ended is it known what became of it.
 func (f *finishing) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.s.options.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.s.busyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
 	defer cancel()
 	for n := 1; pause(ctx, n); n++ {
 		if err := f.try(ctx); !faultOf(err).blocked {
@@ -414,4 +414,22 @@ func (f *finishing) recover(ctx context.Context) error {
 		}
 		return err
 	}})
+}
+
+// finishIn ends runs in a user's transaction, and says what claims are to be told
+// when it commits.
+func (s *Store) finishIn(ctx context.Context, in session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hintSet, error) {
+	f := &finishing{s: s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
+	for range ends {
+		f.workers = append(f.workers, worker)
+	}
+	if len(ends) == 0 {
+		return f.verdicts, nil, nil
+	}
+	if order := f.byID(); f.simple(order) {
+		err := in.run(ctx, f.simpleStep(order))
+		return f.verdicts, nil, err
+	}
+	err := f.run(ctx, in)
+	return f.verdicts, f.told, err
 }

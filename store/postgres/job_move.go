@@ -327,12 +327,6 @@ func newEndArrays(moves []move) *endArrays {
 	return a
 }
 
-// legible makes a text that handlers wrote one that Postgres takes: valid UTF-8
-// without zero bytes.
-func legible(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
 // logLines are lines of several jobs on their way in.
 type logLines struct {
 	ids    [][16]byte
@@ -360,3 +354,6 @@ func (l *logLines) step(namespace int32) *statement {
 		FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::int[], $6::bytea[]) WITH ORDINALITY AS l (job, time, run, level, text, n) ORDER BY l.n`,
 		args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}
 }
+
+// keep is how long ended jobs of a queue are kept.
+func (s *Store) keep(queue string) job.Keep { return s.keepFor(queue).WithDefaults() }

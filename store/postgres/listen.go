@@ -17,10 +17,9 @@ const (
 	listenLimit = 10 * time.Second
 )
 
-// Listen tells of commits made by other processes, until ctx ends or the
+// listen tells of commits made by other processes, until ctx ends or the
 // connection is lost. It has a connection of its own.
-func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
-	s := l.Store
+func (s *Store) listen(ctx context.Context, hear func(store.Hint)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -28,7 +27,7 @@ func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ending, cancel)()
-	conn, err := s.listen(ctx)
+	conn, err := s.connectListener(ctx)
 	if err != nil {
 		return s.listenError(ctx, err)
 	}
@@ -40,7 +39,7 @@ func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
 	s.hints.listen(+1)
 	defer s.hints.listen(-1)
 	// What was said while nobody listened is not known.
-	s.frontiers.drop()
+	s.frontier.drop()
 	hear(store.Hint{})
 	for {
 		wait, done := context.WithTimeout(ctx, listenCheck)
@@ -60,7 +59,7 @@ func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
 	}
 }
 
-func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
+func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
 	pool := s.users.Config()

@@ -5,8 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/pawlwork/pawl/job"
 )
 
 // remembered is how many statements a connection keeps, prepared or described:
@@ -29,19 +27,6 @@ func describe(config *pgxpool.Config, pooled bool) {
 
 func guesses(c *pgx.ConnConfig) bool {
 	return c.DefaultQueryExecMode == pgx.QueryExecModeExec || c.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
-}
-
-// checkPool refuses a pool that cannot carry the store's own work.
-func (o Options) checkPool(config *pgxpool.Config) error {
-	switch {
-	case !o.OnlyPool:
-		return nil
-	case config.MaxConns < 2:
-		return job.Invalid("pool size", config.MaxConns, "must be 2 or more with OnlyPool")
-	case guesses(config.ConnConfig):
-		return job.Invalid("pool's query mode", config.ConnConfig.DefaultQueryExecMode, "must be one that asks the server for types with OnlyPool: cache_statement, cache_describe or describe_exec")
-	}
-	return nil
 }
 
 // describing is what goes in front of a statement's arguments on a connection of

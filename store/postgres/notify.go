@@ -135,7 +135,7 @@ func (n *notifier) send(tries int) {
 	}
 	ctx, cancel := context.WithTimeout(n.sending, n.s.tryTimeout)
 	defer cancel()
-	text := n.s.encode(m)
+	text := encode(n.s.instance, m)
 	// The commit need not reach the disk: nothing is written but the message. It
 	// waits for other commits that notify for as long as it may: nobody waits for
 	// it, and behind a slow disk the lock_timeout of a session is soon over.
@@ -159,15 +159,15 @@ func (n *notifier) stop() {
 	n.stopSending()
 }
 
-// encode writes a message of this store.
-func (s *Store) encode(m message) string {
-	m.By = s.instance
+// encode writes a message of a store.
+func encode(by string, m message) string {
+	m.By = by
 	text, err := json.Marshal(m)
 	if err != nil { // strings, numbers and booleans
 		panic("postgres: encode a notification: " + err.Error())
 	}
 	if len(text) > maxTold {
-		return s.encode(message{Cancel: m.Cancel, Members: m.Members, Look: true})
+		return encode(by, message{Cancel: m.Cancel, Members: m.Members, Look: true})
 	}
 	return string(text)
 }
@@ -176,7 +176,7 @@ func (s *Store) encode(m message) string {
 // to the database, so its name says which schema it is about.
 func (s *Store) channel() string {
 	h := fnv.New64a()
-	h.Write([]byte(s.options.Schema))
+	h.Write([]byte(s.schema))
 	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.namespace))
 }
 
@@ -190,16 +190,16 @@ func (s *Store) hear(text string, tell func(store.Hint)) {
 		return
 	}
 	if m.Look {
-		s.frontiers.drop()
+		s.frontier.drop()
 		tell(store.Hint{})
 	}
 	for _, h := range m.Hints {
 		hint := store.Hint{Queue: h.Queue, Priority: h.Priority}
 		if h.Due == 0 {
-			s.frontiers.wake(h.Queue)
+			s.frontier.wake(h.Queue)
 		} else {
 			hint.Due = time.UnixMicro(h.Due).UTC()
-			s.frontiers.lower(h.Queue, h.Priority, hint.Due)
+			s.frontier.lower(h.Queue, h.Priority, hint.Due)
 		}
 		tell(hint)
 	}

@@ -27,8 +27,17 @@ type opener struct {
 // Store is one namespace of one Postgres schema.
 type Store struct {
 	options  Options
-	logger   *slog.Logger
-	settings store.Settings
+	schema   string // its name
+	pollOnly bool
+	onlyPool bool
+
+	keepFor   func(queue string) job.Keep
+	maxLost   int
+	busyLimit time.Duration
+	sorting   int // how many connections sort shared commits out
+	frontier  frontier
+	logger    *slog.Logger
+	settings  store.Settings
 
 	users    *pgxpool.Pool // the caller's, for transactions of users
 	database string        // its name
@@ -76,6 +85,12 @@ var (
 // mode, or without a connection to listen on, there is no such power, and the
 // engine polls.
 type listening struct{ *Store }
+
+// Listen tells of commits made by other processes, until ctx ends or the
+// connection is lost.
+func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
+	return l.listen(ctx, hear)
+}
 
 // Open makes the store ready for use: connections, schema, namespace.
 func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
@@ -125,8 +140,11 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		settings.MaxLost = job.MaxLost
 	}
 	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), tryTimeout: attemptLimit}
-	s.settled = settles(options, o.pool.Config())
+	s.settled = settles(options.PollOnly, options.OnlyPool, o.pool.Config())
+	s.schema, s.pollOnly, s.onlyPool = options.Schema, options.PollOnly, options.OnlyPool
+	s.keepFor, s.maxLost, s.busyLimit, s.sorting = settings.Keep, settings.MaxLost, options.BusyLimit, options.sorting()
 	s.frontiers.guess = &s.clock
+	s.frontier = frontier{s.frontiers.lower, s.frontiers.wake, s.frontiers.drop}
 	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
 	s.ending, s.end = context.WithCancel(context.Background())
 	return s, nil
@@ -158,26 +176,6 @@ func (s *Store) open(ctx context.Context) error {
 	return nil
 }
 
-// idleBeforePing is how long a connection may be unused before it is tried
-// first: an unnoticed restart of the server would make the next answer unknown.
-const idleBeforePing = 30 * time.Second
-
-// connect makes one of the store's own pools from the settings of the caller's,
-// or is the caller's where that is all there is.
-func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
-	if s.options.OnlyPool {
-		return s.users, nil
-	}
-	config := s.users.Config()
-	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
-	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
-	describe(config, s.options.PollOnly)
-	if s.settled {
-		s.settle(config)
-	}
-	return pgxpool.NewWithConfig(ctx, config)
-}
-
 // bindNamespace finds or makes the number of the namespace.
 func (s *Store) bindNamespace(ctx context.Context) error {
 	return s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
@@ -194,23 +192,6 @@ func (s *Store) bindNamespace(ctx context.Context) error {
 // DB is the database for the user's own rows, over the pool the store was
 // opened with. Its transactions can take jobs along (WithinSQL).
 func (s *Store) DB() *sql.DB { return s.db }
-
-// enter counts a call in, so that Close waits for it. Calls after Close, and
-// calls whose time is over, are refused.
-func (s *Store) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return store.ErrClosed
-	}
-	s.calls.Add(1)
-	return nil
-}
-
-func (s *Store) leave() { s.calls.Done() }
 
 // Close waits for calls under way and releases everything. Transactions that are
 // still open are undone.
@@ -246,11 +227,6 @@ func (s *Store) Close() (err error) {
 	})
 	return err
 }
-
-// sql gives a text its schema and clock.
-func (s *Store) sql(text string) string { return s.texts.of(text) }
-
-func (s *Store) keep(queue string) job.Keep { return s.settings.Keep(queue).WithDefaults() }
 
 // owner describes the store for messages.
 func (s *Store) owner() string {

@@ -131,3 +131,16 @@ func (o Options) check(lostAfter time.Duration) error {
 	}
 	return errors.Join(errs...)
 }
+
+// checkPool refuses a pool that cannot carry the store's own work.
+func (o Options) checkPool(config *pgxpool.Config) error {
+	switch {
+	case !o.OnlyPool:
+		return nil
+	case config.MaxConns < 2:
+		return job.Invalid("pool size", config.MaxConns, "must be 2 or more with OnlyPool")
+	case guesses(config.ConnConfig):
+		return job.Invalid("pool's query mode", config.ConnConfig.DefaultQueryExecMode, "must be one that asks the server for types with OnlyPool: cache_statement, cache_describe or describe_exec")
+	}
+	return nil
+}

@@ -32,7 +32,7 @@ func (p *purges) from(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.expires.IsZero() || now.Before(p.since) || now.Sub(p.since) > purgeAnew {
-		p.expires, p.since = start.due, now
+		p.expires, p.since = longAgo, now
 	}
 	return p.expires
 }

@@ -30,7 +30,6 @@ func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op sto
 	if err != nil {
 		return err
 	}
-	s.frontiers.wake(queue)
-	s.notifier.look(queue)
+	s.lookAt(queue)
 	return nil
 }

@@ -6,21 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
-
-// read runs statements that change nothing, sent together. They are made anew
-// for each try, because a try may fail halfway through an answer.
-func (s *Store) read(ctx context.Context, make func() []*statement) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
-	return s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, freeLimits, make()...) })
-}
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
 // to the other meanwhile is seen once.
@@ -49,15 +37,6 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 		jobs[i] = found[i].Job
 	}
 	return jobs, nil
-}
-
-// usable refuses calls that have nothing to do and would be refused otherwise.
-func (s *Store) usable(ctx context.Context) error {
-	err := s.enter(ctx)
-	if err == nil {
-		s.leave()
-	}
-	return err
 }
 
 type numbered struct {
@@ -174,11 +153,20 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return s.now(ctx, s.work)
 }
 
-// now reads the clock over the connections of its caller: who only reads must not
-// take one that a heartbeat needs.
-func (s *Store) now(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
-	err = s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, pool, nil, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
-	})
-	return now.UTC(), err
+// seenJobs reads both tables by their primary keys.
+const seenJobs = `SELECT id FROM pawl.job
+	WHERE namespace = $1 AND id = ANY($2::uuid[])
+	UNION ALL
+	SELECT id FROM pawl.job_archive
+	WHERE namespace = $1 AND id = ANY($2::uuid[])`
+
+// seenIn returns those of ids that a user's transaction sees as jobs.
+func (s *Store) seenIn(ctx context.Context, in session, ids []job.ID) (seen []job.ID, err error) {
+	err = in.run(ctx, &statement{text: seenJobs, args: []any{s.namespace, uuids(ids)}, each: func(scan scan) error {
+		var id job.ID
+		err := scan(&id)
+		seen = append(seen, id)
+		return err
+	}})
+	return seen, err
 }

@@ -28,7 +28,7 @@ func (s *Store) examine(ctx context.Context) error {
 		s.settled = false
 		s.logger.Warn("there is a pooler in front of the database; if it is in transaction mode, the store needs PollOnly (pawl_poll_only=true)")
 	}
-	s.explicit = isolation != "read committed" || !s.settled && !s.options.PollOnly // hooks may reset a session
+	s.explicit = isolation != "read committed" || !s.settled && !s.pollOnly // hooks may reset a session
 	if encoding != "UTF8" && encoding != "SQL_ASCII" {
 		// Names and messages are any text, and the end of a job must not fail because of a letter.
 		return job.Invalid("database encoding", encoding, "must be UTF8 (or SQL_ASCII)")

@@ -134,9 +134,9 @@ func (s *Store) settle(config *pgxpool.Config) {
 // settles reports whether sessions made with a pool's settings stay as the store
 // sets them: hooks that run around each use of a connection may reset it, and
 // sessions of the caller's pool are the caller's.
-func settles(options Options, config *pgxpool.Config) bool {
+func settles(pollOnly, onlyPool bool, config *pgxpool.Config) bool {
 	//lint:ignore SA1019 a pool may still have the older hook
-	return !options.PollOnly && !options.OnlyPool && config.BeforeAcquire == nil && config.PrepareConn == nil && config.AfterRelease == nil
+	return !pollOnly && !onlyPool && config.BeforeAcquire == nil && config.PrepareConn == nil && config.AfterRelease == nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }

@@ -38,3 +38,9 @@ func (t *texts) forget() {
 	defer t.mu.Unlock()
 	t.ready = nil
 }
+
+// legible makes a text that handlers wrote one that Postgres takes: valid UTF-8
+// without zero bytes.
+func legible(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}

@@ -93,18 +93,6 @@ func (w *within) enter(ctx context.Context) error {
 	return w.s.enter(ctx)
 }
 
-func (w *within) enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
-	if len(drafts) == 0 {
-		return nil, nil, nil
-	}
-	if err := checkTimes(drafts); err != nil {
-		return nil, nil, err
-	}
-	a := &acceptance{s: w.s, session: w.in, drafts: drafts}
-	receipts, err := a.run(ctx)
-	return receipts, a.told, w.foreign(err)
-}
-
 // Enqueue accepts drafts with the transaction. Its commit cannot be seen from
 // here, so it carries hints for claims: they are rows, found whenever the commit
 // comes, and a notification now and then.
@@ -113,57 +101,11 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 		return nil, err
 	}
 	defer w.s.leave()
-	receipts, told, err := w.enqueue(ctx, drafts)
+	receipts, told, err := w.s.enqueueIn(ctx, w.in, drafts)
 	if err != nil {
-		return nil, explain("enqueue", err)
+		return nil, explain("enqueue", w.foreign(err))
 	}
-	return receipts, explain("enqueue", w.leaveHints(ctx, told))
-}
-
-// writeHints adds rows that other transactions read by the number of this one,
-// unless it holds such a hint already (hint_transaction). The table is asked: a
-// savepoint may have taken back what was written before.
-const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priority, due)
-	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)
-	WHERE NOT EXISTS (SELECT FROM pawl.hint AS o WHERE o.namespace = $1 AND o.transaction = pg_current_xact_id()
-		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
-
-func (w *within) leaveHints(ctx context.Context, told hintSet) error {
-	var queues []string
-	var levels []int16
-	var dues []time.Time
-	var m message
-	for name, due := range told {
-		queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
-		if w.s.notifier.pace.may(name.queue) {
-			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
-		}
-	}
-	if len(queues) == 0 {
-		return nil
-	}
-	w.s.remover.some()
-	steps := []*statement{{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}}}
-	if len(m.Hints) > 0 {
-		// From nobody: this process learns of the commit in the same way as the others.
-		text := (&Store{}).encode(m)
-		steps = append(steps, &statement{text: "SELECT pg_notify($1, $2)", args: []any{w.s.channel(), text}})
-	}
-	return w.in.run(ctx, steps...)
-}
-
-func (w *within) finish(ctx context.Context, worker job.WorkerID, ends []job.End) (*finishing, error) {
-	f := &finishing{s: w.s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
-	for range ends {
-		f.workers = append(f.workers, worker)
-	}
-	if len(ends) == 0 {
-		return f, nil
-	}
-	if order := f.byID(); f.simple(order) {
-		return f, w.foreign(w.in.run(ctx, f.simpleStep(order)))
-	}
-	return f, w.foreign(f.run(ctx, w.in))
+	return receipts, explain("enqueue", w.s.leaveHints(ctx, w.in, told))
 }
 
 // Finish ends runs with the transaction.
@@ -172,11 +114,11 @@ func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End
 		return nil, err
 	}
 	defer w.s.leave()
-	f, err := w.finish(ctx, worker, ends)
+	verdicts, told, err := w.s.finishIn(ctx, w.in, worker, ends)
 	if err != nil {
-		return nil, explain("finish", err)
+		return nil, explain("finish", w.foreign(err))
 	}
-	return f.verdicts, explain("finish", w.leaveHints(ctx, f.told))
+	return verdicts, explain("finish", w.s.leaveHints(ctx, w.in, told))
 }
 
 // foreign explains a transaction that does not know the store's tables.
@@ -275,9 +217,9 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 		return nil, err
 	}
 	defer o.s.leave()
-	receipts, told, err := o.enqueue(ctx, drafts)
+	receipts, told, err := o.s.enqueueIn(ctx, o.in, drafts)
 	o.hints.join(told)
-	return receipts, explain("enqueue", err)
+	return receipts, explain("enqueue", o.foreign(err))
 }
 
 // Finish ends runs with the transaction.
@@ -286,12 +228,12 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 		return nil, err
 	}
 	defer o.s.leave()
-	f, err := o.finish(ctx, worker, ends)
+	verdicts, told, err := o.s.finishIn(ctx, o.in, worker, ends)
 	if err != nil {
-		return nil, explain("finish", err)
+		return nil, explain("finish", o.foreign(err))
 	}
-	o.hints.join(f.told)
-	return f.verdicts, nil
+	o.hints.join(told)
+	return verdicts, nil
 }
 
 // Commit ends it; nil means that it is on disk.

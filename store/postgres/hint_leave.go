@@ -1,0 +1,39 @@
+package postgres
+
+import (
+	"context"
+	"time"
+)
+
+// writeHints adds rows that other transactions read by the number of this one,
+// unless it holds such a hint already (hint_transaction). The table is asked: a
+// savepoint may have taken back what was written before.
+const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priority, due)
+	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)
+	WHERE NOT EXISTS (SELECT FROM pawl.hint AS o WHERE o.namespace = $1 AND o.transaction = pg_current_xact_id()
+		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
+
+// leaveHints writes the hints of a user's transaction into it.
+func (s *Store) leaveHints(ctx context.Context, in session, told hintSet) error {
+	var queues []string
+	var levels []int16
+	var dues []time.Time
+	var m message
+	for name, due := range told {
+		queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
+		if s.notifier.pace.may(name.queue) {
+			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
+		}
+	}
+	if len(queues) == 0 {
+		return nil
+	}
+	s.remover.some()
+	steps := []*statement{{text: writeHints, args: []any{s.namespace, queues, levels, dues}}}
+	if len(m.Hints) > 0 {
+		// From nobody: this process learns of the commit in the same way as the others.
+		text := encode("", m)
+		steps = append(steps, &statement{text: "SELECT pg_notify($1, $2)", args: []any{s.channel(), text}})
+	}
+	return in.run(ctx, steps...)
+}

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Register enters one boot of one process and numbers it. When an answer is lost
+// the process registers twice: the row nobody beats for is lost in time.
+func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	offer, err := json.Marshal(w.Offer)
+	if err != nil {
+		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
+	}
+	var totals []byte // NULL
+	if len(w.Totals) > 0 {
+		if totals, err = json.Marshal(w.Totals); err != nil {
+			return 0, fmt.Errorf("pawl: encode the worker's totals: %w", err)
+		}
+	}
+	queues := w.Queues
+	if queues == nil {
+		queues = []string{}
+	}
+	var id job.WorkerID
+	err = s.retry(ctx, "register", always, func(ctx context.Context, _ bool) error {
+		for id = 0; id == 0; { // drawn anew when the number is taken
+			err := s.send(ctx, s.reserved, upkeepLimits, &statement{
+				text: newWorker,
+				args: []any{s.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+					legible(w.Machine), legible(w.Start), totals},
+				each: func(scan scan) error { return scan(&id) },
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.claims.know(id)
+	return id, nil
+}
+
+// newWorker numbers a worker by time and chance, not by a sequence: a promoted
+// standby or a restored backup may not know the last numbers that were given
+// out, and would give them to others. Two processes with one number would renew
+// each other's lease and give each other's jobs back (P2). Numbers ascend, and
+// stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
+const (
+	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
+	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
+		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
+	ON CONFLICT DO NOTHING RETURNING id`
+	workerDraw = 1 << 21
+)
+
+// Deregister removes a worker. Its row stays for a day, marked as gone
+// (rescue.go says why); what it still holds is rescued.
+func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	changed := false
+	err := s.retry(ctx, "deregister", always, func(ctx context.Context, _ bool) error {
+		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: removeWorker, args: []any{s.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
+	})
+	if err == nil {
+		s.claims.forget(w)
+		if changed {
+			s.notifier.members()
+		}
+	}
+	return err
+}
+
+const removeWorker = `WITH was AS MATERIALIZED (
+	SELECT id, lost IS NULL AND split <> 0 AS shares FROM pawl.worker WHERE namespace = $1 AND id = $2 AND NOT gone FOR UPDATE
+), gone AS (
+	UPDATE pawl.worker AS w SET gone = true, lost = coalesce(w.lost, {now}) FROM was WHERE w.namespace = $1 AND w.id = was.id
+)
+` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares) RETURNING id`
