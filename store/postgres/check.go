@@ -63,8 +63,8 @@ var checkedTables = []checkedTable{
 	}},
 }
 
-// CheckRules lists the names of the rules that Check knows.
-func (s *Store) CheckRules() []string {
+// checkRules lists the names of the rules that Check knows.
+func checkRules() []string {
 	var names []string
 	for _, w := range checkedTables {
 		for _, r := range w.rules {
@@ -106,11 +106,11 @@ const (
 )
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
-func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.CheckReport{}, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	if c.Grace == 0 {
 		c.Grace = checkGrace
 	}
@@ -129,9 +129,9 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	} {
 		for last := []byte{}; last != nil; {
 			var seen look
-			err := s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
+			err := s.pg.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
-				return s.send(ctx, s.work, upkeepLimits, &statement{text: table.text, args: []any{s.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
+				return s.pg.send(ctx, s.pg.work, upkeepLimits, &statement{text: table.text, args: []any{s.pg.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
 			})
 			if err != nil {
 				return store.CheckReport{}, err

@@ -9,8 +9,8 @@ import (
 )
 
 // claimAgain answers a claim that was asked for before.
-func (s *Store) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
-	err = s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) (err error) {
+func (s *claimRoom) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
+	err = s.pg.retry(ctx, "claim", always, func(ctx context.Context, _ bool) (err error) {
 		claimed, err = s.claimedBefore(ctx, c)
 		return err
 	})
@@ -32,13 +32,13 @@ ORDER BY queue, priority, due, id`
 )
 
 // claimedBefore reads what a worker still holds of one of its claims.
-func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
+func (s *claimRoom) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
 	claimed := store.ClaimReply{More: true} // how much was left is not known any more
 	var rows rowReader
 	alive := false
 	steps := []*statement{
-		{text: awaitClaims, args: []any{s.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
-		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq, c.PerQueue()}, raw: func(cols [][]byte) error {
+		{text: awaitClaims, args: []any{s.pg.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
+		{text: claimHeld, args: []any{s.pg.namespace, c.Worker, c.Seq, c.PerQueue()}, raw: func(cols [][]byte) error {
 			claimed.Jobs = append(claimed.Jobs, store.LeasedJob{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]
 			if err := rows.job(cols, &l.Job); err != nil {
@@ -49,14 +49,14 @@ func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimR
 		}},
 	}
 	if len(c.Begun) > 0 {
-		steps = append(steps, s.begunStep(c.Worker, c.Begun))
+		steps = append(steps, s.workers.begunStep(c.Worker, c.Begun))
 	}
-	if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
+	if err := s.pg.send(ctx, s.pg.reserved, upkeepLimits, steps...); err != nil {
 		return store.ClaimReply{}, err
 	}
 	claimed.Now = claimed.Now.UTC()
 	if !alive {
-		s.claims.forget(c.Worker)
+		s.workers.asked.forget(c.Worker)
 		return store.ClaimReply{}, fmt.Errorf("worker %d: %w", c.Worker, job.ErrWorkerLost)
 	}
 	return claimed, nil

@@ -30,7 +30,7 @@ func (c *clock) expression() string {
 
 // SetClockOffset shifts the store's clock in this process. It is for tests: no
 // other part of Pawl calls it.
-func (s *Store) SetClockOffset(d time.Duration) {
+func (s *DB) SetClockOffset(d time.Duration) {
 	s.clock.offset.Store(d.Microseconds())
 	s.texts.forget()
 }

@@ -19,7 +19,7 @@ func (t *transaction) copyFrom(ctx context.Context, r io.Reader, text string) er
 	if _, err := t.conn.Conn().PgConn().CopyFrom(ctx, r, t.s.sql(text)); err != nil {
 		f := sent(err)
 		f.unknown = false
-		return &faulted{f}
+		return f.asError()
 	}
 	return nil
 }

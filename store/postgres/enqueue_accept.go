@@ -18,7 +18,7 @@ import (
 // The order of the looks matters: a resend is answered with its own id before
 // its unique key is judged, because that key may be held by itself.
 type acceptance struct {
-	s        *Store
+	s        *jobRoom
 	session  session
 	drafts   []job.Draft
 	receipts []job.Receipt
@@ -61,7 +61,7 @@ func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
 			return a.receipts, nil
 		}
 	}
-	return nil, &faulted{fault{err: errRestless, passing: true}}
+	return nil, fault{err: errRestless, passing: true}.asError()
 }
 
 // settle answers a draft.
@@ -116,7 +116,7 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 		}
 		delete(at, id)
 	}
-	args := []any{a.s.namespace, ids}
+	args := []any{a.s.pg.namespace, ids}
 	return a.session.run(ctx,
 		&statement{text: lookLive, args: args, each: func(scan scan) error {
 			var id job.ID
@@ -222,7 +222,7 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.s.namespace, drafts, insertNew)
+	put := insertStep(a.s.pg.namespace, drafts, insertNew)
 	put.each = func(scan scan) error {
 		var id job.ID
 		var due time.Time
@@ -237,7 +237,7 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 	steps := []*statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &statement{text: lookArchived, args: []any{a.s.namespace, sought}, each: func(scan scan) error {
+		steps = append(steps, &statement{text: lookArchived, args: []any{a.s.pg.namespace, sought}, each: func(scan scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -250,7 +250,7 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &statement{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.namespace, ended}}
+		undo := &statement{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.pg.namespace, ended}}
 		if err := a.session.run(ctx, undo); err != nil {
 			return err
 		}
@@ -315,7 +315,7 @@ const (
 
 // takeUnique takes keys, which are in the order of their hashes. back says that
 // their jobs come back from the archive.
-func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
+func (s *jobRoom) takeUnique(ctx context.Context, session session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
 	answers := make([]uniqueAnswer, len(keys))
 	at := make(map[string]int, len(keys))
 	for i, k := range keys {
@@ -330,7 +330,7 @@ func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKe
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	if err := session.run(ctx, &statement{text: takeUnique, args: []any{s.namespace, hashes, jobs}, each: free}); err != nil {
+	if err := session.run(ctx, &statement{text: takeUnique, args: []any{s.pg.namespace, hashes, jobs}, each: free}); err != nil {
 		return nil, err
 	}
 	var rest []uniqueKey
@@ -344,8 +344,8 @@ func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKe
 	}
 	hashes, jobs = keyArrays(rest)
 	err := session.run(ctx,
-		&statement{text: replaceUnique, args: []any{s.namespace, hashes, jobs, back}, each: free},
-		&statement{text: uniqueHolders, args: []any{s.namespace, hashes}, each: func(scan scan) error {
+		&statement{text: replaceUnique, args: []any{s.pg.namespace, hashes, jobs, back}, each: free},
+		&statement{text: uniqueHolders, args: []any{s.pg.namespace, hashes}, each: func(scan scan) error {
 			var hash []byte
 			var holder job.ID
 			if err := scan(&hash, &holder); err != nil {
@@ -360,12 +360,12 @@ func (s *Store) takeUnique(ctx context.Context, session session, keys []uniqueKe
 }
 
 // dropUnique gives keys back that were taken for nothing.
-func (s *Store) dropUnique(ctx context.Context, session session, keys []uniqueKey) error {
+func (s *jobRoom) dropUnique(ctx context.Context, session session, keys []uniqueKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	return session.run(ctx, &statement{text: dropUnique, args: []any{s.namespace, hashes, jobs}})
+	return session.run(ctx, &statement{text: dropUnique, args: []any{s.pg.namespace, hashes, jobs}})
 }
 
 func keyArrays(keys []uniqueKey) (hashes [][]byte, jobs [][16]byte) {

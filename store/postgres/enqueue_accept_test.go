@@ -41,11 +41,11 @@ func TestP2_AResendDoesNotUndoARetry(t *testing.T) {
 	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
 	must(err)
 	d := someDraft(func(d *job.Draft) { d.Resend = true })
-	tx, err := s.users.Begin(ctx)
+	tx, err := s.pg.users.Begin(ctx)
 	must(err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	looks := 0
-	a := &acceptance{s: s, drafts: []job.Draft{d}, session: between{s.inside(tx), func(text string) {
+	a := &acceptance{s: s.jobs, drafts: []job.Draft{d}, session: between{s.pg.inside(tx), func(text string) {
 		switch {
 		case strings.HasPrefix(text, "INSERT INTO pawl.job "):
 			_, err := s.Enqueue(ctx, []job.Draft{d})

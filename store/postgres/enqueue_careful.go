@@ -12,14 +12,14 @@ import (
 // commitCareful commits drafts of many callers of which some are unique or sent
 // again. It waits only a moment for a key that an open transaction holds; then
 // the calls are sorted out beside, and the shared commits go on (P8).
-func (s *Store) commitCareful(ctx context.Context, calls []*enqueueCall) {
+func (s *jobRoom) commitCareful(ctx context.Context, calls []*enqueueCall) {
 	if calls = s.turnAway(calls); len(calls) > 0 {
 		s.commitAccepted(ctx, calls)
 	}
 }
 
 // turnAway answers the calls whose key is known to be held, and returns the others.
-func (s *Store) turnAway(calls []*enqueueCall) []*enqueueCall {
+func (s *jobRoom) turnAway(calls []*enqueueCall) []*enqueueCall {
 	if !s.lines.some() {
 		return calls
 	}
@@ -32,7 +32,7 @@ func (s *Store) turnAway(calls []*enqueueCall) []*enqueueCall {
 	})
 }
 
-func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall) {
+func (s *jobRoom) commitAccepted(ctx context.Context, calls []*enqueueCall) {
 	err := s.acceptTogether(ctx, calls, sharedLimits)
 	switch {
 	case err == nil:
@@ -47,7 +47,7 @@ func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall) {
 
 // acceptTogether is one try to take the drafts of calls in, and answers them if
 // it succeeds.
-func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *limits) error {
+func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *limits) error {
 	weight := 0
 	again := false
 	for _, c := range calls {
@@ -55,7 +55,7 @@ func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *lim
 		again = again || c.again
 		c.tried++
 	}
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.tryTimeout+loading(weight), l, again)
+	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.pg.tryTimeout+loading(weight), l, again)
 	if err != nil {
 		if faultOf(err).unknown {
 			for _, c := range calls {
@@ -72,12 +72,12 @@ func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *lim
 }
 
 // acceptOnce is one try to take drafts in.
-func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *limits, again bool) ([]job.Receipt, error) {
+func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *limits, again bool) ([]job.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a := &acceptance{s: s, drafts: drafts, again: again}
 	var receipts []job.Receipt
-	err := s.transact(ctx, s.work, l, func(t *transaction) (err error) {
+	err := s.pg.transact(ctx, s.pg.work, l, func(t *transaction) (err error) {
 		a.session = t
 		receipts, err = a.run(ctx)
 		return err
@@ -85,16 +85,16 @@ func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.D
 	if err != nil {
 		return nil, err
 	}
-	s.tell(a.told)
+	s.hints.tell(a.told)
 	return receipts, nil
 }
 
 // acceptAlone takes one caller's drafts in by themselves. It waits a moment only
 // for a key that somebody holds, and then says which.
-func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
+func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
 	for n := 1; ; n++ {
 		c.tried++
-		receipts, err := s.acceptOnce(ctx, c.drafts, s.tryTimeout+loading(c.weight), l, c.again)
+		receipts, err := s.acceptOnce(ctx, c.drafts, s.pg.tryTimeout+loading(c.weight), l, c.again)
 		if err == nil {
 			c.receipts = receipts
 			return nil
@@ -128,7 +128,7 @@ func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) erro
 // call is tried with others for ever: whoever wants a free key is tried a bounded
 // number of times, however many keys are held. The looks of all that is sorted
 // out take turns, so that nobody stands behind the whole of another commit.
-func (s *Store) sortOut(ctx context.Context, calls []*enqueueCall) {
+func (s *jobRoom) sortOut(ctx context.Context, calls []*enqueueCall) {
 	s.turns()
 	o := &sorting{s: s, left: byKey(calls)}
 	workers := min(cap(s.lines.sorting), len(o.left))
@@ -140,7 +140,7 @@ func (s *Store) sortOut(ctx context.Context, calls []*enqueueCall) {
 
 // sorting is calls that are being sorted out.
 type sorting struct {
-	s *Store
+	s *jobRoom
 
 	mu   sync.Mutex
 	left [][]*enqueueCall // by the key they ask for first
@@ -210,7 +210,7 @@ func (o *sorting) try(ctx context.Context, part [][]*enqueueCall) {
 }
 
 // turnGroupsAway is turnAway for groups: others may have found out by now.
-func (s *Store) turnGroupsAway(groups [][]*enqueueCall) [][]*enqueueCall {
+func (s *jobRoom) turnGroupsAway(groups [][]*enqueueCall) [][]*enqueueCall {
 	var rest [][]*enqueueCall
 	for _, group := range groups {
 		if group = s.turnAway(group); len(group) > 0 {
@@ -242,7 +242,7 @@ func byKey(calls []*enqueueCall) [][]*enqueueCall {
 
 // answerGroup answers calls that ask for the same key first. One of them finds
 // out; if that key is held, the others are not tried. The error is the last one's.
-func (s *Store) answerGroup(ctx context.Context, calls []*enqueueCall) (err error) {
+func (s *jobRoom) answerGroup(ctx context.Context, calls []*enqueueCall) (err error) {
 	for i, c := range calls {
 		keys := lockKeys(c.drafts, c.again)
 		err = s.acceptAlone(ctx, c, probeLimits)

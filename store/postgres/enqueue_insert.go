@@ -219,15 +219,15 @@ func insertText(kind insertKind) string {
 // Otherwise keys and ids are settled first and the rest goes in by a few large
 // inserts: a staging table was not faster than arrays, and needs the right to
 // make temporary tables (docs/adr/0008-postgres-bulk.md).
-func (s *Store) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) error {
+func (s *jobRoom) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) error {
 	if !plain || c.again {
 		return s.acceptAlone(ctx, c, sharedLimits)
 	}
 	drafts := c.drafts
 	var now time.Time
 	unknown := false
-	err := s.retryWithin(ctx, s.tryTimeout+loading(c.weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error { return s.copyIn(ctx, t, drafts, &now) })
+	err := s.pg.retryWithin(ctx, s.pg.tryTimeout+loading(c.weight), "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+		err := s.pg.transact(ctx, s.pg.work, upkeepLimits, func(t *transaction) error { return s.copyIn(ctx, t, drafts, &now) })
 		unknown = unknown || faultOf(err).unknown
 		return err
 	})
@@ -248,13 +248,13 @@ func (s *Store) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) err
 
 // copyIn copies plain drafts into the table. COPY computes nothing, so the
 // store's time is asked first.
-func (s *Store) copyIn(ctx context.Context, t *transaction, drafts []job.Draft, now *time.Time) error {
+func (s *jobRoom) copyIn(ctx context.Context, t *transaction, drafts []job.Draft, now *time.Time) error {
 	err := t.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(now) }})
 	if err != nil {
 		return err
 	}
 	used := usedColumns(drafts)
-	r := &copyReader{namespace: s.namespace, drafts: drafts, now: *now}
+	r := &copyReader{namespace: s.pg.namespace, drafts: drafts, now: *now}
 	names := []string{"namespace", "state", "due", "created"}
 	for n, c := range draftColumns {
 		if used&(1<<n) != 0 && c.copied != nil {

@@ -98,7 +98,7 @@ type line struct {
 	end     context.CancelFunc // nobody waits any more
 }
 
-func (s *Store) turns() {
+func (s *jobRoom) turns() {
 	l := &s.lines
 	l.once.Do(func() {
 		l.sorting, l.young, l.old = make(chan struct{}, s.sorting), make(chan struct{}, 1), make(chan struct{}, 1)
@@ -139,7 +139,7 @@ func (l *lines) among(drafts []job.Draft, again bool) (lockKey, bool) {
 
 // wait stands in the line of a key until the key was found free. An error says
 // that the time of ctx is over, or that too many wait.
-func (s *Store) wait(ctx context.Context, key lockKey) error {
+func (s *jobRoom) wait(ctx context.Context, key lockKey) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -157,7 +157,7 @@ func (s *Store) wait(ctx context.Context, key lockKey) error {
 }
 
 // join enters the line of a key, or opens it.
-func (s *Store) join(key lockKey) (*line, error) {
+func (s *jobRoom) join(key lockKey) (*line, error) {
 	l := &s.lines
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Store) join(key lockKey) (*line, error) {
 		at.callers++
 		return at, nil
 	}
-	ctx, end := context.WithCancel(s.ending)
+	ctx, end := context.WithCancel(s.pg.ending)
 	at := &line{callers: 1, free: make(chan struct{}), end: end}
 	if l.all == nil {
 		l.all = map[lockKey]*line{}
@@ -202,7 +202,7 @@ func (l *lines) remove(key lockKey, at *line) {
 const youth = 5
 
 // attend asks for a line's key until it is free, then lets the line go on.
-func (s *Store) attend(ctx context.Context, key lockKey, at *line) {
+func (s *jobRoom) attend(ctx context.Context, key lockKey, at *line) {
 	s.turns()
 	turn := s.lines.young
 	for n := 1; pause(ctx, min(n, youth)); n++ {
@@ -241,8 +241,8 @@ const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, cre
 // held reports whether somebody's transaction holds one of the keys at this
 // moment. It takes them as an enqueue would, and undoes that. A probe that fails
 // for another reason says no: whoever wants the keys meets that reason itself.
-func (s *Store) held(ctx context.Context, keys []lockKey) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.tryTimeout)
+func (s *jobRoom) held(ctx context.Context, keys []lockKey) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.pg.tryTimeout)
 	defer cancel()
 	var hashes []uniqueKey
 	var ids [][16]byte
@@ -254,14 +254,14 @@ func (s *Store) held(ctx context.Context, keys []lockKey) bool {
 		}
 	}
 	slices.SortFunc(hashes, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
-	err := s.transact(ctx, s.work, probeLimits, func(t *transaction) error {
+	err := s.pg.transact(ctx, s.pg.work, probeLimits, func(t *transaction) error {
 		if len(hashes) > 0 {
 			if _, err := s.takeUnique(ctx, t, hashes, false); err != nil {
 				return err
 			}
 		}
 		if len(ids) > 0 {
-			if err := t.run(ctx, &statement{text: probeIDs, args: []any{s.namespace, ids}}); err != nil {
+			if err := t.run(ctx, &statement{text: probeIDs, args: []any{s.pg.namespace, ids}}); err != nil {
 				return err
 			}
 		}
@@ -272,7 +272,7 @@ func (s *Store) held(ctx context.Context, keys []lockKey) bool {
 
 // firstHeld finds the key that a call has to wait for, by halves. If none is held
 // any more, it names one that the caller finds free.
-func (s *Store) firstHeld(ctx context.Context, keys []lockKey) lockKey {
+func (s *jobRoom) firstHeld(ctx context.Context, keys []lockKey) lockKey {
 	for len(keys) > 1 {
 		half := len(keys) / 2
 		if s.held(ctx, keys[:half]) {
@@ -285,7 +285,7 @@ func (s *Store) firstHeld(ctx context.Context, keys []lockKey) lockKey {
 }
 
 // allHeld finds every key that is held, by halves.
-func (s *Store) allHeld(ctx context.Context, keys []lockKey) []lockKey {
+func (s *jobRoom) allHeld(ctx context.Context, keys []lockKey) []lockKey {
 	switch {
 	case len(keys) == 0 || !s.held(ctx, keys):
 		return nil

@@ -15,16 +15,16 @@ const lockLate = "SELECT " + subjectColumns + mortalColumns + ` FROM pawl.job WH
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
-func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.ExpireReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	some := false
-	err := s.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &statement{
+	err := s.pg.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
+		return s.pg.send(ctx, s.pg.reserved, nil, &statement{
 			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
-			args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) },
+			args: []any{s.pg.namespace}, each: func(scan scan) error { return scan(&some) },
 		})
 	})
 	if err != nil || !some {
@@ -32,8 +32,8 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error
 	}
 	var expired store.ExpireReply
 	var deaths []store.Death
-	err = s.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
-		err := s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+	err = s.pg.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
+		err := s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) (err error) {
 			expired, err = s.expire(ctx, t, limit)
 			return err
 		})
@@ -47,8 +47,8 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error
 	return expired, nil
 }
 
-func (s *Store) expire(ctx context.Context, session session, limit int) (expired store.ExpireReply, err error) {
-	lock, late := mortals(lockLate, s.namespace, limit)
+func (s *jobRoom) expire(ctx context.Context, session session, limit int) (expired store.ExpireReply, err error) {
+	lock, late := mortals(lockLate, s.pg.namespace, limit)
 	var now time.Time
 	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
 		return expired, err
@@ -90,17 +90,17 @@ const redateJobs = `WITH early AS MATERIALIZED (
 UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNING job.queue, job.priority, job.due`
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
-func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	var told hintSet
 	redated := 0
-	err := s.retry(ctx, "redate", always, func(ctx context.Context, _ bool) error {
+	err := s.pg.retry(ctx, "redate", always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
-		return s.send(ctx, s.reserved, upkeepLimits, &statement{
-			text: redateJobs, args: []any{s.namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
+		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{
+			text: redateJobs, args: []any{s.pg.namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
 			each: func(scan scan) error {
 				var queue string
 				var priority int
@@ -115,6 +115,6 @@ func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) 
 	if err != nil {
 		return 0, err
 	}
-	s.tell(told)
+	s.hints.tell(told)
 	return redated, nil
 }

@@ -36,11 +36,11 @@ func TestP1_AServerOfAnotherLanguageIsUnderstood(t *testing.T) {
 func TestP1_AReadHasNoUnknownOutcome(t *testing.T) {
 	s := openInternal(t)
 	broken := func() []*statement { return []*statement{{text: "SELECT pg_terminate_backend(pg_backend_pid())"}} }
-	err := s.read(t.Context(), broken)
+	err := s.pg.read(t.Context(), broken)
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, job.ErrOutcomeUnknown) {
 		t.Errorf("a read that broke off each time: %v", err)
 	}
-	err = s.retry(t.Context(), "write", always, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, sharedLimits, broken()...) })
+	err = s.pg.retry(t.Context(), "write", always, func(ctx context.Context, _ bool) error { return s.pg.send(ctx, s.pg.work, sharedLimits, broken()...) })
 	if !errors.Is(err, job.ErrOutcomeUnknown) {
 		t.Errorf("a write that broke off each time: %v", err)
 	}

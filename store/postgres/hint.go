@@ -37,7 +37,7 @@ func (h *hintSet) join(other hintSet) {
 
 // tell lowers this process's frontiers to what was committed, and lets the
 // others know.
-func (s *Store) tell(told hintSet) {
+func (s *hintRoom) tell(told hintSet) {
 	if len(told) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (s *Store) tell(told hintSet) {
 }
 
 // lookAt makes claims, here and elsewhere, look at a queue.
-func (s *Store) lookAt(queue string) {
+func (s *hintRoom) lookAt(queue string) {
 	s.frontier.wake(queue)
 	s.notifier.look(queue)
 }

@@ -14,7 +14,7 @@ const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priori
 		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
 
 // leaveHints writes the hints of a user's transaction into it.
-func (s *Store) leaveHints(ctx context.Context, in session, told hintSet) error {
+func (s *hintRoom) leaveHints(ctx context.Context, in session, told hintSet) error {
 	var queues []string
 	var levels []int16
 	var dues []time.Time
@@ -29,7 +29,7 @@ func (s *Store) leaveHints(ctx context.Context, in session, told hintSet) error 
 		return nil
 	}
 	s.remover.some()
-	steps := []*statement{{text: writeHints, args: []any{s.namespace, queues, levels, dues}}}
+	steps := []*statement{{text: writeHints, args: []any{s.pg.namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
 		// From nobody: this process learns of the commit in the same way as the others.
 		text := encode("", m)

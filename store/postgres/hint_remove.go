@@ -26,7 +26,7 @@ const (
 // does it that has left or seen some, also one that runs no jobs: while no worker
 // runs, rows would gather without end. Who has done neither asks nothing.
 type hintRemover struct {
-	s       *Store
+	s       *hintRoom
 	wake    chan struct{} // holds one token: there may be rows
 	stopped chan struct{}
 
@@ -34,7 +34,7 @@ type hintRemover struct {
 	from   string // the transaction from which rows may be left; in front of it, dead index entries may be
 }
 
-func startHintRemover(s *Store) *hintRemover {
+func startHintRemover(s *hintRoom) *hintRemover {
 	r := &hintRemover{s: s, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go r.work()
 	return r
@@ -52,13 +52,13 @@ func (r *hintRemover) work() {
 	defer close(r.stopped)
 	for {
 		select {
-		case <-r.s.ending.Done():
+		case <-r.s.pg.ending.Done():
 			return
 		case <-r.wake:
 		}
-		if err := r.round(r.s.ending, hintsKept); err != nil {
-			r.s.logger.Debug("hints were not removed, the next round goes on", "error", err)
-			if !wait(r.s.ending, afterFailure) { // the server may be away for long
+		if err := r.round(r.s.pg.ending, hintsKept); err != nil {
+			r.s.pg.logger.Debug("hints were not removed, the next round goes on", "error", err)
+			if !wait(r.s.pg.ending, afterFailure) { // the server may be away for long
 				return
 			}
 			r.some()
@@ -69,7 +69,7 @@ func (r *hintRemover) work() {
 // round removes everything that is committed now, after it was kept for a time.
 func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
-	err := r.s.send(ctx, r.s.work, nil, &statement{
+	err := r.s.pg.send(ctx, r.s.pg.work, nil, &statement{
 		text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
 		each: func(scan scan) error { return scan(&now, &xmin) },
 	})
@@ -83,13 +83,13 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 		r.from = "0"
 	}
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeHints, r.s.namespace, removedAtOnce, r.from, now); err != nil {
+		if more, err = r.remove(ctx, removeHints, r.s.pg.namespace, removedAtOnce, r.from, now); err != nil {
 			return err
 		}
 	}
 	r.from = xmin // whatever is older had ended, and is gone
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeForeignHints, r.s.namespace, removedAtOnce); err != nil {
+		if more, err = r.remove(ctx, removeForeignHints, r.s.pg.namespace, removedAtOnce); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 func (r *hintRemover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
-	err = r.s.send(ctx, r.s.work, sharedLimits, &statement{text: "SELECT set_config('synchronous_commit', 'off', true)"},
+	err = r.s.pg.send(ctx, r.s.pg.work, sharedLimits, &statement{text: "SELECT set_config('synchronous_commit', 'off', true)"},
 		&statement{text: text, args: args, each: func(scan scan) error { return scan(&removed, &last) }})
 	if err != nil {
 		return false, err

@@ -14,7 +14,7 @@ import (
 
 // inside runs statements in a user's transaction, one after the other. Nothing
 // is set there: limits, planner and durability are the user's.
-func (s *Store) inside(tx pgx.Tx) session {
+func (s *DB) inside(tx pgx.Tx) session {
 	in := insideTx{s: s, tx: tx}
 	if c := tx.Conn(); c != nil {
 		in.mode = describing(c.Config())
@@ -23,7 +23,7 @@ func (s *Store) inside(tx pgx.Tx) session {
 }
 
 type insideTx struct {
-	s    *Store
+	s    *DB
 	tx   pgx.Tx
 	mode []any // put in front of the arguments
 }
@@ -53,13 +53,17 @@ func because(ctx context.Context, err error) error {
 
 // insideSQL is inside for database/sql. A handle does not tell the mode of its
 // connections: it is taken to be that of the store's pool.
-type insideSQL struct {
-	s    *Store
+func (s *DB) insideSQL(tx *sql.Tx) session {
+	return insideSQLTx{s, tx, describing(s.users.Config().ConnConfig)}
+}
+
+type insideSQLTx struct {
+	s    *DB
 	tx   *sql.Tx
 	mode []any
 }
 
-func (i insideSQL) run(ctx context.Context, steps ...*statement) error {
+func (i insideSQLTx) run(ctx context.Context, steps ...*statement) error {
 	for _, st := range steps {
 		if err := i.step(ctx, st); err != nil {
 			return because(ctx, err)
@@ -68,7 +72,7 @@ func (i insideSQL) run(ctx context.Context, steps ...*statement) error {
 	return nil
 }
 
-func (i insideSQL) step(ctx context.Context, st *statement) (err error) {
+func (i insideSQLTx) step(ctx context.Context, st *statement) (err error) {
 	rows, err := i.tx.QueryContext(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
 	if err != nil {
 		return err

@@ -12,19 +12,19 @@ import (
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
-func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *jobRoom) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "cancel", (*operation).cancel)
 }
 
 // Delete removes jobs that are not running, and asks running ones to cancel.
-func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *jobRoom) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "delete", (*operation).remove)
 }
 
 // operation is an operator's verb over several jobs, in one transaction. Every
 // job that it may change is locked before anything is decided.
 type operation struct {
-	s        *Store
+	s        *jobRoom
 	session  session
 	now      time.Time
 	live     map[job.ID]subject
@@ -51,11 +51,11 @@ type archivedSubject struct {
 
 // operate applies a verb to the ids, with the audit entries of what it changed.
 // An id that is given twice is taken twice, one after the other.
-func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -63,8 +63,8 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 	var o *operation
 	skip := false
 	held := map[string]bool{}
-	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) (err error) {
+	err := s.pg.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
+		err := s.pg.transact(ctx, s.pg.work, upkeepLimits, func(t *transaction) (err error) {
 			o = &operation{s: s, session: t, skip: skip, held: held}
 			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 					targets = append(targets, ids[i].String())
 				}
 			}
-			return s.audit(ctx, t, op, action, targets)
+			return s.settings.audit(ctx, t, op, action, targets)
 		})
 		if faultOf(err).blocked {
 			skip = true
@@ -86,9 +86,9 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 		return err
 	})
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened
-		s.tell(o.told)
+		s.hints.tell(o.told)
 		if o.asked {
-			s.notifier.cancel()
+			s.hints.notifier.cancel()
 		}
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 		exist := map[job.ID]bool{}
-		err := o.session.run(ctx, &statement{text: existing, args: []any{o.s.namespace, uuids(left)}, each: func(scan scan) error {
+		err := o.session.run(ctx, &statement{text: existing, args: []any{o.s.pg.namespace, uuids(left)}, each: func(scan scan) error {
 			var id job.ID
 			err := scan(&id)
 			exist[id] = true
@@ -181,7 +181,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 	}
-	return &faulted{fault{err: errRestless, passing: true}}
+	return fault{err: errRestless, passing: true}.asError()
 }
 
 const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
@@ -189,7 +189,7 @@ const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest
 		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
-	args := []any{o.s.namespace, uuids(ids)}
+	args := []any{o.s.pg.namespace, uuids(ids)}
 	live, archived := lockLive, lockArchived
 	if o.skip {
 		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
@@ -252,7 +252,7 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 		return nil
 	}
 	o.asked = true
-	return o.session.run(ctx, &statement{text: askJobs, args: []any{o.s.namespace, ids}})
+	return o.session.run(ctx, &statement{text: askJobs, args: []any{o.s.pg.namespace, ids}})
 }
 
 // removeJobs deletes jobs with their logs and unique keys. Their tombstones
@@ -287,7 +287,7 @@ func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, e
 		}
 	}
 	if len(gone) > 0 {
-		if err := o.session.run(ctx, &statement{text: removeJobs, args: []any{o.s.namespace, gone}}); err != nil {
+		if err := o.session.run(ctx, &statement{text: removeJobs, args: []any{o.s.pg.namespace, gone}}); err != nil {
 			return nil, err
 		}
 	}

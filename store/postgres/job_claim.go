@@ -15,12 +15,12 @@ import (
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
-func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.ClaimReply{}, err
 	}
-	defer s.leave()
-	repeat, known := s.claims.ask(c.Worker, c.Seq)
+	defer s.pg.leave()
+	repeat, known := s.workers.asked.ask(c.Worker, c.Seq)
 	claimed := store.ClaimReply{}
 	if repeat || !known {
 		// A worker that this store does not know may have claimed through another.
@@ -40,7 +40,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, err
 
 // claiming is one claim under way.
 type claiming struct {
-	s       *Store
+	s       *claimRoom
 	c       *store.Claim
 	offer   offer
 	queues  []*claimQueue
@@ -124,7 +124,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 	}
 	hints, sweep := k.s.lookDue(k.queues)
-	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.first())
+	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.rows.first())
 	if looked {
 		ready, err := k.peek(ctx, k.queues)
 		if err != nil {
@@ -226,17 +226,17 @@ func (k *claiming) answer() {
 // attend checks the worker and marks runs as begun, where no statement of the
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
-	return k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	return k.s.pg.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
 		alive := false
 		steps := []*statement{{
 			text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
-			args: []any{k.s.namespace, k.c.Worker},
+			args: []any{k.s.pg.namespace, k.c.Worker},
 			each: func(scan scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
-			steps = append(steps, k.s.begunStep(k.c.Worker, k.c.Begun))
+			steps = append(steps, k.s.workers.begunStep(k.c.Worker, k.c.Begun))
 		}
-		if err := k.s.send(ctx, k.s.reserved, upkeepLimits, steps...); err != nil {
+		if err := k.s.pg.send(ctx, k.s.pg.reserved, upkeepLimits, steps...); err != nil {
 			return err
 		}
 		if !alive {
@@ -248,7 +248,7 @@ func (k *claiming) attend(ctx context.Context) error {
 }
 
 func (k *claiming) lost() error {
-	k.s.claims.forget(k.c.Worker)
+	k.s.workers.asked.forget(k.c.Worker)
 	return fmt.Errorf("worker %d: %w", k.c.Worker, job.ErrWorkerLost)
 }
 
@@ -357,7 +357,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
 			steps[i] = &statement{text: claimStraight, raw: leases[i].read, args: []any{
-				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
+				k.s.pg.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
@@ -365,7 +365,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			p = k.newPeek(lanes, what)
 			steps = append(steps, p.steps()...)
 		}
-		return k.s.send(ctx, k.s.work, sharedLimits, steps...)
+		return k.s.pg.send(ctx, k.s.pg.work, sharedLimits, steps...)
 	})
 	if err != nil {
 		return err
@@ -477,8 +477,8 @@ const quietLag = time.Second
 
 // commitLag is the same for frontiers behind jobs that were just claimed. Where
 // the store listens, every commit is told.
-func (s *Store) commitLag() time.Duration {
-	if s.hints.heard() {
+func (s *claimRoom) commitLag() time.Duration {
+	if s.hints.rows.heard() {
 		return 0
 	}
 	return 100 * time.Millisecond
@@ -492,12 +492,12 @@ func (k *claiming) seen(now time.Time) {
 
 // heard takes note of the store's time. When it was set back, all remembered
 // positions are forgotten: what comes now lies before them.
-func (s *Store) heard(now time.Time) (back bool) {
-	s.clock.note(now)
+func (s *claimRoom) heard(now time.Time) (back bool) {
+	s.pg.clock.note(now)
 	if s.frontiers.clock(now) {
 		return false
 	}
-	s.purges.forget()
+	s.jobs.purges.forget()
 	return true
 }
 
@@ -510,7 +510,7 @@ func (k *claiming) upcoming(next time.Time) {
 // lease runs a transaction that leases. When the answer of a try was lost, what
 // it took is found by the number of the claim, and is the answer.
 func (k *claiming) lease(ctx context.Context, try func(context.Context) error) error {
-	return k.s.retry(ctx, "claim", always, func(ctx context.Context, again bool) error {
+	return k.s.pg.retry(ctx, "claim", always, func(ctx context.Context, again bool) error {
 		if again {
 			before, err := k.s.claimedBefore(ctx, k.c)
 			if err != nil {

@@ -29,11 +29,11 @@ func (c *enqueueCall) state() *callState { return &c.callState }
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
-func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	if len(drafts) == 0 {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 // enqueue sends a call until it is answered. While somebody's open transaction
 // holds a key that it needs, it stands in the line of that key, for as long as the
 // busy limit allows: nobody else waits with it.
-func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.Receipt, error) {
+func (s *jobRoom) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.Receipt, error) {
 	var patient context.Context // for waiting
 	for {
 		var key lockKey
@@ -84,7 +84,7 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.
 
 // enqueueOnce sends a call with those it shares a commit with, or alone if it is
 // large.
-func (s *Store) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) error {
+func (s *jobRoom) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) error {
 	switch {
 	case len(c.drafts) >= bulk || c.weight >= maxGathered:
 		return s.enqueueBulk(ctx, c, plain)
@@ -119,18 +119,18 @@ func checkTimes(drafts []job.Draft) error {
 
 // commitPlain commits drafts of many callers that cannot meet any lock or
 // conflict: one insert.
-func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
+func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	all := draftsOf(calls)
 	var now time.Time
 	unknown := false
-	err := s.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+	err := s.pg.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
 		mode := insertDurable
-		if s.settled {
+		if s.pg.settled {
 			mode = insertFresh
 		}
-		insert := insertStep(s.namespace, all, mode)
+		insert := insertStep(s.pg.namespace, all, mode)
 		insert.each = func(scan scan) error { return scan(&now) }
-		err := s.send(ctx, s.work, nil, insert) // waits for no row of anybody
+		err := s.pg.send(ctx, s.pg.work, nil, insert) // waits for no row of anybody
 		unknown = unknown || faultOf(err).unknown
 		return err
 	})
@@ -168,13 +168,13 @@ const uniqueViolation = "23505"
 
 // accepted tells claims, here and elsewhere, of what was just committed. No
 // draft is due before now, the time of the statement that put it in.
-func (s *Store) accepted(drafts []job.Draft, now time.Time) {
+func (s *jobRoom) accepted(drafts []job.Draft, now time.Time) {
 	var told hintSet
 	for i := range drafts {
 		d := &drafts[i]
 		told.add(d.Queue, d.Priority, dueOf(d, now))
 	}
-	s.tell(told)
+	s.hints.tell(told)
 }
 
 // dueOf is when a draft falls due: never before now.
@@ -208,7 +208,7 @@ func draftsOf(calls []*enqueueCall) []job.Draft {
 
 // enqueueIn accepts drafts in a user's transaction, and says what claims are to be
 // told when it commits.
-func (s *Store) enqueueIn(ctx context.Context, in session, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
+func (s *jobRoom) enqueueIn(ctx context.Context, in session, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
 	if len(drafts) == 0 {
 		return nil, nil, nil
 	}

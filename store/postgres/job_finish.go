@@ -28,11 +28,11 @@ func (c *finishCall) state() *callState { return &c.callState }
 // Finish ends runs, each fenced by its worker and run number. Calls of many
 // goroutines share a commit, and a large one takes several: what those came to
 // before one failed is answered beside the error.
-func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	var verdicts []job.Verdict
 	for len(ends) > 0 {
 		n, weight := portion(ends, weightOfEnd)
@@ -48,13 +48,13 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 
 // commitFinishes commits the ends of many callers together; where one of them
 // fails, each goes on alone.
-func (s *Store) commitFinishes(ctx context.Context, calls []*finishCall) {
+func (s *jobRoom) commitFinishes(ctx context.Context, calls []*finishCall) {
 	s.commitEnds(ctx, calls, false)
 }
 
 // commitEnds is commitFinishes for calls of which again says whether they may
 // have been committed before.
-func (s *Store) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
+func (s *jobRoom) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
 	f := newFinishing(s, calls)
 	f.again = again
 	err := f.try(ctx)
@@ -100,8 +100,8 @@ func (f *finishing) await(ctx context.Context) error {
 // try commits the ends together. A row that an open transaction holds, which is
 // one of the handler's own, ends the try at once; the next one passes it over.
 func (f *finishing) try(ctx context.Context) error {
-	limit := f.s.tryTimeout + loading(f.weight)
-	err := f.s.retryWithin(ctx, limit, "finish", always, func(ctx context.Context, _ bool) error {
+	limit := f.s.pg.tryTimeout + loading(f.weight)
+	err := f.s.pg.retryWithin(ctx, limit, "finish", always, func(ctx context.Context, _ bool) error {
 		err := f.commit(ctx, sharedLimits)
 		fault := faultOf(err)
 		if fault.unknown {
@@ -109,19 +109,19 @@ func (f *finishing) try(ctx context.Context) error {
 		}
 		if fault.blocked || err != nil && f.deserted() {
 			fault.passing = false
-			return &faulted{fault}
+			return fault.asError()
 		}
 		return err
 	})
 	if err == nil || f.again { // then it may have happened
-		f.s.tell(f.told)
+		f.s.hints.tell(f.told)
 	}
 	return err
 }
 
 // finishing is the ends of one commit. Their order is that of the calls.
 type finishing struct {
-	s        *Store
+	s        *jobRoom
 	workers  []job.WorkerID
 	ends     []job.End
 	calls    []*finishCall
@@ -139,7 +139,7 @@ type finishing struct {
 	skip bool
 }
 
-func newFinishing(s *Store, calls []*finishCall) *finishing {
+func newFinishing(s *jobRoom, calls []*finishCall) *finishing {
 	f := &finishing{s: s, ends: calls[0].ends, calls: calls}
 	n := 0
 	for _, c := range calls {
@@ -185,13 +185,13 @@ func (f *finishing) commit(ctx context.Context, l *limits) error {
 	order := f.byID()
 	simple := !f.skip && f.simple(order)
 	if simple {
-		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep(order))
+		err := f.s.pg.send(ctx, f.s.pg.reserved, l, f.simpleStep(order))
 		if simple = !hasCode(err, uniqueViolation); simple && err != nil {
 			return err
 		}
 	}
 	if !simple {
-		err := f.s.transact(ctx, f.s.reserved, l, func(t *transaction) error {
+		err := f.s.pg.transact(ctx, f.s.pg.reserved, l, func(t *transaction) error {
 			err := f.run(ctx, t)
 			if err == nil && !f.again {
 				f.foreign = make([]bool, len(f.ends))
@@ -266,7 +266,7 @@ func (f *finishing) simpleStep(order []int) *statement {
 	if keep < 0 {
 		text = endRunsBuried
 	}
-	return &statement{text: text, args: []any{f.s.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
+	return &statement{text: text, args: []any{f.s.pg.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
 		var id [16]byte
 		if err := scan(&id); err != nil {
 			return err
@@ -329,7 +329,7 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 	}
 	held := make(map[leasedRun]subject, len(list))
 	var now pgtype.Timestamptz
-	lock := &statement{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
+	lock := &statement{text: heldRuns, args: []any{f.s.pg.namespace, ids, runs, workers}, each: func(scan scan) error {
 		var s subject
 		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
 		held[leasedRun{s.id, s.run, s.worker}] = s
@@ -405,7 +405,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	return f.s.send(ctx, f.s.reserved, upkeepLimits, &statement{text: endedAs, args: []any{f.s.namespace, ids, runs, workers, final}, each: func(scan scan) error {
+	return f.s.pg.send(ctx, f.s.pg.reserved, upkeepLimits, &statement{text: endedAs, args: []any{f.s.pg.namespace, ids, runs, workers, final}, each: func(scan scan) error {
 		var n int
 		err := scan(&n)
 		i := stale[n-1]
@@ -418,7 +418,7 @@ func (f *finishing) recover(ctx context.Context) error {
 
 // finishIn ends runs in a user's transaction, and says what claims are to be told
 // when it commits.
-func (s *Store) finishIn(ctx context.Context, in session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hintSet, error) {
+func (s *jobRoom) finishIn(ctx context.Context, in session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hintSet, error) {
 	f := &finishing{s: s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
 	for range ends {
 		f.workers = append(f.workers, worker)

@@ -111,7 +111,7 @@ func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *Store) apply(ctx context.Context, session session, moves []move, now time.Time) (hintSet, error) {
+func (s *jobRoom) apply(ctx context.Context, session session, moves []move, now time.Time) (hintSet, error) {
 	slices.SortFunc(moves, func(a, b move) int { return bytes.Compare(a.id[:], b.id[:]) })
 	var told hintSet
 	var released, ended []move
@@ -131,18 +131,18 @@ func (s *Store) apply(ctx context.Context, session session, moves []move, now ti
 	}
 	var steps []*statement
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.namespace))
+		steps = append(steps, logs.step(s.pg.namespace))
 	}
 	if len(released) > 0 {
-		steps = append(steps, releaseStep(s.namespace, released))
+		steps = append(steps, releaseStep(s.pg.namespace, released))
 	}
 	for _, part := range splitKept(ended) {
 		if part.kept {
 			// A copy that should not be there must not stop the end of a job. The insert
 			// does not look for one itself: that would cost a tenth of every finish.
-			steps = append(steps, &statement{text: dropCopies, args: []any{s.namespace, idsOf(part.moves)}})
+			steps = append(steps, &statement{text: dropCopies, args: []any{s.pg.namespace, idsOf(part.moves)}})
 		}
-		steps = append(steps, endStep(s.namespace, part.moves, part.kept))
+		steps = append(steps, endStep(s.pg.namespace, part.moves, part.kept))
 	}
 	if len(steps) == 0 {
 		return told, nil
@@ -356,4 +356,4 @@ func (l *logLines) step(namespace int32) *statement {
 }
 
 // keep is how long ended jobs of a queue are kept.
-func (s *Store) keep(queue string) job.Keep { return s.keepFor(queue).WithDefaults() }
+func (s *jobRoom) keep(queue string) job.Keep { return s.keepFor(queue).WithDefaults() }

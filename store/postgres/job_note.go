@@ -32,11 +32,11 @@ const setProgress = `WITH own AS MATERIALIZED (
 const heldTries = 3
 
 // Note keeps progress and log lines of runs that go on.
-func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	if len(notes) == 0 {
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([
 
 // noteHeld tries the notes again that were answered Held. What fails stays that:
 // the others are committed and have their answer.
-func (s *Store) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
+func (s *jobRoom) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
 	var at []int
 	var held []store.Note
 	for i, v := range verdicts {
@@ -63,10 +63,10 @@ func (s *Store) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note
 	}
 }
 
-func (s *Store) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *jobRoom) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
-	err := s.retry(ctx, "note", unlessUnknown, func(ctx context.Context, _ bool) (err error) {
-		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) error {
+	err := s.pg.retry(ctx, "note", unlessUnknown, func(ctx context.Context, _ bool) (err error) {
+		return s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) error {
 			verdicts, err = s.note(ctx, t, w, notes)
 			return err
 		})
@@ -77,7 +77,7 @@ func (s *Store) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note
 	return verdicts, nil
 }
 
-func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *jobRoom) note(ctx context.Context, session session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	refs := make([]store.RunRef, len(notes))
 	for i, n := range notes {
@@ -85,11 +85,11 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 	}
 	var steps []*statement
 	if begun := beginnings(notes); len(begun) > 0 {
-		steps = append(steps, s.begunStep(w, begun))
+		steps = append(steps, s.workers.begunStep(w, begun))
 	}
 	ids, runs := refArrays(refs)
 	var now time.Time
-	steps = append(steps, &statement{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
+	steps = append(steps, &statement{text: ownRuns, args: []any{s.pg.namespace, w, ids, runs}, each: func(scan scan) error {
 		var n int
 		var begun, alive bool
 		if err := scan(&now, &n, &begun, &alive); err != nil {
@@ -119,7 +119,7 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		}
 	}
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.namespace))
+		steps = append(steps, logs.step(s.pg.namespace))
 	}
 	if len(newest) > 0 {
 		var ids [][16]byte
@@ -129,7 +129,7 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
 			texts = append(texts, textOrNull(legible(p.Note)))
 		}
-		steps = append(steps, &statement{text: setProgress, args: []any{s.namespace, w, ids, runs, done, total, texts}})
+		steps = append(steps, &statement{text: setProgress, args: []any{s.pg.namespace, w, ids, runs, done, total, texts}})
 	}
 	if len(steps) == 0 {
 		return verdicts, nil

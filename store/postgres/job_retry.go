@@ -11,7 +11,7 @@ import (
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
-func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *jobRoom) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "retry", (*operation).retry)
 }
 
@@ -84,7 +84,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			case uniqueAnswer{free: true}, uniqueAnswer{holder: k.job}:
 				changes[list[0]], back = store.Changed, append(back, k.job)
 			case uniqueAnswer{}: // it changed hands in between
-				return nil, &faulted{fault{err: errRestless, passing: true}}
+				return nil, fault{err: errRestless, passing: true}.asError()
 			default:
 				holds := func(i int) bool { return ids[i] == answers[n].holder }
 				if at := slices.IndexFunc(list, holds); at >= 0 {
@@ -103,7 +103,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &statement{text: part.text, args: []any{o.s.namespace, part.ids, o.now}})
+			steps = append(steps, &statement{text: part.text, args: []any{o.s.pg.namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {

@@ -19,14 +19,14 @@ const (
 
 // listen tells of commits made by other processes, until ctx ends or the
 // connection is lost. It has a connection of its own.
-func (s *Store) listen(ctx context.Context, hear func(store.Hint)) error {
-	if err := s.enter(ctx); err != nil {
+func (s *hintRoom) listen(ctx context.Context, hear func(store.Hint)) error {
+	if err := s.pg.enter(ctx); err != nil {
 		return err
 	}
-	s.leave() // Close does not wait for a listener, it ends it
+	s.pg.leave() // Close does not wait for a listener, it ends it
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ending, cancel)()
+	defer context.AfterFunc(s.pg.ending, cancel)()
 	conn, err := s.connectListener(ctx)
 	if err != nil {
 		return s.listenError(ctx, err)
@@ -36,8 +36,8 @@ func (s *Store) listen(ctx context.Context, hear func(store.Hint)) error {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	s.hints.listen(+1)
-	defer s.hints.listen(-1)
+	s.rows.listen(+1)
+	defer s.rows.listen(-1)
 	// What was said while nobody listened is not known.
 	s.frontier.drop()
 	hear(store.Hint{})
@@ -59,10 +59,10 @@ func (s *Store) listen(ctx context.Context, hear func(store.Hint)) error {
 	}
 }
 
-func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
+func (s *hintRoom) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
-	pool := s.users.Config()
+	pool := s.pg.users.Config()
 	config := pool.ConnConfig.Copy()
 	if pool.BeforeConnect != nil {
 		if err := pool.BeforeConnect(ctx, config); err != nil {
@@ -86,9 +86,9 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // listenError explains why a listener ends.
-func (s *Store) listenError(ctx context.Context, err error) error {
+func (s *hintRoom) listenError(ctx context.Context, err error) error {
 	switch {
-	case s.ending.Err() != nil:
+	case s.pg.ending.Err() != nil:
 		return store.ErrClosed
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -67,7 +67,7 @@ func Migrations(schema string) []Migration {
 // Processes that open at once do it one after the other: the version is read
 // again under a lock.
 func (s *Store) migrate(ctx context.Context) error {
-	if s.settings.Migrate == store.MigrateOff {
+	if s.given.Migrate == store.MigrateOff {
 		return nil
 	}
 	version, err := s.schemaVersion(ctx)
@@ -80,16 +80,16 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.owner(), store.ErrSchemaNewer, version.Version, version.Oldest, newest)
 	case version.Version >= newest:
 		return nil
-	case s.settings.Migrate == store.MigrateCheck:
+	case s.given.Migrate == store.MigrateCheck:
 		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.owner(), store.ErrSchemaOlder, version.Version, newest)
 	}
-	return s.retry(ctx, "migrate", always, func(ctx context.Context, _ bool) error { return s.applyMigrations(ctx) })
+	return s.pg.retry(ctx, "migrate", always, func(ctx context.Context, _ bool) error { return s.applyMigrations(ctx) })
 }
 
 // schemaVersion reads the numbers of the schema; zeros when there is none.
 func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error) {
-	err = s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
-		version, err = readVersion(ctx, s, func(st *statement) error { return s.send(ctx, s.work, nil, st) })
+	err = s.pg.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
+		version, err = readVersion(ctx, s, func(st *statement) error { return s.pg.send(ctx, s.pg.work, nil, st) })
 		return err
 	})
 	return version, err
@@ -107,7 +107,7 @@ func readVersion(ctx context.Context, s *Store, run func(*statement) error) (ver
 	}
 	err = run(&statement{text: "SELECT version, oldest FROM pawl.version", each: func(scan scan) error { return scan(&version.Version, &version.Oldest) }})
 	if hasCode(err, "42703") { // no such column
-		err = &faulted{fault{err: fmt.Errorf("%w: it has a table \"version\" of somebody else: %w", store.ErrForeign, err)}}
+		err = fault{err: fmt.Errorf("%w: it has a table \"version\" of somebody else: %w", store.ErrForeign, err)}.asError()
 	}
 	return version, err
 }
@@ -117,7 +117,7 @@ func readVersion(ctx context.Context, s *Store, run func(*statement) error) (ver
 const migrateLock = "SELECT pg_advisory_xact_lock(7340, hashtext($1))"
 
 func (s *Store) applyMigrations(ctx context.Context) error {
-	conn, err := s.work.Acquire(ctx)
+	conn, err := s.pg.work.Acquire(ctx)
 	if err != nil {
 		return acquired(ctx, err)
 	}
@@ -134,7 +134,7 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 		return judge(ctx, err)
 	}
 	// Another process may have done it meanwhile.
-	version, err := readVersion(ctx, s, func(st *statement) error { return s.inside(tx).run(ctx, st) })
+	version, err := readVersion(ctx, s, func(st *statement) error { return s.pg.inside(tx).run(ctx, st) })
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type named struct {
 // notifier tells other processes of commits, after them and one message at a
 // time: NOTIFY inside each transaction would make them wait for each other.
 type notifier struct {
-	s    *Store
+	s    *hintRoom
 	pace pace // for transactions of users
 
 	mu      sync.Mutex
@@ -57,9 +57,9 @@ type notifier struct {
 	stopSending context.CancelFunc
 }
 
-func startNotifier(s *Store) *notifier {
+func startNotifier(s *hintRoom) *notifier {
 	n := &notifier{s: s, pace: pace{every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
-	n.sending, n.stopSending = context.WithCancel(s.ending)
+	n.sending, n.stopSending = context.WithCancel(s.pg.ending)
 	go n.work()
 	return n
 }
@@ -133,7 +133,7 @@ func (n *notifier) send(tries int) {
 	for name, due := range told {
 		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 	}
-	ctx, cancel := context.WithTimeout(n.sending, n.s.tryTimeout)
+	ctx, cancel := context.WithTimeout(n.sending, n.s.pg.tryTimeout)
 	defer cancel()
 	text := encode(n.s.instance, m)
 	// The commit need not reach the disk: nothing is written but the message. It
@@ -141,12 +141,12 @@ func (n *notifier) send(tries int) {
 	// it, and behind a slow disk the lock_timeout of a session is soon over.
 	tell := &statement{text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
 	for try := 1; ; try++ {
-		err := n.s.send(ctx, n.s.work, nil, tell)
+		err := n.s.pg.send(ctx, n.s.pg.work, nil, tell)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return
 		case try == tries || !pause(ctx, try):
-			n.s.logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+			n.s.pg.logger.Debug("a notification was not sent; others will find out by polling", "error", err)
 			return
 		}
 	}
@@ -174,14 +174,14 @@ func encode(by string, m message) string {
 
 // channel is where the processes of a namespace hear each other. Channels belong
 // to the database, so its name says which schema it is about.
-func (s *Store) channel() string {
+func (s *hintRoom) channel() string {
 	h := fnv.New64a()
-	h.Write([]byte(s.schema))
-	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.namespace))
+	h.Write([]byte(s.pg.schema))
+	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.pg.namespace))
 }
 
 // hear takes a message over: frontiers first, so that a look it wakes sees it.
-func (s *Store) hear(text string, tell func(store.Hint)) {
+func (s *hintRoom) hear(text string, tell func(store.Hint)) {
 	var m message
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		m = message{Look: true, Members: true} // a message of another build: look, then

@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -27,52 +23,20 @@ type opener struct {
 // Store is one namespace of one Postgres schema.
 type Store struct {
 	options  Options
-	schema   string // its name
-	pollOnly bool
-	onlyPool bool
-
-	keepFor   func(queue string) job.Keep
-	maxLost   int
-	busyLimit time.Duration
-	sorting   int // how many connections sort shared commits out
-	frontier  frontier
-	logger    *slog.Logger
-	settings  store.Settings
-
-	users    *pgxpool.Pool // the caller's, for transactions of users
-	database string        // its name
-	ownsPool bool          // and then Close ends it
-	work     *pgxpool.Pool // enqueue, claim, reading
-	reserved *pgxpool.Pool // heartbeat, finish, upkeep
+	given    store.Settings
+	database string // its name
+	ownsPool bool   // and then Close ends the caller's
 	db       *sql.DB
-
-	explicit   bool        // transactions have to say that they are READ COMMITTED
-	settled    bool        // sessions keep the store's settings
-	pooled     atomic.Bool // a pooler was met on the way to the server
-	namespace  int32
-	instance   string        // tells this store's notifications from those of others
-	tryTimeout time.Duration // bounds one try
-	clock      clock
-	texts      texts
-	frontiers  frontiers
-	claims     claims
-	hints      hints
-	purges     purges
-
-	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
-	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
-	blocked  blocked
-	lines    lines // of calls that wait for a held key
-	finisher *gather[*finishCall]
-	notifier *notifier
-	remover  *hintRemover
 	begun    openTxs
 
-	calls     sync.WaitGroup // under way
-	gate      sync.RWMutex   // guards closed against calls that begin
-	closed    bool
-	ending    context.Context // ends when Close has waited for the calls
-	end       context.CancelFunc
+	// The rooms, each built on those before it.
+	pg       *DB
+	hints    *hintRoom
+	settings *settingRoom
+	workers  *workerRoom
+	jobs     *jobRoom
+	claims   *claimRoom
+
 	closeOnce sync.Once
 }
 
@@ -89,7 +53,7 @@ type listening struct{ *Store }
 // Listen tells of commits made by other processes, until ctx ends or the
 // connection is lost.
 func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
-	return l.listen(ctx, hear)
+	return l.hints.listen(ctx, hear)
 }
 
 // Open makes the store ready for use: connections, schema, namespace.
@@ -139,26 +103,18 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if settings.MaxLost == 0 {
 		settings.MaxLost = job.MaxLost
 	}
-	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), tryTimeout: attemptLimit}
-	s.settled = settles(options.PollOnly, options.OnlyPool, o.pool.Config())
-	s.schema, s.pollOnly, s.onlyPool = options.Schema, options.PollOnly, options.OnlyPool
-	s.keepFor, s.maxLost, s.busyLimit, s.sorting = settings.Keep, settings.MaxLost, options.BusyLimit, options.sorting()
-	s.frontiers.guess = &s.clock
-	s.frontier = frontier{s.frontiers.lower, s.frontiers.wake, s.frontiers.drop}
-	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
-	s.ending, s.end = context.WithCancel(context.Background())
+	s := &Store{options: options, given: settings, database: o.pool.Config().ConnConfig.Database}
+	s.pg = newDB(dbConfig{users: o.pool, schema: options.Schema, pollOnly: options.PollOnly, onlyPool: options.OnlyPool, logger: settings.Logger})
+	s.hints = newHintRoom(s.pg)
+	s.settings = newSettingRoom(s.pg, s.hints)
+	s.workers = newWorkerRoom(s.pg, s.hints)
+	s.jobs = newJobRoom(s.settings, s.workers, jobConfig{keepFor: settings.Keep, maxLost: settings.MaxLost, busyLimit: options.BusyLimit, sorting: options.sorting()})
+	s.claims = newClaimRoom(s.jobs)
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context) error {
-	var err error
-	if s.work, err = s.connect(ctx, s.options.working()); err != nil {
-		return err
-	}
-	if s.reserved, err = s.connect(ctx, s.options.Reserved); err != nil {
-		return err
-	}
-	if err := s.examine(ctx); err != nil {
+	if err := s.pg.open(ctx, s.options.working(), s.options.Reserved); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -167,25 +123,24 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.bindNamespace(ctx); err != nil {
 		return err
 	}
-	s.db = stdlib.OpenDBFromPool(s.users)
-	s.plain = newGather(s, maxGathered, s.commitPlain)
-	s.careful = newGather(s, maxGathered, s.commitCareful)
-	s.finisher = newGather(s, maxGathered, s.commitFinishes)
-	s.notifier = startNotifier(s)
-	s.remover = startHintRemover(s)
+	s.db = stdlib.OpenDBFromPool(s.pg.users)
+	s.jobs.plain = newGather(s, maxGathered, s.jobs.commitPlain)
+	s.jobs.careful = newGather(s, maxGathered, s.jobs.commitCareful)
+	s.jobs.finisher = newGather(s, maxGathered, s.jobs.commitFinishes)
+	s.hints.start()
 	return nil
 }
 
 // bindNamespace finds or makes the number of the namespace.
 func (s *Store) bindNamespace(ctx context.Context) error {
-	return s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
-		find := statement{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.settings.Namespace},
-			each: func(scan scan) error { return scan(&s.namespace) }}
-		if err := s.send(ctx, s.work, upkeepLimits, &find); err != nil || s.namespace != 0 {
+	return s.pg.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
+		find := statement{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.given.Namespace},
+			each: func(scan scan) error { return scan(&s.pg.namespace) }}
+		if err := s.pg.send(ctx, s.pg.work, upkeepLimits, &find); err != nil || s.pg.namespace != 0 {
 			return err
 		}
-		add := statement{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.settings.Namespace}}
-		return s.send(ctx, s.work, upkeepLimits, &add, &find)
+		add := statement{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.given.Namespace}}
+		return s.pg.send(ctx, s.pg.work, upkeepLimits, &add, &find)
 	})
 }
 
@@ -196,33 +151,20 @@ func (s *Store) DB() *sql.DB { return s.db }
 // Close waits for calls under way and releases everything. Transactions that are
 // still open are undone.
 func (s *Store) Close() (err error) {
-	s.gate.Lock()
-	s.closed = true
-	s.gate.Unlock()
+	s.pg.refuse()
 	s.closeOnce.Do(func() {
-		s.calls.Wait()
-		if s.notifier != nil {
-			s.notifier.stop()
-			s.plain.stop()
-			s.careful.stop()
-			s.finisher.stop()
-			s.blocked.going.Wait()
-		}
-		s.end()
-		if s.remover != nil {
-			<-s.remover.stopped
-		}
+		s.pg.await()
+		s.hints.stop()
+		s.jobs.stop()
+		s.pg.end()
+		s.hints.await()
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own
 		}
-		for _, p := range []*pgxpool.Pool{s.work, s.reserved} {
-			if p != nil && p != s.users {
-				p.Close()
-			}
-		}
+		s.pg.close()
 		if s.ownsPool {
-			err = closePool(s.users)
+			err = closePool(s.pg.users)
 		}
 	})
 	return err
@@ -230,5 +172,5 @@ func (s *Store) Close() (err error) {
 
 // owner describes the store for messages.
 func (s *Store) owner() string {
-	return fmt.Sprintf("schema %s, namespace %s", s.texts.schema, s.settings.Namespace)
+	return fmt.Sprintf("schema %s, namespace %s", s.pg.texts.schema, s.given.Namespace)
 }

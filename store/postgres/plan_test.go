@@ -93,7 +93,7 @@ var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone",
 // which a plan is made that is then used for a million rows.
 func TestP10_EveryStatementHasItsIndex(t *testing.T) {
 	s := openInternal(t)
-	conn, err := s.work.Acquire(t.Context())
+	conn, err := s.pg.work.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func explainGeneric(t *testing.T, s *Store, conn *pgx.Conn, text string) *planNo
 		_ = tx.Rollback(context.WithoutCancel(t.Context()))
 		_, _ = conn.Exec(context.WithoutCancel(t.Context()), "DEALLOCATE planned")
 	}()
-	exec("PREPARE planned AS " + s.sql(text))
+	exec("PREPARE planned AS " + s.pg.sql(text))
 	most := 0
 	for _, found := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(found[1])

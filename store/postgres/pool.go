@@ -15,7 +15,7 @@ const idleBeforePing = 30 * time.Second
 
 // connect makes one of the store's own pools from the settings of the caller's,
 // or is the caller's where that is all there is.
-func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
+func (s *DB) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	if s.onlyPool {
 		return s.users, nil
 	}
@@ -31,7 +31,7 @@ func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 
 // enter counts a call in, so that Close waits for it. Calls after Close, and
 // calls whose time is over, are refused.
-func (s *Store) enter(ctx context.Context) error {
+func (s *DB) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -44,7 +44,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) leave() { s.calls.Done() }
+func (s *DB) leave() { s.calls.Done() }
 
 // sql gives a text its schema and clock.
-func (s *Store) sql(text string) string { return s.texts.of(text) }
+func (s *DB) sql(text string) string { return s.texts.of(text) }

@@ -131,34 +131,34 @@ func (p *purges) looked(at linePlace) {
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up
 // to their own bound. It needs no more rights than to delete rows.
-func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Purge(ctx context.Context, limit int) (int, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
-	now, err := s.now(ctx, s.reserved)
+	defer s.pg.leave()
+	now, err := s.pg.now(ctx, s.pg.reserved)
 	if err != nil {
 		return 0, err
 	}
 	purged := int64(0)
-	err = s.retry(ctx, "purge", always, func(ctx context.Context, _ bool) error {
+	err = s.pg.retry(ctx, "purge", always, func(ctx context.Context, _ bool) error {
 		purged = 0
 		var reached *time.Time
 		var lines, strays int64
-		steps := []*statement{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now), limit * store.PurgeLines}, each: func(scan scan) error {
+		steps := []*statement{{text: purgeArchive, args: []any{s.pg.namespace, limit, s.purges.from(now), limit * store.PurgeLines}, each: func(scan scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
-			steps = append(steps, &statement{text: text, args: []any{s.namespace, limit}})
+			steps = append(steps, &statement{text: text, args: []any{s.pg.namespace, limit}})
 		}
 		counted := steps[1:]
-		steps = append(steps, &statement{text: forgetWorkers, args: []any{s.namespace, limit}})
+		steps = append(steps, &statement{text: forgetWorkers, args: []any{s.pg.namespace, limit}})
 		var looked linePlace
 		from := s.purges.lines()
-		steps = append(steps, &statement{text: purgeLogs, args: []any{s.namespace, [16]byte(from.job), from.line, limit}, each: func(scan scan) error {
+		steps = append(steps, &statement{text: purgeLogs, args: []any{s.pg.namespace, [16]byte(from.job), from.line, limit}, each: func(scan scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
-		if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
+		if err := s.pg.send(ctx, s.pg.reserved, upkeepLimits, steps...); err != nil {
 			return err
 		}
 		for _, st := range counted {

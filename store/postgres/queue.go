@@ -7,20 +7,20 @@ import (
 )
 
 // SetPaused stops or allows claims from a queue.
-func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	if err := s.enter(ctx); err != nil {
+func (s *settingRoom) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+	if err := s.pg.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	action := "resume"
 	if paused {
 		action = "pause"
 	}
-	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
-		return s.transact(ctx, s.work, upkeepLimits, func(t *transaction) error {
+	err := s.pg.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
+		return s.pg.transact(ctx, s.pg.work, upkeepLimits, func(t *transaction) error {
 			err := t.run(ctx, &statement{text: `INSERT INTO pawl.queue AS q (namespace, name, paused, since) VALUES ($1, $2, $3, {now})
 				ON CONFLICT (namespace, name) DO UPDATE SET paused = excluded.paused, since = excluded.since WHERE q.paused <> excluded.paused`,
-				args: []any{s.namespace, queue, paused}})
+				args: []any{s.pg.namespace, queue, paused}})
 			if err != nil {
 				return err
 			}
@@ -30,6 +30,6 @@ func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op sto
 	if err != nil {
 		return err
 	}
-	s.lookAt(queue)
+	s.hints.lookAt(queue)
 	return nil
 }

@@ -19,12 +19,12 @@ const readJobs = "SELECT " + liveColumns + `, e.n FROM (SELECT $1::int AS namesp
 		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
 
 // Get returns the jobs that exist, live or archived, in the order asked.
-func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+func (s *jobRoom) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
-		return nil, s.usable(ctx)
+		return nil, s.pg.usable(ctx)
 	}
 	var found []numbered
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.read(ctx, func() []*statement {
 		found = nil
 		return []*statement{s.getStep(ids, &found)}
 	})
@@ -44,9 +44,9 @@ type numbered struct {
 	n int
 }
 
-func (s *Store) getStep(ids []job.ID, found *[]numbered) *statement {
+func (s *jobRoom) getStep(ids []job.ID, found *[]numbered) *statement {
 	var rows rowReader
-	return &statement{text: readJobs, args: []any{s.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
+	return &statement{text: readJobs, args: []any{s.pg.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
 		if err := rows.job(cols, &f.Job); err != nil {
@@ -77,7 +77,7 @@ FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NO
 WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
 
 // Situation gathers why a job is not running.
-func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+func (s *jobRoom) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	var found []numbered
 	var workers []store.WorkerInfo
 	var runs []store.QueueRuns
@@ -85,22 +85,22 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 	var ahead int
 	var paused bool
 	var label string
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.read(ctx, func() []*statement {
 		found, workers, runs = nil, nil, nil
 		return []*statement{
 			{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }},
 			s.getStep([]job.ID{id}, &found),
 			{text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
 				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
-				args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&paused, &label) }},
-			s.registryStep(&workers, new(time.Time)),
-			{text: runsOfQueue, args: []any{s.namespace, id}, each: func(scan scan) error {
+				args: []any{s.pg.namespace, id}, each: func(scan scan) error { return scan(&paused, &label) }},
+			s.workers.registryStep(&workers, new(time.Time)),
+			{text: runsOfQueue, args: []any{s.pg.namespace, id}, each: func(scan scan) error {
 				var r store.QueueRuns
 				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)
 				runs = append(runs, r)
 				return err
 			}},
-			{text: aheadOf, args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&ahead) }},
+			{text: aheadOf, args: []any{s.pg.namespace, id}, each: func(scan scan) error { return scan(&ahead) }},
 		}
 	})
 	if err != nil {
@@ -125,13 +125,13 @@ const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespac
 	ORDER BY line OFFSET $3 LIMIT $4`
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
-func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+func (s *jobRoom) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.read(ctx, func() []*statement {
 		lines = nil
 		return []*statement{{
 			text: jobLines,
-			args: []any{s.namespace, id, skip, limit}, each: func(scan scan) error {
+			args: []any{s.pg.namespace, id, skip, limit}, each: func(scan scan) error {
 				var l job.LogLine
 				var text []byte
 				err := scan(&l.Time, &l.Run, &l.Level, &text)
@@ -145,12 +145,12 @@ func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.Log
 }
 
 // Now is the store's clock.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Now(ctx context.Context) (time.Time, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.leave()
-	return s.now(ctx, s.work)
+	defer s.pg.leave()
+	return s.pg.now(ctx, s.pg.work)
 }
 
 // seenJobs reads both tables by their primary keys.
@@ -161,8 +161,8 @@ const seenJobs = `SELECT id FROM pawl.job
 	WHERE namespace = $1 AND id = ANY($2::uuid[])`
 
 // seenIn returns those of ids that a user's transaction sees as jobs.
-func (s *Store) seenIn(ctx context.Context, in session, ids []job.ID) (seen []job.ID, err error) {
-	err = in.run(ctx, &statement{text: seenJobs, args: []any{s.namespace, uuids(ids)}, each: func(scan scan) error {
+func (s *jobRoom) seenIn(ctx context.Context, in session, ids []job.ID) (seen []job.ID, err error) {
+	err = in.run(ctx, &statement{text: seenJobs, args: []any{s.pg.namespace, uuids(ids)}, each: func(scan scan) error {
 		var id job.ID
 		err := scan(&id)
 		seen = append(seen, id)

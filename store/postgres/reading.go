@@ -9,7 +9,7 @@ import (
 
 // read runs statements that change nothing, sent together. They are made anew
 // for each try, because a try may fail halfway through an answer.
-func (s *Store) read(ctx context.Context, make func() []*statement) error {
+func (s *DB) read(ctx context.Context, make func() []*statement) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -18,7 +18,7 @@ func (s *Store) read(ctx context.Context, make func() []*statement) error {
 }
 
 // usable refuses calls that have nothing to do and would be refused otherwise.
-func (s *Store) usable(ctx context.Context) error {
+func (s *DB) usable(ctx context.Context) error {
 	err := s.enter(ctx)
 	if err == nil {
 		s.leave()
@@ -28,7 +28,7 @@ func (s *Store) usable(ctx context.Context) error {
 
 // now reads the clock over the connections of its caller: who only reads must not
 // take one that a heartbeat needs.
-func (s *Store) now(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
+func (s *DB) now(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
 	err = s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, pool, nil, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
 	})

@@ -40,14 +40,14 @@ var (
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
 // cluster it is one read.
-func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.RescueReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	some := false
-	err := s.retry(ctx, "rescue", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &statement{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) }})
+	err := s.pg.retry(ctx, "rescue", reading, func(ctx context.Context, _ bool) error {
+		return s.pg.send(ctx, s.pg.reserved, nil, &statement{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.pg.namespace}, each: func(scan scan) error { return scan(&some) }})
 	})
 	if err != nil || !some {
 		return store.RescueReply{}, err
@@ -60,8 +60,8 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error
 		var told hintSet
 		var reached orphanage
 		deaths := all.Deaths
-		err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
-			err := s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+		err = s.pg.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
+			err := s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) (err error) {
 				var woken hintSet
 				reached = at
 				rescued, woken, err = s.rescue(ctx, t, n, &reached)
@@ -77,7 +77,7 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error
 			}
 			return store.RescueReply{}, err
 		}
-		s.tell(told)
+		s.hints.tell(told)
 		at = reached
 		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
 		all.Deaths = deaths
@@ -102,8 +102,8 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const rescuedAtOnce = 50
 
 // rescue takes back what comes behind a place, and moves that on.
-func (s *Store) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
-	text, args := lockOrphans, []any{s.namespace, limit, at.worker}
+func (s *jobRoom) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
+	text, args := lockOrphans, []any{s.pg.namespace, limit, at.worker}
 	if at.claim.Valid {
 		text, args = lockMoreOrphans, append(args, at.claim)
 	}
@@ -116,7 +116,7 @@ func (s *Store) rescue(ctx context.Context, session session, limit int, at *orph
 	}}
 	var now time.Time
 	steps := []*statement{{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock}
-	drained := &statement{text: markDrained, args: []any{s.namespace}}
+	drained := &statement{text: markDrained, args: []any{s.pg.namespace}}
 	if !at.claim.Valid { // once for all that follow: it passes the dead entries of every suspect
 		steps = append([]*statement{drained}, steps...)
 	}

@@ -37,12 +37,12 @@ const (
 
 // retry runs a transition until it is answered for good. again tells it that an
 // earlier try may have been committed.
-func (s *Store) retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+func (s *DB) retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
 	return s.retryWithin(ctx, s.tryTimeout, doing, may, try)
 }
 
 // retryWithin is retry for tries that need more time.
-func (s *Store) retryWithin(ctx context.Context, limit time.Duration, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+func (s *DB) retryWithin(ctx context.Context, limit time.Duration, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
 	unknown := false
 	for n := 1; ; n++ {
 		err := attempt(ctx, limit, unknown, try)
@@ -94,7 +94,7 @@ func lost(doing string, err error, unknown bool) error {
 		explained = fmt.Errorf("%s: %w: %w", doing, job.ErrOutcomeUnknown, err)
 	}
 	if blocking(codeOf(err)) {
-		return &faulted{fault{err: explained, unknown: unknown, blocked: true}}
+		return fault{err: explained, unknown: unknown, blocked: true}.asError()
 	}
 	return explained
 }
@@ -104,6 +104,9 @@ type faulted struct{ fault }
 
 func (f *faulted) Error() string { return f.err.Error() }
 func (f *faulted) Unwrap() error { return f.err }
+
+// asError carries the fault on; faultOf finds it again.
+func (f fault) asError() error { return &faulted{f} }
 
 func faultOf(err error) fault {
 	var f *faulted

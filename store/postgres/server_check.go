@@ -15,7 +15,7 @@ import (
 const begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 // examine looks at what the store finds itself in.
-func (s *Store) examine(ctx context.Context) error {
+func (s *DB) examine(ctx context.Context) error {
 	var encoding, isolation string
 	err := s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
 		return s.send(ctx, s.work, nil, &statement{text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",

@@ -62,7 +62,7 @@ func live(t *testing.T, s *Store) {
 
 	own, err := s.Begin(ctx)
 	must("begin", err)
-	inPgx, err := s.users.Begin(ctx)
+	inPgx, err := s.pg.users.Begin(ctx)
 	must("begin", err)
 	defer func() { _ = inPgx.Rollback(context.WithoutCancel(ctx)) }()
 	inSQL, err := s.DB().BeginTx(ctx, nil)
@@ -212,7 +212,7 @@ func TestJ2_AnAddressMayHoldASpace(t *testing.T) {
 	}()
 	s, _ := of(opened)
 	var application string
-	if err := s.users.QueryRow(t.Context(), "SHOW application_name").Scan(&application); err != nil || application != "two words" {
+	if err := s.pg.users.QueryRow(t.Context(), "SHOW application_name").Scan(&application); err != nil || application != "two words" {
 		t.Errorf("application_name is %q, %v", application, err)
 	}
 }
@@ -244,10 +244,10 @@ func TestP2_TransactionsAreReadCommitted(t *testing.T) {
 			return isolation
 		}
 		for name, got := range map[string]string{
-			"a round trip": show(func(st *statement) error { return s.send(t.Context(), s.work, sharedLimits, st) }),
-			"a read":       show(func(st *statement) error { return s.send(t.Context(), s.reserved, nil, st) }),
+			"a round trip": show(func(st *statement) error { return s.pg.send(t.Context(), s.pg.work, sharedLimits, st) }),
+			"a read":       show(func(st *statement) error { return s.pg.send(t.Context(), s.pg.reserved, nil, st) }),
 			"more round trip": show(func(st *statement) error {
-				return s.transact(t.Context(), s.work, upkeepLimits, func(tr *transaction) error { return tr.run(t.Context(), st) })
+				return s.pg.transact(t.Context(), s.pg.work, upkeepLimits, func(tr *transaction) error { return tr.run(t.Context(), st) })
 			}),
 		} {
 			if got != "read committed" {
@@ -301,7 +301,7 @@ func TestP8_ALimitOnIdleSessionsIsNotForTheStore(t *testing.T) {
 	if _, err := s.Cancel(ctx, []job.ID{job.NewID()}, store.Operator{}); err != nil {
 		t.Errorf("after a pause: %v", err)
 	}
-	other.notifier.look("q")
+	other.hints.notifier.look("q")
 	select {
 	case <-heard:
 	case err := <-ended:

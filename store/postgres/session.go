@@ -93,7 +93,7 @@ func (l *limits) args() []any {
 }
 
 // set queues what makes the limits hold in the transaction that begins.
-func (s *Store) set(b *pgx.Batch, l *limits) {
+func (s *DB) set(b *pgx.Batch, l *limits) {
 	switch {
 	case l == nil:
 	case !s.settled && !l.free:
@@ -110,7 +110,7 @@ func (s *Store) set(b *pgx.Batch, l *limits) {
 // is the store's own to set. A pooler that nobody told us of gives itself away: it
 // makes up the number of the server process. What was set through it would come
 // to others, and P1 not to us.
-func (s *Store) settle(config *pgxpool.Config) {
+func (s *DB) settle(config *pgxpool.Config) {
 	connected := config.AfterConnect
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if connected != nil {
@@ -143,7 +143,7 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // send runs the steps as one transaction in one round trip and returns when its
 // commit is answered. Without limits it is a plain read.
-func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*statement) error {
+func (s *DB) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*statement) error {
 	if s.explicit {
 		return s.transact(ctx, pool, l, func(t *transaction) error { return t.last(ctx, steps...) })
 	}
@@ -159,7 +159,7 @@ func (s *Store) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps .
 }
 
 // queue adds the steps to what is sent.
-func (s *Store) queue(b *pgx.Batch, steps []*statement) {
+func (s *DB) queue(b *pgx.Batch, steps []*statement) {
 	for _, st := range steps {
 		b.Queue(s.sql(st.text), st.args...).Query(st.read)
 	}
@@ -186,9 +186,9 @@ func (st *statement) read(rows pgx.Rows) error {
 // acquired judges an error of a pool: nothing was sent yet.
 func acquired(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &faulted{fault{err: context.Cause(ctx), passing: true}}
+		return fault{err: context.Cause(ctx), passing: true}.asError()
 	}
-	return &faulted{fault{err: unavailable(err), passing: true}}
+	return fault{err: unavailable(err), passing: true}.asError()
 }
 
 func judge(ctx context.Context, err error) error {
@@ -199,19 +199,19 @@ func judge(ctx context.Context, err error) error {
 	if ctx.Err() != nil && f.unknown {
 		f.err = errors.Join(context.Cause(ctx), err)
 	}
-	return &faulted{f}
+	return f.asError()
 }
 
 // transaction is one of the store's own that takes more than one round trip.
 type transaction struct {
-	s     *Store
+	s     *DB
 	conn  *pgxpool.Conn
 	limit *limits
 	open  bool
 }
 
 // transact runs f in a transaction and commits what it did.
-func (s *Store) transact(ctx context.Context, pool *pgxpool.Pool, l *limits, f func(*transaction) error) error {
+func (s *DB) transact(ctx context.Context, pool *pgxpool.Pool, l *limits, f func(*transaction) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return acquired(ctx, err)
@@ -236,7 +236,7 @@ func (t *transaction) run(ctx context.Context, steps ...*statement) error {
 		if ctx.Err() != nil {
 			f.err = errors.Join(context.Cause(ctx), err)
 		}
-		return &faulted{f}
+		return f.asError()
 	}
 	return nil
 }

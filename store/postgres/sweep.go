@@ -92,9 +92,9 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 
 // lookDue reports whether it is time to read hints, and to look behind one of the
 // lanes.
-func (s *Store) lookDue(lanes []*claimQueue) (hints, sweep bool) {
-	now := s.clock.estimate()
-	hints = s.hints.due(now)
+func (s *claimRoom) lookDue(lanes []*claimQueue) (hints, sweep bool) {
+	now := s.pg.clock.estimate()
+	hints = s.hints.rows.due(now)
 	s.frontiers.mu.Lock()
 	defer s.frontiers.mu.Unlock()
 	for _, l := range lanes {
@@ -200,10 +200,10 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: stopwatch()}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
-		now = k.s.clock.estimate()
+		now = k.s.pg.clock.estimate()
 	}
 	if what >= lookAtHints {
-		p.hints = k.s.hints.look(k.s.namespace)
+		p.hints = k.s.hints.rows.look(k.s.pg.namespace)
 	}
 	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
 	return p
@@ -219,7 +219,7 @@ func (p *peeking) steps() []*statement {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	steps := []*statement{{text: peekStretches, args: []any{p.k.s.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
+	steps := []*statement{{text: peekStretches, args: []any{p.k.s.pg.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
 	if p.hints == nil {
 		return steps
 	}
@@ -284,9 +284,9 @@ func (p *peeking) conclude() (ready bool, err error) {
 		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
-		missed := k.s.hints.keep(p.hints, p.now)
+		missed := k.s.hints.rows.keep(p.hints, p.now)
 		if p.hints.some() {
-			k.s.remover.some()
+			k.s.hints.remover.some()
 		}
 		if missed || p.hints.tooMany() {
 			ready, p.passed = true, true
@@ -303,10 +303,10 @@ func (p *peeking) conclude() (ready bool, err error) {
 // peek looks before or after a claim, in a round trip of its own.
 func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
 	var p *peeking
-	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	err = k.s.pg.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)
 		p.took = stopwatch()
-		return k.s.send(ctx, k.s.work, sharedLimits, p.steps()...)
+		return k.s.pg.send(ctx, k.s.pg.work, sharedLimits, p.steps()...)
 	})
 	if err != nil {
 		return false, err

@@ -19,10 +19,10 @@ import (
 // rows commit together. One that does nothing for Options.TxIdle is ended by the
 // server, and its next call is answered ErrTxTooLong.
 func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.pg.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	tx, err := s.begin(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -30,7 +30,7 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 		}
 		return nil, explain("begin", err)
 	}
-	o := &ownTx{within: within{s: s, in: s.inside(tx), tx: tx}}
+	o := &ownTx{within: within{s: s, in: s.pg.inside(tx), tx: tx}}
 	s.begun.add(o)
 	return o, nil
 }
@@ -40,10 +40,10 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 // no connection is another matter, and the caller's.
 func (s *Store) begin(ctx context.Context) (pgx.Tx, error) {
 	for broken := int32(0); ; broken++ {
-		tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
+		tx, err := s.pg.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
 			"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
 		var connect *pgconn.ConnectError
-		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || meaning(err) != store.ErrUnavailable || broken == s.users.Stat().MaxConns() {
+		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || meaning(err) != store.ErrUnavailable || broken == s.pg.users.Stat().MaxConns() {
 			return tx, err
 		}
 	}
@@ -59,7 +59,7 @@ func (s *Store) Within(tx pgx.Tx) store.Tx {
 	case tx.Conn() != nil && tx.Conn().Config().Database != s.database:
 		w.fault = fmt.Errorf("%w: it is one of database %q, the store is in %q", store.ErrForeignTx, tx.Conn().Config().Database, s.database)
 	default:
-		w.in = s.inside(tx)
+		w.in = s.pg.inside(tx)
 	}
 	return w
 }
@@ -71,7 +71,7 @@ func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
 	if tx == nil {
 		w.fault = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
 	} else {
-		w.in = insideSQL{s, tx, describing(s.users.Config().ConnConfig)}
+		w.in = s.pg.insideSQL(tx)
 	}
 	return w
 }
@@ -90,7 +90,7 @@ func (w *within) enter(ctx context.Context) error {
 	if w.fault != nil {
 		return w.fault
 	}
-	return w.s.enter(ctx)
+	return w.s.pg.enter(ctx)
 }
 
 // Enqueue accepts drafts with the transaction. Its commit cannot be seen from
@@ -100,12 +100,12 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.leave()
-	receipts, told, err := w.s.enqueueIn(ctx, w.in, drafts)
+	defer w.s.pg.leave()
+	receipts, told, err := w.s.jobs.enqueueIn(ctx, w.in, drafts)
 	if err != nil {
 		return nil, explain("enqueue", w.foreign(err))
 	}
-	return receipts, explain("enqueue", w.s.leaveHints(ctx, w.in, told))
+	return receipts, explain("enqueue", w.s.hints.leaveHints(ctx, w.in, told))
 }
 
 // Finish ends runs with the transaction.
@@ -113,12 +113,12 @@ func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.leave()
-	verdicts, told, err := w.s.finishIn(ctx, w.in, worker, ends)
+	defer w.s.pg.leave()
+	verdicts, told, err := w.s.jobs.finishIn(ctx, w.in, worker, ends)
 	if err != nil {
 		return nil, explain("finish", w.foreign(err))
 	}
-	return verdicts, explain("finish", w.s.leaveHints(ctx, w.in, told))
+	return verdicts, explain("finish", w.s.hints.leaveHints(ctx, w.in, told))
 }
 
 // foreign explains a transaction that does not know the store's tables.
@@ -216,8 +216,8 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	if err := o.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer o.s.leave()
-	receipts, told, err := o.s.enqueueIn(ctx, o.in, drafts)
+	defer o.s.pg.leave()
+	receipts, told, err := o.s.jobs.enqueueIn(ctx, o.in, drafts)
 	o.hints.join(told)
 	return receipts, explain("enqueue", o.foreign(err))
 }
@@ -227,8 +227,8 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	if err := o.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer o.s.leave()
-	verdicts, told, err := o.s.finishIn(ctx, o.in, worker, ends)
+	defer o.s.pg.leave()
+	verdicts, told, err := o.s.jobs.finishIn(ctx, o.in, worker, ends)
 	if err != nil {
 		return nil, explain("finish", o.foreign(err))
 	}
@@ -241,7 +241,7 @@ func (o *ownTx) Commit(ctx context.Context) error {
 	if err := o.enter(ctx); err != nil {
 		return errors.Join(err, o.Rollback(ctx))
 	}
-	defer o.s.leave()
+	defer o.s.pg.leave()
 	defer o.s.begun.remove(o)
 	broken := o.tx.Conn().IsClosed()
 	if err := o.tx.Commit(ctx); err != nil {
@@ -250,12 +250,12 @@ func (o *ownTx) Commit(ctx context.Context) error {
 		}
 		f := sent(err)
 		if f.unknown && !broken && !hasCode(err, "25P03") {
-			o.s.tell(o.hints) // a hint too many is harmless
+			o.s.hints.tell(o.hints) // a hint too many is harmless
 			return lost("commit", err, true)
 		}
 		return explain("commit", err)
 	}
-	o.s.tell(o.hints)
+	o.s.hints.tell(o.hints)
 	return nil
 }
 

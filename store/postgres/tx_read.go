@@ -11,7 +11,7 @@ func (w *within) Seen(ctx context.Context, ids []job.ID) (seen []job.ID, err err
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.leave()
-	seen, err = w.s.seenIn(ctx, w.in, ids)
+	defer w.s.pg.leave()
+	seen, err = w.s.jobs.seenIn(ctx, w.in, ids)
 	return seen, explain("read", w.foreign(err))
 }

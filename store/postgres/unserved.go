@@ -75,15 +75,15 @@ const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint
 const lastName = "\U0010FFFF"
 
 // Unserved finds jobs that no live worker takes.
-func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	served := map[string][]job.Offer{}
 	err := s.look(ctx, func() *statement {
 		clear(served)
-		return &statement{text: servedQueues, args: []any{s.namespace, by}, each: func(scan scan) error {
+		return &statement{text: servedQueues, args: []any{s.pg.namespace, by}, each: func(scan scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -109,7 +109,7 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 	var others []string
 	err = s.look(ctx, func() *statement {
 		others = nil
-		return &statement{text: unservedQueues, args: []any{s.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
+		return &statement{text: unservedQueues, args: []any{s.pg.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
 			var name string
 			err := scan(&name)
 			others = append(others, name)
@@ -122,7 +122,7 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 	var ready []store.Ready
 	err = s.look(ctx, func() *statement {
 		ready = nil
-		args := []any{s.namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		args := []any{s.pg.namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
 		return &statement{text: readyHeads, args: args, each: func(scan scan) error {
 			var r store.Ready
 			var oldest pgtype.Timestamptz
@@ -143,8 +143,8 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *Store) look(ctx context.Context, make func() *statement) error {
-	return s.retry(ctx, "look for unserved jobs", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.work, upkeepLimits, make())
+func (s *jobRoom) look(ctx context.Context, make func() *statement) error {
+	return s.pg.retry(ctx, "look for unserved jobs", reading, func(ctx context.Context, _ bool) error {
+		return s.pg.send(ctx, s.pg.work, upkeepLimits, make())
 	})
 }

@@ -24,14 +24,14 @@ WHERE a.namespace = $1
 )
 
 // Alone asks whether a run may be the one for which a worker empties itself.
-func (s *Store) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bool, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *workerRoom) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bool, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return false, err
 	}
-	defer s.leave()
-	take := &statement{text: takeAlone, args: []any{s.namespace, w, run.ID, run.Run}}
-	err := s.retry(ctx, "ask to run alone", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: lockAlone, args: []any{s.namespace, run.ID}}, take)
+	defer s.pg.leave()
+	take := &statement{text: takeAlone, args: []any{s.pg.namespace, w, run.ID, run.Run}}
+	err := s.pg.retry(ctx, "ask to run alone", always, func(ctx context.Context, _ bool) error {
+		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{text: lockAlone, args: []any{s.pg.namespace, run.ID}}, take)
 	})
 	return take.hits > 0, err
 }

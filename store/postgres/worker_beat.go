@@ -51,7 +51,7 @@ WHERE o.namespace = $1 AND o.lost IS NOT NULL AND NOT o.drained AND o.totals IS 
 ORDER BY what, run`
 
 // beatStep renews a lease, and says whether the worker shares from now on.
-func (s *Store) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *statement {
+func (s *workerRoom) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *statement {
 	*beaten = store.BeatReply{}
 	var what int
 	var id pgtype.UUID
@@ -65,7 +65,7 @@ func (s *Store) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *s
 		}
 	}
 	if !b.Splits {
-		return &statement{text: beatWorker, args: []any{s.namespace, b.Worker}, each: func(scan scan) error {
+		return &statement{text: beatWorker, args: []any{s.pg.namespace, b.Worker}, each: func(scan scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (s *Store) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *s
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &statement{text: beatSplitting, args: []any{s.namespace, b.Worker, b.Version}, each: func(scan scan) error {
+	return &statement{text: beatSplitting, args: []any{s.pg.namespace, b.Worker, b.Version}, each: func(scan scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string
@@ -96,41 +96,41 @@ func (s *Store) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *s
 }
 
 // Beat renews the worker's lease.
-func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *workerRoom) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.BeatReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	var beaten store.BeatReply
 	joined := false
-	err := s.retry(ctx, "beat", always, func(ctx context.Context, _ bool) error {
+	err := s.pg.retry(ctx, "beat", always, func(ctx context.Context, _ bool) error {
 		steps := []*statement{s.beatStep(b, &beaten, &joined)}
 		if len(b.Begun) > 0 {
 			steps = append(steps, s.begunStep(b.Worker, b.Begun))
 		}
-		return s.send(ctx, s.reserved, upkeepLimits, steps...)
+		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, steps...)
 	})
 	if err != nil {
 		return store.BeatReply{}, err
 	}
 	if beaten.Now.IsZero() {
-		s.claims.forget(b.Worker)
+		s.asked.forget(b.Worker)
 		return store.BeatReply{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
 	}
 	if joined {
-		s.notifier.members()
+		s.hints.notifier.members()
 	}
 	beaten.Now = beaten.Now.UTC()
 	return beaten, nil
 }
 
 // Cancels lists the worker's runs that were asked to cancel.
-func (s *Store) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
+func (s *workerRoom) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.read(ctx, func() []*statement {
 		refs = nil
 		return []*statement{{
-			text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", args: []any{s.namespace, w},
+			text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", args: []any{s.pg.namespace, w},
 			each: func(scan scan) error {
 				var r store.RunRef
 				err := scan(&r.ID, &r.Run)

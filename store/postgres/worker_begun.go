@@ -16,9 +16,9 @@ const markBegun = `WITH own AS MATERIALIZED (
 		ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
 	UPDATE pawl.job SET begun = true, started = {now} FROM own WHERE job.ctid = own.place`
 
-func (s *Store) begunStep(w job.WorkerID, refs []store.RunRef) *statement {
+func (s *workerRoom) begunStep(w job.WorkerID, refs []store.RunRef) *statement {
 	ids, runs := refArrays(refs)
-	return &statement{text: markBegun, args: []any{s.namespace, w, ids, runs}}
+	return &statement{text: markBegun, args: []any{s.pg.namespace, w, ids, runs}}
 }
 
 func refArrays(refs []store.RunRef) (ids [][16]byte, runs []int64) {

@@ -40,17 +40,17 @@ SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN paw
 WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
 
 // MarkLost declares workers lost whose last beat is older than their own limit.
-func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *workerRoom) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.MarkLostReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	var lost store.MarkLostReply
 	alive, changed := false, false
-	args := []any{s.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
-	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
+	args := []any{s.pg.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
+	err := s.pg.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
-		return s.send(ctx, s.reserved, sharedLimits, &statement{text: loseWorkers, args: args, each: func(scan scan) error {
+		return s.pg.send(ctx, s.pg.reserved, sharedLimits, &statement{text: loseWorkers, args: args, each: func(scan scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool
@@ -71,7 +71,7 @@ func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Ma
 		return store.MarkLostReply{}, err
 	}
 	if changed {
-		s.notifier.members()
+		s.hints.notifier.members()
 	}
 	if !alive {
 		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
@@ -92,18 +92,18 @@ const deadWorkers = `WITH dead AS MATERIALIZED (
 SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
 
 // MarkDead declares workers lost that are proven dead.
-func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *workerRoom) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	ids := make([]int64, len(dead))
 	for i, w := range dead {
 		ids[i] = int64(w)
 	}
 	lost, changed := 0, false
-	err := s.retry(ctx, "mark dead", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: deadWorkers, args: []any{s.namespace, ids}, each: func(scan scan) error {
+	err := s.pg.retry(ctx, "mark dead", always, func(ctx context.Context, _ bool) error {
+		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{text: deadWorkers, args: []any{s.pg.namespace, ids}, each: func(scan scan) error {
 			var different bool
 			err := scan(&lost, &different)
 			changed = changed || different
@@ -114,7 +114,7 @@ func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) 
 		return 0, err
 	}
 	if changed {
-		s.notifier.members()
+		s.hints.notifier.members()
 	}
 	return lost, nil
 }

@@ -12,11 +12,11 @@ import (
 
 // Register enters one boot of one process and numbers it. When an answer is lost
 // the process registers twice: the row nobody beats for is lost in time.
-func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	offer, err := json.Marshal(w.Offer)
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
@@ -32,11 +32,11 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 		queues = []string{}
 	}
 	var id job.WorkerID
-	err = s.retry(ctx, "register", always, func(ctx context.Context, _ bool) error {
+	err = s.pg.retry(ctx, "register", always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
-			err := s.send(ctx, s.reserved, upkeepLimits, &statement{
+			err := s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{
 				text: newWorker,
-				args: []any{s.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+				args: []any{s.pg.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
 					legible(w.Machine), legible(w.Start), totals},
 				each: func(scan scan) error { return scan(&id) },
 			})
@@ -49,7 +49,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (job.WorkerID, err
 	if err != nil {
 		return 0, err
 	}
-	s.claims.know(id)
+	s.asked.know(id)
 	return id, nil
 }
 
@@ -68,19 +68,19 @@ const (
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
 // (rescue.go says why); what it still holds is rescued.
-func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
-	if err := s.enter(ctx); err != nil {
+func (s *workerRoom) Deregister(ctx context.Context, w job.WorkerID) error {
+	if err := s.pg.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	changed := false
-	err := s.retry(ctx, "deregister", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: removeWorker, args: []any{s.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
+	err := s.pg.retry(ctx, "deregister", always, func(ctx context.Context, _ bool) error {
+		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{text: removeWorker, args: []any{s.pg.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
 	})
 	if err == nil {
-		s.claims.forget(w)
+		s.asked.forget(w)
 		if changed {
-			s.notifier.members()
+			s.hints.notifier.members()
 		}
 	}
 	return err

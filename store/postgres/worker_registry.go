@@ -24,17 +24,17 @@ const readWorkers = `SELECT id, label, host, process, machine, start, queues, to
 FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 
 // Registry lists the workers.
-func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
+func (s *workerRoom) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.read(ctx, func() []*statement {
 		workers = nil
 		return []*statement{s.registryStep(&workers, new(time.Time))}
 	})
 	return workers, err
 }
 
-func (s *Store) registryStep(workers *[]store.WorkerInfo, now *time.Time) *statement {
-	return &statement{text: readWorkers, args: []any{s.namespace}, each: func(scan scan) error {
+func (s *workerRoom) registryStep(workers *[]store.WorkerInfo, now *time.Time) *statement {
+	return &statement{text: readWorkers, args: []any{s.pg.namespace}, each: func(scan scan) error {
 		var w store.WorkerInfo
 		var queues []pgtype.Text
 		var offer, totals []byte

@@ -11,18 +11,18 @@ import (
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
-func (s *Store) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
+	if err := s.pg.enter(ctx); err != nil {
 		return store.ReportReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.leave()
 	held, unknown, err := s.compare(ctx, w, refs)
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
 	var told hintSet
-	err = s.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
-		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+	err = s.pg.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
+		return s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) (err error) {
 			var woken hintSet
 			held.Returned, woken, err = s.giveBack(ctx, t, w, unknown)
 			told.join(woken) // also those of a try whose answer is lost
@@ -32,21 +32,21 @@ func (s *Store) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.Run
 	if err != nil {
 		return store.ReportReply{}, err
 	}
-	s.tell(told)
+	s.hints.tell(told)
 	return held, nil
 }
 
 // compare reads what is leased to the worker (job_held). Nothing is locked: most
 // of the time both sides agree.
-func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
+func (s *jobRoom) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
-	err = s.retry(ctx, "hold", reading, func(ctx context.Context, _ bool) error {
+	err = s.pg.retry(ctx, "hold", reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
-		return s.send(ctx, s.reserved, upkeepLimits,
-			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.namespace, w},
+		return s.pg.send(ctx, s.pg.reserved, upkeepLimits,
+			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.pg.namespace, w},
 				each: func(scan scan) error { return scan(&alive) }},
-			&statement{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.namespace, w},
+			&statement{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.pg.namespace, w},
 				each: func(scan scan) error {
 					var r store.RunRef
 					err := scan(&r.ID, &r.Run)
@@ -58,7 +58,7 @@ func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef
 		return held, nil, err
 	}
 	if !alive {
-		s.claims.forget(w)
+		s.workers.asked.forget(w)
 		return held, nil, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
 	}
 	for _, r := range refs {
@@ -80,9 +80,9 @@ const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespac
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
 
-func (s *Store) giveBack(ctx context.Context, session session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
+func (s *jobRoom) giveBack(ctx context.Context, session session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
 	ids, runs := refArrays(refs)
-	lock, found := subjects(lostRuns, s.namespace, w, ids, runs)
+	lock, found := subjects(lostRuns, s.pg.namespace, w, ids, runs)
 	var now time.Time
 	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
 		return 0, nil, err

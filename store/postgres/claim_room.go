@@ -1,0 +1,18 @@
+package postgres
+
+// claimRoom leases ready jobs to workers.
+type claimRoom struct {
+	pg        *DB
+	hints     *hintRoom
+	workers   *workerRoom
+	jobs      *jobRoom
+	frontiers frontiers
+}
+
+// newClaimRoom makes it, and lets hints lower its frontiers.
+func newClaimRoom(jobs *jobRoom) *claimRoom {
+	s := &claimRoom{pg: jobs.pg, hints: jobs.hints, workers: jobs.workers, jobs: jobs}
+	s.frontiers.guess = &s.pg.clock
+	s.hints.register(frontier{lower: s.frontiers.lower, wake: s.frontiers.wake, drop: s.frontiers.drop})
+	return s
+}

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// jobRoom is the jobs of a namespace, and all that moves them but a claim.
+type jobRoom struct {
+	pg       *DB
+	hints    *hintRoom
+	settings *settingRoom
+	workers  *workerRoom
+	jobConfig
+
+	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
+	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
+	finisher *gather[*finishCall]
+	blocked  blocked
+	lines    lines // of calls that wait for a held key
+	purges   purges
+}
+
+// jobConfig is what the settings of a store say about jobs.
+type jobConfig struct {
+	keepFor   func(queue string) job.Keep
+	maxLost   int
+	busyLimit time.Duration
+	sorting   int // how many connections sort shared commits out
+}
+
+func newJobRoom(settings *settingRoom, workers *workerRoom, c jobConfig) *jobRoom {
+	return &jobRoom{pg: workers.pg, hints: workers.hints, settings: settings, workers: workers, jobConfig: c}
+}
+
+// stop ends shared commits. No call is under way any more.
+func (s *jobRoom) stop() {
+	if s.plain != nil {
+		s.plain.stop()
+		s.careful.stop()
+		s.finisher.stop()
+		s.blocked.going.Wait()
+	}
+}
