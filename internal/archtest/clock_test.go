@@ -48,7 +48,7 @@ func timeless(f file) bool {
 
 // clockFile reports whether a file is the one of its backend that may ask the time.
 func clockFile(name string) bool {
-	for _, allowed := range []string{"store/*/clock.go", "store/*/clock.sql", "stream/*/clock.go"} {
+	for _, allowed := range []string{"store/*/clock.go", "store/*/clock.sql", "store/*/internal/*/clock.go", "stream/*/clock.go"} {
 		if ok, _ := path.Match(allowed, name); ok {
 			return true
 		}

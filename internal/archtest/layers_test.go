@@ -107,6 +107,12 @@ var layers = []layer{
 		may:   list(".", domain, "batch", "supervise", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
+	// Its rooms, each built on those before it; none knows the store or a later one.
+	{
+		at: "store/postgres/internal/pg", is: "connections, sessions, statements; names no table of ours",
+		may:   list(domain, pgx),
+		never: list("."),
+	},
 	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,

@@ -4,27 +4,28 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // audit writes entries in the transaction of the change they are about. They
 // are remembered for 90 days.
-func (s *settingRoom) audit(ctx context.Context, session session, op store.Operator, action string, targets []string) error {
+func (s *settingRoom) audit(ctx context.Context, session pg.Session, op store.Operator, action string, targets []string) error {
 	if op.Name == "" || len(targets) == 0 {
 		return nil
 	}
-	return session.run(ctx, &statement{text: `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
+	return session.Run(ctx, &pg.Statement{Text: `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
 		SELECT $1, {now}, {now} + interval '90 days', $2, $3, t.name, $4 FROM unnest($5::text[]) WITH ORDINALITY AS t (name, n) ORDER BY t.n`,
-		args: []any{s.pg.namespace, legible(op.Name), action, legible(op.Note), targets}})
+		Args: []any{s.pg.Namespace, pg.Legible(op.Name), action, pg.Legible(op.Note), targets}})
 }
 
 // Audit lists operator actions, the newest first.
 func (s *settingRoom) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
 	var entries []store.AuditEntry
-	err := s.pg.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		entries = nil
-		return []*statement{{
-			text: "SELECT time, by, action, target, note FROM pawl.audit WHERE namespace = $1 ORDER BY id DESC LIMIT $2", args: []any{s.pg.namespace, limit},
-			each: func(scan scan) error {
+		return []*pg.Statement{{
+			Text: "SELECT time, by, action, target, note FROM pawl.audit WHERE namespace = $1 ORDER BY id DESC LIMIT $2", Args: []any{s.pg.Namespace, limit},
+			Each: func(scan pg.Scan) error {
 				var e store.AuditEntry
 				err := scan(&e.Time, &e.By, &e.Action, &e.Target, &e.Note)
 				e.Time = e.Time.UTC()

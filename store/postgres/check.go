@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Defaults of a check.
@@ -107,10 +108,10 @@ const (
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
 func (s *jobRoom) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.CheckReport{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	if c.Grace == 0 {
 		c.Grace = checkGrace
 	}
@@ -129,9 +130,9 @@ func (s *jobRoom) Check(ctx context.Context, c store.Check) (store.CheckReport, 
 	} {
 		for last := []byte{}; last != nil; {
 			var seen look
-			err := s.pg.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
+			err := s.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
-				return s.pg.send(ctx, s.pg.work, upkeepLimits, &statement{text: table.text, args: []any{s.pg.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
+				return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: table.text, Args: []any{s.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read})
 			})
 			if err != nil {
 				return store.CheckReport{}, err
@@ -160,7 +161,7 @@ type look struct {
 	faults []store.Fault
 }
 
-func (l *look) read(scan scan) error {
+func (l *look) read(scan pg.Scan) error {
 	var rule pgtype.Text
 	var id pgtype.UUID
 	var detail pgtype.Text

@@ -6,11 +6,12 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // claimAgain answers a claim that was asked for before.
 func (s *claimRoom) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
-	err = s.pg.retry(ctx, "claim", always, func(ctx context.Context, _ bool) (err error) {
+	err = s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) (err error) {
 		claimed, err = s.claimedBefore(ctx, c)
 		return err
 	})
@@ -36,22 +37,22 @@ func (s *claimRoom) claimedBefore(ctx context.Context, c *store.Claim) (store.Cl
 	claimed := store.ClaimReply{More: true} // how much was left is not known any more
 	var rows rowReader
 	alive := false
-	steps := []*statement{
-		{text: awaitClaims, args: []any{s.pg.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
-		{text: claimHeld, args: []any{s.pg.namespace, c.Worker, c.Seq, c.PerQueue()}, raw: func(cols [][]byte) error {
+	steps := []*pg.Statement{
+		{Text: awaitClaims, Args: []any{s.pg.Namespace, c.Worker}, Each: func(scan pg.Scan) error { return scan(&claimed.Now, &alive) }},
+		{Text: claimHeld, Args: []any{s.pg.Namespace, c.Worker, c.Seq, c.PerQueue()}, Raw: func(cols [][]byte) error {
 			claimed.Jobs = append(claimed.Jobs, store.LeasedJob{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]
 			if err := rows.job(cols, &l.Job); err != nil {
 				return err
 			}
-			l.Begun = rows.bool()
-			return rows.err
+			l.Begun = rows.Bool()
+			return rows.Err
 		}},
 	}
 	if len(c.Begun) > 0 {
 		steps = append(steps, s.workers.begunStep(c.Worker, c.Begun))
 	}
-	if err := s.pg.send(ctx, s.pg.reserved, upkeepLimits, steps...); err != nil {
+	if err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 		return store.ClaimReply{}, err
 	}
 	claimed.Now = claimed.Now.UTC()

@@ -1,8 +1,10 @@
 package postgres
 
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+
 // claimRoom leases ready jobs to workers.
 type claimRoom struct {
-	pg        *DB
+	pg        *pg.DB
 	hints     *hintRoom
 	workers   *workerRoom
 	jobs      *jobRoom
@@ -12,7 +14,7 @@ type claimRoom struct {
 // newClaimRoom makes it, and lets hints lower its frontiers.
 func newClaimRoom(jobs *jobRoom) *claimRoom {
 	s := &claimRoom{pg: jobs.pg, hints: jobs.hints, workers: jobs.workers, jobs: jobs}
-	s.frontiers.guess = &s.pg.clock
+	s.frontiers.guess = &s.pg.Clock
 	s.hints.register(frontier{lower: s.frontiers.lower, wake: s.frontiers.wake, drop: s.frontiers.drop})
 	return s
 }

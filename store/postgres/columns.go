@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // The columns of a job as it is read, live and archived alike, so that one
@@ -21,18 +22,18 @@ const (
 
 // rowReader makes jobs of rows.
 type rowReader struct {
-	columns
+	pg.Columns
 	large int64 // bytes of arguments, headers and failures, of all rows
 }
 
 // list reads a text[]. Where it has more dimensions than one, or an element is
 // NULL, the job says that it cannot be read, and the rows beside it go on (P8).
 func (r *rowReader) list(j *job.Job, name string) []string {
-	c := r.next()
+	c := r.Next()
 	if c == nil {
 		return nil
 	}
-	list, ok := wordsOf(c)
+	list, ok := pg.WordsOf(c)
 	if !ok {
 		j.Unreadable = append(j.Unreadable, name)
 	}
@@ -41,57 +42,57 @@ func (r *rowReader) list(j *job.Job, name string) []string {
 
 // shared reads the columns that every job has.
 func (r *rowReader) shared(j *job.Job) error {
-	if id := r.number(16); id != nil {
+	if id := r.Number(16); id != nil {
 		j.ID = job.ID(id)
 	}
-	j.State = job.State(r.int2())
-	j.Priority = r.int2()
-	j.Due = r.time()
-	j.Run = r.int8()
-	j.Used = r.int4()
-	j.MaxAttempts = r.int4()
-	j.Lost = r.int4()
-	j.Rescues = r.int4()
-	j.Snoozes = r.int4()
-	j.Version = r.int4()
-	j.Created = r.time()
-	j.Started = r.time()
-	j.Timeout = r.duration()
-	j.Deadline = r.time()
-	j.Queue = r.name()
-	j.Kind = r.name()
-	j.Key = r.text()
-	j.Budget = r.name()
-	j.Unique.Hash = r.bytes()
-	j.Unique.Period = r.duration()
+	j.State = job.State(r.Int2())
+	j.Priority = r.Int2()
+	j.Due = r.Time()
+	j.Run = r.Int8()
+	j.Used = r.Int4()
+	j.MaxAttempts = r.Int4()
+	j.Lost = r.Int4()
+	j.Rescues = r.Int4()
+	j.Snoozes = r.Int4()
+	j.Version = r.Int4()
+	j.Created = r.Time()
+	j.Started = r.Time()
+	j.Timeout = r.Duration()
+	j.Deadline = r.Time()
+	j.Queue = r.Name()
+	j.Kind = r.Name()
+	j.Key = r.Text()
+	j.Budget = r.Name()
+	j.Unique.Hash = r.Bytes()
+	j.Unique.Period = r.Duration()
 	j.Capabilities = r.list(j, "capabilities")
 	j.Tags = r.list(j, "tags")
-	j.Reason = r.text()
-	j.Progress.Done = r.int8()
-	j.Progress.Total = r.int8()
-	j.Progress.Note = r.text()
-	j.HeaderBytes = r.bytes()
-	failures := r.bytes()
+	j.Reason = r.Text()
+	j.Progress.Done = r.Int8()
+	j.Progress.Total = r.Int8()
+	j.Progress.Note = r.Text()
+	j.HeaderBytes = r.Bytes()
+	failures := r.Bytes()
 	j.Failures = job.StoredFailures(failures)
-	j.Args = r.bytes()
+	j.Args = r.Bytes()
 	r.large += int64(len(j.HeaderBytes) + len(failures) + len(j.Args))
-	return r.err
+	return r.Err
 }
 
 // job reads a row of liveColumns or archivedColumns.
 func (r *rowReader) job(cols [][]byte, j *job.Job) error {
-	r.begin(cols)
+	r.Begin(cols)
 	if err := r.shared(j); err != nil {
 		return err
 	}
-	j.Worker = job.WorkerID(r.int8())
-	j.CancelAsked = r.bool()
-	j.Deferred = r.int4()
-	j.Finished = r.time()
-	j.Expires = r.time()
-	j.Result = r.bytes()
-	j.Wait = job.Wait(r.int2())
-	return r.err
+	j.Worker = job.WorkerID(r.Int8())
+	j.CancelAsked = r.Bool()
+	j.Deferred = r.Int4()
+	j.Finished = r.Time()
+	j.Expires = r.Time()
+	j.Result = r.Bytes()
+	j.Wait = job.Wait(r.Int2())
+	return r.Err
 }
 
 func uuids(ids []job.ID) [][16]byte {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // acceptance takes drafts in that may meet a unique key or an id of before.
@@ -19,7 +20,7 @@ import (
 // its unique key is judged, because that key may be held by itself.
 type acceptance struct {
 	s        *jobRoom
-	session  session
+	session  pg.Session
 	drafts   []job.Draft
 	receipts []job.Receipt
 	// again: this very call may have been committed before, its answer lost.
@@ -61,7 +62,7 @@ func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
 			return a.receipts, nil
 		}
 	}
-	return nil, fault{err: errRestless, passing: true}.asError()
+	return nil, pg.Fault{Err: errRestless, Passing: true}.AsError()
 }
 
 // settle answers a draft.
@@ -116,16 +117,16 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 		}
 		delete(at, id)
 	}
-	args := []any{a.s.pg.namespace, ids}
-	return a.session.run(ctx,
-		&statement{text: lookLive, args: args, each: func(scan scan) error {
+	args := []any{a.s.pg.Namespace, ids}
+	return a.session.Run(ctx,
+		&pg.Statement{Text: lookLive, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			var due time.Time
 			err := scan(&id, &due)
 			found(id, due)
 			return err
 		}},
-		&statement{text: lookArchived, args: args, each: func(scan scan) error {
+		&pg.Statement{Text: lookArchived, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			found(id, longAgo)
@@ -222,8 +223,8 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.s.pg.namespace, drafts, insertNew)
-	put.each = func(scan scan) error {
+	put := insertStep(a.s.pg.Namespace, drafts, insertNew)
+	put.Each = func(scan pg.Scan) error {
 		var id job.ID
 		var due time.Time
 		if err := scan(&id, &due); err != nil {
@@ -234,10 +235,10 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		a.told.add(d.Queue, d.Priority, due)
 		return nil
 	}
-	steps := []*statement{put}
+	steps := []*pg.Statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &statement{text: lookArchived, args: []any{a.s.pg.namespace, sought}, each: func(scan scan) error {
+		steps = append(steps, &pg.Statement{Text: lookArchived, Args: []any{a.s.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -246,12 +247,12 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			return err
 		}})
 	}
-	if err := a.session.run(ctx, steps...); err != nil {
+	if err := a.session.Run(ctx, steps...); err != nil {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &statement{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.pg.namespace, ended}}
-		if err := a.session.run(ctx, undo); err != nil {
+		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.s.pg.Namespace, ended}}
+		if err := a.session.Run(ctx, undo); err != nil {
 			return err
 		}
 		for _, id := range ended {
@@ -315,13 +316,13 @@ const (
 
 // takeUnique takes keys, which are in the order of their hashes. back says that
 // their jobs come back from the archive.
-func (s *jobRoom) takeUnique(ctx context.Context, session session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
+func (s *jobRoom) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
 	answers := make([]uniqueAnswer, len(keys))
 	at := make(map[string]int, len(keys))
 	for i, k := range keys {
 		at[string(k.hash)] = i
 	}
-	free := func(scan scan) error {
+	free := func(scan pg.Scan) error {
 		var hash []byte
 		if err := scan(&hash); err != nil {
 			return err
@@ -330,7 +331,7 @@ func (s *jobRoom) takeUnique(ctx context.Context, session session, keys []unique
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	if err := session.run(ctx, &statement{text: takeUnique, args: []any{s.pg.namespace, hashes, jobs}, each: free}); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: takeUnique, Args: []any{s.pg.Namespace, hashes, jobs}, Each: free}); err != nil {
 		return nil, err
 	}
 	var rest []uniqueKey
@@ -343,9 +344,9 @@ func (s *jobRoom) takeUnique(ctx context.Context, session session, keys []unique
 		return answers, nil
 	}
 	hashes, jobs = keyArrays(rest)
-	err := session.run(ctx,
-		&statement{text: replaceUnique, args: []any{s.pg.namespace, hashes, jobs, back}, each: free},
-		&statement{text: uniqueHolders, args: []any{s.pg.namespace, hashes}, each: func(scan scan) error {
+	err := session.Run(ctx,
+		&pg.Statement{Text: replaceUnique, Args: []any{s.pg.Namespace, hashes, jobs, back}, Each: free},
+		&pg.Statement{Text: uniqueHolders, Args: []any{s.pg.Namespace, hashes}, Each: func(scan pg.Scan) error {
 			var hash []byte
 			var holder job.ID
 			if err := scan(&hash, &holder); err != nil {
@@ -360,12 +361,12 @@ func (s *jobRoom) takeUnique(ctx context.Context, session session, keys []unique
 }
 
 // dropUnique gives keys back that were taken for nothing.
-func (s *jobRoom) dropUnique(ctx context.Context, session session, keys []uniqueKey) error {
+func (s *jobRoom) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	return session.run(ctx, &statement{text: dropUnique, args: []any{s.pg.namespace, hashes, jobs}})
+	return session.Run(ctx, &pg.Statement{Text: dropUnique, Args: []any{s.pg.Namespace, hashes, jobs}})
 }
 
 func keyArrays(keys []uniqueKey) (hashes [][]byte, jobs [][16]byte) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // commitCareful commits drafts of many callers of which some are unique or sent
@@ -33,21 +34,21 @@ func (s *jobRoom) turnAway(calls []*enqueueCall) []*enqueueCall {
 }
 
 func (s *jobRoom) commitAccepted(ctx context.Context, calls []*enqueueCall) {
-	err := s.acceptTogether(ctx, calls, sharedLimits)
+	err := s.acceptTogether(ctx, calls, pg.SharedLimits)
 	switch {
 	case err == nil:
-	case faultOf(err).blocked:
+	case pg.FaultOf(err).Blocked:
 		s.blocked.alone(func() { s.sortOut(ctx, calls) })
 	default:
 		for _, c := range calls {
-			s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, sharedLimits)) })
+			s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, pg.SharedLimits)) })
 		}
 	}
 }
 
 // acceptTogether is one try to take the drafts of calls in, and answers them if
 // it succeeds.
-func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *limits) error {
+func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *pg.Limits) error {
 	weight := 0
 	again := false
 	for _, c := range calls {
@@ -55,9 +56,9 @@ func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *l
 		again = again || c.again
 		c.tried++
 	}
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.pg.tryTimeout+loading(weight), l, again)
+	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.pg.TryTimeout+loading(weight), l, again)
 	if err != nil {
-		if faultOf(err).unknown {
+		if pg.FaultOf(err).Unknown {
 			for _, c := range calls {
 				c.again = true
 			}
@@ -72,12 +73,12 @@ func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *l
 }
 
 // acceptOnce is one try to take drafts in.
-func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *limits, again bool) ([]job.Receipt, error) {
+func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *pg.Limits, again bool) ([]job.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a := &acceptance{s: s, drafts: drafts, again: again}
 	var receipts []job.Receipt
-	err := s.pg.transact(ctx, s.pg.work, l, func(t *transaction) (err error) {
+	err := s.pg.Transact(ctx, s.pg.Work, l, func(t *pg.Transaction) (err error) {
 		a.session = t
 		receipts, err = a.run(ctx)
 		return err
@@ -91,30 +92,30 @@ func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time
 
 // acceptAlone takes one caller's drafts in by themselves. It waits a moment only
 // for a key that somebody holds, and then says which.
-func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
+func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *pg.Limits) error {
 	for n := 1; ; n++ {
 		c.tried++
-		receipts, err := s.acceptOnce(ctx, c.drafts, s.pg.tryTimeout+loading(c.weight), l, c.again)
+		receipts, err := s.acceptOnce(ctx, c.drafts, s.pg.TryTimeout+loading(c.weight), l, c.again)
 		if err == nil {
 			c.receipts = receipts
 			return nil
 		}
-		f := faultOf(err)
-		c.again = c.again || f.unknown
+		f := pg.FaultOf(err)
+		c.again = c.again || f.Unknown
 		switch {
 		case ctx.Err() != nil:
-			return lost("enqueue", context.Cause(ctx), c.again)
-		case f.blocked:
+			return pg.Failure("enqueue", context.Cause(ctx), c.again)
+		case f.Blocked:
 			keys := lockKeys(c.drafts, c.again)
 			if len(keys) == 0 { // an id that ought to be fresh is being put in by somebody else
 				keys = lockKeys(c.drafts, true)
 			}
 			return &keyHeld{s.firstHeld(ctx, keys)}
-		case !f.passing || n >= tries:
-			return lost("enqueue", f.err, c.again)
+		case !f.Passing || n >= pg.Tries:
+			return pg.Failure("enqueue", f.Err, c.again)
 		}
-		if !pause(ctx, n) {
-			return lost("enqueue", context.Cause(ctx), c.again)
+		if !pg.Pause(ctx, n) {
+			return pg.Failure("enqueue", context.Cause(ctx), c.again)
 		}
 	}
 }
@@ -158,7 +159,7 @@ func (o *sorting) work(ctx context.Context) {
 		part := o.next()
 		if !ok {
 			for _, c := range slices.Concat(part...) {
-				answer(c, lost("enqueue", context.Cause(ctx), c.again))
+				answer(c, pg.Failure("enqueue", context.Cause(ctx), c.again))
 			}
 		} else {
 			o.try(ctx, part)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // lockKey is what an enqueue may have to wait for: a unique key, or the id of a
@@ -169,7 +170,7 @@ func (s *jobRoom) join(key lockKey) (*line, error) {
 		at.callers++
 		return at, nil
 	}
-	ctx, end := context.WithCancel(s.pg.ending)
+	ctx, end := context.WithCancel(s.pg.Ending)
 	at := &line{callers: 1, free: make(chan struct{}), end: end}
 	if l.all == nil {
 		l.all = map[lockKey]*line{}
@@ -205,7 +206,7 @@ const youth = 5
 func (s *jobRoom) attend(ctx context.Context, key lockKey, at *line) {
 	s.turns()
 	turn := s.lines.young
-	for n := 1; pause(ctx, min(n, youth)); n++ {
+	for n := 1; pg.Pause(ctx, min(n, youth)); n++ {
 		if n > youth {
 			turn = s.lines.old
 		}
@@ -226,7 +227,7 @@ func (s *jobRoom) attend(ctx context.Context, key lockKey, at *line) {
 }
 
 // probeLimits is no wait at all, as far as the server can: an insert has no NOWAIT.
-var probeLimits = &limits{lock: 2 * time.Millisecond}
+var probeLimits = &pg.Limits{Lock: 2 * time.Millisecond}
 
 // errProbed undoes a probe.
 var errProbed = errors.New("undo")
@@ -242,7 +243,7 @@ const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, cre
 // moment. It takes them as an enqueue would, and undoes that. A probe that fails
 // for another reason says no: whoever wants the keys meets that reason itself.
 func (s *jobRoom) held(ctx context.Context, keys []lockKey) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.pg.tryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.pg.TryTimeout)
 	defer cancel()
 	var hashes []uniqueKey
 	var ids [][16]byte
@@ -254,20 +255,20 @@ func (s *jobRoom) held(ctx context.Context, keys []lockKey) bool {
 		}
 	}
 	slices.SortFunc(hashes, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
-	err := s.pg.transact(ctx, s.pg.work, probeLimits, func(t *transaction) error {
+	err := s.pg.Transact(ctx, s.pg.Work, probeLimits, func(t *pg.Transaction) error {
 		if len(hashes) > 0 {
 			if _, err := s.takeUnique(ctx, t, hashes, false); err != nil {
 				return err
 			}
 		}
 		if len(ids) > 0 {
-			if err := t.run(ctx, &statement{text: probeIDs, args: []any{s.pg.namespace, ids}}); err != nil {
+			if err := t.Run(ctx, &pg.Statement{Text: probeIDs, Args: []any{s.pg.Namespace, ids}}); err != nil {
 				return err
 			}
 		}
 		return errProbed
 	})
-	return faultOf(err).blocked
+	return pg.FaultOf(err).Blocked
 }
 
 // firstHeld finds the key that a call has to wait for, by halves. If none is held

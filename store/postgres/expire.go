@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // lockLate finds jobs past their deadline on job_deadline, which holds those
@@ -16,15 +17,15 @@ const lockLate = "SELECT " + subjectColumns + mortalColumns + ` FROM pawl.job WH
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
 func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.ExpireReply{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	some := false
-	err := s.pg.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
-		return s.pg.send(ctx, s.pg.reserved, nil, &statement{
-			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
-			args: []any{s.pg.namespace}, each: func(scan scan) error { return scan(&some) },
+	err := s.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{
+			Text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
+			Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
 		})
 	})
 	if err != nil || !some {
@@ -32,8 +33,8 @@ func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, err
 	}
 	var expired store.ExpireReply
 	var deaths []store.Death
-	err = s.pg.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
-		err := s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) (err error) {
+	err = s.pg.Retry(ctx, "expire", pg.Always, func(ctx context.Context, _ bool) error {
+		err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			expired, err = s.expire(ctx, t, limit)
 			return err
 		})
@@ -47,10 +48,10 @@ func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, err
 	return expired, nil
 }
 
-func (s *jobRoom) expire(ctx context.Context, session session, limit int) (expired store.ExpireReply, err error) {
-	lock, late := mortals(lockLate, s.pg.namespace, limit)
+func (s *jobRoom) expire(ctx context.Context, session pg.Session, limit int) (expired store.ExpireReply, err error) {
+	lock, late := mortals(lockLate, s.pg.Namespace, limit)
 	var now time.Time
-	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
 		return expired, err
 	}
 	var moves []move
@@ -91,17 +92,17 @@ UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNIN
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
 func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	var told hintSet
 	redated := 0
-	err := s.pg.retry(ctx, "redate", always, func(ctx context.Context, _ bool) error {
+	err := s.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
-		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{
-			text: redateJobs, args: []any{s.pg.namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
-			each: func(scan scan) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+			Text: redateJobs, Args: []any{s.pg.Namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
+			Each: func(scan pg.Scan) error {
 				var queue string
 				var priority int
 				var due time.Time

@@ -109,7 +109,7 @@ func (g *gather[C]) work() {
 	defer close(g.stopped)
 	for range g.wake {
 		for share := g.take(); len(share) > 0; share = g.take() {
-			g.commit(g.s.pg.ending, share)
+			g.commit(g.s.pg.Ending, share)
 			g.yield(len(share))
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // hintName is what a hint is about.
@@ -137,7 +139,7 @@ FROM (SELECT pg_current_snapshot() AS snapshot) AS now LEFT JOIN (
 
 // hintLook is one reading of the hints.
 type hintLook struct {
-	statement
+	pg.Statement
 	told hintSet
 	rows int64 // that were read
 	seen snapshot
@@ -145,7 +147,7 @@ type hintLook struct {
 
 // some reports whether there may be hints to remove. The first look did not see
 // those that were left before.
-func (l *hintLook) some() bool { return l.text == firstHints || len(l.told) > 0 }
+func (l *hintLook) some() bool { return l.Text == firstHints || len(l.told) > 0 }
 
 // tooMany reports whether rows may be left that were not read.
 func (l *hintLook) tooMany() bool { return l.rows >= maxHints }
@@ -155,11 +157,11 @@ func (h *hints) look(namespace int32) *hintLook {
 	since := h.seen.text
 	h.mu.Unlock()
 	l := &hintLook{}
-	l.text, l.args = readHints, []any{namespace, since, maxHints}
+	l.Text, l.Args = readHints, []any{namespace, since, maxHints}
 	if since == "" {
-		l.text, l.args = firstHints, nil
+		l.Text, l.Args = firstHints, nil
 	}
-	l.each = func(scan scan) error {
+	l.Each = func(scan pg.Scan) error {
 		var xmax string
 		var queue pgtype.Text
 		var priority pgtype.Int2

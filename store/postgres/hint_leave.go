@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // writeHints adds rows that other transactions read by the number of this one,
@@ -14,14 +16,14 @@ const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priori
 		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
 
 // leaveHints writes the hints of a user's transaction into it.
-func (s *hintRoom) leaveHints(ctx context.Context, in session, told hintSet) error {
+func (s *hintRoom) leaveHints(ctx context.Context, in pg.Session, told hintSet) error {
 	var queues []string
 	var levels []int16
 	var dues []time.Time
 	var m message
 	for name, due := range told {
 		queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
-		if s.notifier.pace.may(name.queue) {
+		if s.notifier.pace.May(name.queue) {
 			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 		}
 	}
@@ -29,11 +31,11 @@ func (s *hintRoom) leaveHints(ctx context.Context, in session, told hintSet) err
 		return nil
 	}
 	s.remover.some()
-	steps := []*statement{{text: writeHints, args: []any{s.pg.namespace, queues, levels, dues}}}
+	steps := []*pg.Statement{{Text: writeHints, Args: []any{s.pg.Namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
 		// From nobody: this process learns of the commit in the same way as the others.
 		text := encode("", m)
-		steps = append(steps, &statement{text: "SELECT pg_notify($1, $2)", args: []any{s.channel(), text}})
+		steps = append(steps, &pg.Statement{Text: "SELECT pg_notify($1, $2)", Args: []any{s.channel(), text}})
 	}
-	return in.run(ctx, steps...)
+	return in.Run(ctx, steps...)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 const (
@@ -52,13 +54,13 @@ func (r *hintRemover) work() {
 	defer close(r.stopped)
 	for {
 		select {
-		case <-r.s.pg.ending.Done():
+		case <-r.s.pg.Ending.Done():
 			return
 		case <-r.wake:
 		}
-		if err := r.round(r.s.pg.ending, hintsKept); err != nil {
-			r.s.pg.logger.Debug("hints were not removed, the next round goes on", "error", err)
-			if !wait(r.s.pg.ending, afterFailure) { // the server may be away for long
+		if err := r.round(r.s.pg.Ending, hintsKept); err != nil {
+			r.s.pg.Logger.Debug("hints were not removed, the next round goes on", "error", err)
+			if !wait(r.s.pg.Ending, afterFailure) { // the server may be away for long
 				return
 			}
 			r.some()
@@ -69,9 +71,9 @@ func (r *hintRemover) work() {
 // round removes everything that is committed now, after it was kept for a time.
 func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
-	err := r.s.pg.send(ctx, r.s.pg.work, nil, &statement{
-		text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
-		each: func(scan scan) error { return scan(&now, &xmin) },
+	err := r.s.pg.Send(ctx, r.s.pg.Work, nil, &pg.Statement{
+		Text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
+		Each: func(scan pg.Scan) error { return scan(&now, &xmin) },
 	})
 	if err != nil {
 		return err
@@ -83,13 +85,13 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 		r.from = "0"
 	}
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeHints, r.s.pg.namespace, removedAtOnce, r.from, now); err != nil {
+		if more, err = r.remove(ctx, removeHints, r.s.pg.Namespace, removedAtOnce, r.from, now); err != nil {
 			return err
 		}
 	}
 	r.from = xmin // whatever is older had ended, and is gone
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeForeignHints, r.s.pg.namespace, removedAtOnce); err != nil {
+		if more, err = r.remove(ctx, removeForeignHints, r.s.pg.Namespace, removedAtOnce); err != nil {
 			return err
 		}
 	}
@@ -102,8 +104,8 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 func (r *hintRemover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
-	err = r.s.pg.send(ctx, r.s.pg.work, sharedLimits, &statement{text: "SELECT set_config('synchronous_commit', 'off', true)"},
-		&statement{text: text, args: args, each: func(scan scan) error { return scan(&removed, &last) }})
+	err = r.s.pg.Send(ctx, r.s.pg.Work, pg.SharedLimits, &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
+		&pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error { return scan(&removed, &last) }})
 	if err != nil {
 		return false, err
 	}

@@ -1,10 +1,11 @@
 package postgres
 
 import "github.com/google/uuid"
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 
 // hintRoom tells claims, here and in other processes, of what became ready.
 type hintRoom struct {
-	pg       *DB
+	pg       *pg.DB
 	instance string // tells this store's notifications from those of others
 	rows     hints
 	notifier *notifier
@@ -12,7 +13,7 @@ type hintRoom struct {
 	frontier frontier
 }
 
-func newHintRoom(db *DB) *hintRoom { return &hintRoom{pg: db, instance: uuid.NewString()} }
+func newHintRoom(db *pg.DB) *hintRoom { return &hintRoom{pg: db, instance: uuid.NewString()} }
 
 // register names what learns of hints in this process.
 func (s *hintRoom) register(f frontier) { s.frontier = f }

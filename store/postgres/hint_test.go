@@ -16,13 +16,13 @@ import (
 // what commits late is found through hints alone, or by a sweep seconds later.
 func hintless(t *testing.T, s *Store, edit func(t *testing.T, tx pgx.Tx, w store.Tx)) (count int) {
 	t.Helper()
-	tx, err := s.pg.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	edit(t, tx, s.Within(tx))
-	err = tx.QueryRow(t.Context(), s.pg.sql(`SELECT count(*) FROM pawl.job AS j WHERE NOT EXISTS (SELECT FROM pawl.hint AS h
+	err = tx.QueryRow(t.Context(), s.pg.SQL(`SELECT count(*) FROM pawl.job AS j WHERE NOT EXISTS (SELECT FROM pawl.hint AS h
 		WHERE h.namespace = j.namespace AND h.transaction = pg_current_xact_id() AND h.queue = j.queue AND h.priority = j.priority AND h.due <= j.due)`)).Scan(&count)
 	if err != nil {
 		t.Fatal(err)
@@ -66,14 +66,14 @@ func TestP3_AHintThatASavepointTookBackIsWrittenAgain(t *testing.T) {
 func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
 	s := openInternal(t)
 	ctx := t.Context()
-	if _, err := s.pg.users.Exec(ctx, s.pg.sql("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.pg.namespace); err != nil {
+	if _, err := s.pg.Users.Exec(ctx, s.pg.SQL("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.pg.Namespace); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.hints.remover.round(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	var left int
-	if err := s.pg.users.QueryRow(ctx, s.pg.sql("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil || left != 0 {
+	if err := s.pg.Users.QueryRow(ctx, s.pg.SQL("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d hints are left, %v", left, err)
 	}
 }
@@ -81,8 +81,8 @@ func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
 // leaveHints commits hint rows, each as if of a transaction of its own.
 func leaveHints(t *testing.T, s *Store, n int) {
 	t.Helper()
-	_, err := s.pg.users.Exec(t.Context(), s.pg.sql(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
-		SELECT $1, (n % 700 + 3)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n`), s.pg.namespace, n)
+	_, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
+		SELECT $1, (n % 700 + 3)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n`), s.pg.Namespace, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func leaveHints(t *testing.T, s *Store, n int) {
 
 func countHints(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	if err := s.pg.users.QueryRow(t.Context(), s.pg.sql("SELECT count(*) FROM pawl.hint")).Scan(&n); err != nil {
+	if err := s.pg.Users.QueryRow(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.hint")).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -102,7 +102,7 @@ func countHints(t *testing.T, s *Store) (n int) {
 func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	s := openInternal(t)
 	leaveHints(t, s, 5*removedAtOnce+10)
-	tx, err := s.pg.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +137,12 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 // workers nobody else does.
 func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 	s := openInternal(t)
-	s.pg.end() // the remover would take its token
+	s.pg.End() // the remover would take its token
 	<-s.hints.remover.stopped
 	if len(s.hints.remover.wake) != 0 {
 		t.Fatal("there are hints before anybody has left one")
 	}
-	tx, err := s.pg.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 // A process that claims removes what was left before it began.
 func TestP10_WhoClaimsRemovesHintsOfOthers(t *testing.T) {
 	s := openInternal(t)
-	s.pg.end() // the remover would take its token
+	s.pg.End() // the remover would take its token
 	<-s.hints.remover.stopped
 	hire(t, s).claim(1)
 	if len(s.hints.remover.wake) != 1 {
@@ -173,14 +173,14 @@ func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
 	c := hire(t, s)
 	leaveHints(t, s, 3*maxHints)
 	c.enqueue(someDraft())
-	look := s.hints.rows.look(s.pg.namespace)
-	if err := s.pg.send(t.Context(), s.pg.work, nil, &look.statement); err != nil {
+	look := s.hints.rows.look(s.pg.Namespace)
+	if err := s.pg.Send(t.Context(), s.pg.Work, nil, &look.Statement); err != nil {
 		t.Fatal(err)
 	}
 	if look.rows != 0 || look.tooMany() || look.seen.text == "" {
 		t.Errorf("the first look has read %d rows and seen %q", look.rows, look.seen.text)
 	}
-	tx, err := s.pg.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 		t.Fatal("no look has been answered")
 	}
 	dropped := s.claims.frontiers.dropped
-	tx, err := s.pg.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +223,11 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{late}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), s.pg.sql("DELETE FROM pawl.hint")); err != nil { // as if it came behind the others
+	if _, err := tx.Exec(t.Context(), s.pg.SQL("DELETE FROM pawl.hint")); err != nil { // as if it came behind the others
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), s.pg.sql(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
-		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.pg.namespace, 3*maxHints); err != nil {
+	if _, err := tx.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
+		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.pg.Namespace, 3*maxHints); err != nil {
 		t.Fatal(err)
 	}
 	s.SetClockOffset(time.Second) // the frontier passes what is not committed
@@ -239,8 +239,8 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.SetClockOffset(time.Second + 2*hintsEvery)
-	look := s.hints.rows.look(s.pg.namespace)
-	if err := s.pg.send(t.Context(), s.pg.work, nil, &look.statement); err != nil {
+	look := s.hints.rows.look(s.pg.Namespace)
+	if err := s.pg.Send(t.Context(), s.pg.Work, nil, &look.Statement); err != nil {
 		t.Fatal(err)
 	}
 	if look.rows > 2*maxHints || !look.tooMany() {

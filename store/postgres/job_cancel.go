@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
@@ -25,7 +26,7 @@ func (s *jobRoom) Delete(ctx context.Context, ids []job.ID, op store.Operator) (
 // job that it may change is locked before anything is decided.
 type operation struct {
 	s        *jobRoom
-	session  session
+	session  pg.Session
 	now      time.Time
 	live     map[job.ID]subject
 	archived map[job.ID]archivedSubject
@@ -52,10 +53,10 @@ type archivedSubject struct {
 // operate applies a verb to the ids, with the audit entries of what it changed.
 // An id that is given twice is taken twice, one after the other.
 func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -63,8 +64,8 @@ func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, 
 	var o *operation
 	skip := false
 	held := map[string]bool{}
-	err := s.pg.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.pg.transact(ctx, s.pg.work, upkeepLimits, func(t *transaction) (err error) {
+	err := s.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		err := s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			o = &operation{s: s, session: t, skip: skip, held: held}
 			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
 				return err
@@ -77,7 +78,7 @@ func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, 
 			}
 			return s.settings.audit(ctx, t, op, action, targets)
 		})
-		if faultOf(err).blocked {
+		if pg.FaultOf(err).Blocked {
 			skip = true
 			for _, k := range s.allHeld(ctx, o.wanted) {
 				held[k.hash] = true
@@ -161,7 +162,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 		exist := map[job.ID]bool{}
-		err := o.session.run(ctx, &statement{text: existing, args: []any{o.s.pg.namespace, uuids(left)}, each: func(scan scan) error {
+		err := o.session.Run(ctx, &pg.Statement{Text: existing, Args: []any{o.s.pg.Namespace, uuids(left)}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			exist[id] = true
@@ -181,7 +182,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 	}
-	return fault{err: errRestless, passing: true}.asError()
+	return pg.Fault{Err: errRestless, Passing: true}.AsError()
 }
 
 const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
@@ -189,19 +190,19 @@ const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest
 		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
-	args := []any{o.s.pg.namespace, uuids(ids)}
+	args := []any{o.s.pg.Namespace, uuids(ids)}
 	live, archived := lockLive, lockArchived
 	if o.skip {
 		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
 	}
-	return o.session.run(ctx,
-		&statement{text: live, args: args, each: func(scan scan) error {
+	return o.session.Run(ctx,
+		&pg.Statement{Text: live, Args: args, Each: func(scan pg.Scan) error {
 			var s subject
 			err := s.read(scan)
 			o.live[s.id] = s
 			return err
 		}},
-		&statement{text: archived, args: args, each: func(scan scan) error {
+		&pg.Statement{Text: archived, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			var a archivedSubject
 			err := scan(&id, &a.state, &a.hash, &a.queue, &a.level)
@@ -209,7 +210,7 @@ func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 			return err
 		}},
 		// After the locks: what was written by whoever held them is not ahead of it.
-		&statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }})
+		&pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&o.now) }})
 }
 
 func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, error) {
@@ -252,7 +253,7 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 		return nil
 	}
 	o.asked = true
-	return o.session.run(ctx, &statement{text: askJobs, args: []any{o.s.pg.namespace, ids}})
+	return o.session.Run(ctx, &pg.Statement{Text: askJobs, Args: []any{o.s.pg.Namespace, ids}})
 }
 
 // removeJobs deletes jobs with their logs and unique keys. Their tombstones
@@ -287,7 +288,7 @@ func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, e
 		}
 	}
 	if len(gone) > 0 {
-		if err := o.session.run(ctx, &statement{text: removeJobs, args: []any{o.s.pg.namespace, gone}}); err != nil {
+		if err := o.session.Run(ctx, &pg.Statement{Text: removeJobs, Args: []any{o.s.pg.Namespace, gone}}); err != nil {
 			return nil, err
 		}
 	}

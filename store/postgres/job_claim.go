@@ -11,15 +11,16 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
 func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.ClaimReply{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	repeat, known := s.workers.asked.ask(c.Worker, c.Seq)
 	claimed := store.ClaimReply{}
 	if repeat || !known {
@@ -226,17 +227,17 @@ func (k *claiming) answer() {
 // attend checks the worker and marks runs as begun, where no statement of the
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
-	return k.s.pg.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		alive := false
-		steps := []*statement{{
-			text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
-			args: []any{k.s.pg.namespace, k.c.Worker},
-			each: func(scan scan) error { return scan(&k.claimed.Now, &alive) },
+		steps := []*pg.Statement{{
+			Text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
+			Args: []any{k.s.pg.Namespace, k.c.Worker},
+			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
 			steps = append(steps, k.s.workers.begunStep(k.c.Worker, k.c.Begun))
 		}
-		if err := k.s.pg.send(ctx, k.s.pg.reserved, upkeepLimits, steps...); err != nil {
+		if err := k.s.pg.Send(ctx, k.s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		if !alive {
@@ -349,15 +350,15 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 	var p *peeking
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leases = make([]leaseReader, len(lanes))
-		steps := make([]*statement, len(lanes))
+		steps := make([]*pg.Statement, len(lanes))
 		for i, l := range lanes {
 			dues, ids := l.view.arrays()
 			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
 			if l.view.full { // so it will be again
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
-			steps[i] = &statement{text: claimStraight, raw: leases[i].read, args: []any{
-				k.s.pg.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
+			steps[i] = &pg.Statement{Text: claimStraight, Raw: leases[i].read, Args: []any{
+				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
@@ -365,7 +366,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			p = k.newPeek(lanes, what)
 			steps = append(steps, p.steps()...)
 		}
-		return k.s.pg.send(ctx, k.s.pg.work, sharedLimits, steps...)
+		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, steps...)
 	})
 	if err != nil {
 		return err
@@ -395,17 +396,17 @@ type leaseReader struct {
 func (r *leaseReader) read(cols [][]byte) error {
 	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
-	r.rows.begin(cols)
+	r.rows.Begin(cols)
 	if err := r.rows.shared(&l.Job); err != nil {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
-	l.Deferred = r.rows.int4()
-	r.examined = r.rows.int8()
+	l.Deferred = r.rows.Int4()
+	r.examined = r.rows.Int8()
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true
 	}
-	return r.rows.err
+	return r.rows.Err
 }
 
 // settle takes the answer of a lane over, after it was committed, and moves its
@@ -493,7 +494,7 @@ func (k *claiming) seen(now time.Time) {
 // heard takes note of the store's time. When it was set back, all remembered
 // positions are forgotten: what comes now lies before them.
 func (s *claimRoom) heard(now time.Time) (back bool) {
-	s.pg.clock.note(now)
+	s.pg.Clock.Note(now)
 	if s.frontiers.clock(now) {
 		return false
 	}
@@ -510,7 +511,7 @@ func (k *claiming) upcoming(next time.Time) {
 // lease runs a transaction that leases. When the answer of a try was lost, what
 // it took is found by the number of the claim, and is the answer.
 func (k *claiming) lease(ctx context.Context, try func(context.Context) error) error {
-	return k.s.pg.retry(ctx, "claim", always, func(ctx context.Context, again bool) error {
+	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, again bool) error {
 		if again {
 			before, err := k.s.claimedBefore(ctx, k.c)
 			if err != nil {

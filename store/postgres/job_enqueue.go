@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // bulk is how many drafts go in by COPY, in a transaction of their own.
@@ -30,10 +31,10 @@ func (c *enqueueCall) state() *callState { return &c.callState }
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
 func (s *jobRoom) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	if len(drafts) == 0 {
 		return nil, nil
 	}
@@ -77,7 +78,7 @@ func (s *jobRoom) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]jo
 			defer cancel()
 		}
 		if err := s.wait(patient, key); err != nil {
-			return nil, lost("enqueue", err, c.again)
+			return nil, pg.Failure("enqueue", err, c.again)
 		}
 	}
 }
@@ -123,15 +124,15 @@ func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	all := draftsOf(calls)
 	var now time.Time
 	unknown := false
-	err := s.pg.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+	err := s.pg.Retry(ctx, "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
 		mode := insertDurable
-		if s.pg.settled {
+		if s.pg.Settled {
 			mode = insertFresh
 		}
-		insert := insertStep(s.pg.namespace, all, mode)
-		insert.each = func(scan scan) error { return scan(&now) }
-		err := s.pg.send(ctx, s.pg.work, nil, insert) // waits for no row of anybody
-		unknown = unknown || faultOf(err).unknown
+		insert := insertStep(s.pg.Namespace, all, mode)
+		insert.Each = func(scan pg.Scan) error { return scan(&now) }
+		err := s.pg.Send(ctx, s.pg.Work, nil, insert) // waits for no row of anybody
+		unknown = unknown || pg.FaultOf(err).Unknown
 		return err
 	})
 	switch {
@@ -155,10 +156,10 @@ func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
 		for _, c := range calls {
 			s.blocked.alone(func() { s.commitPlain(ctx, []*enqueueCall{c}) })
 		}
-	case hasCode(err, uniqueViolation):
+	case pg.HasCode(err, uniqueViolation):
 		// An id that is not fresh after all: as if it had been resent.
 		c := calls[0]
-		s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, sharedLimits)) })
+		s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, pg.SharedLimits)) })
 	default:
 		answer(calls[0], err)
 	}
@@ -208,7 +209,7 @@ func draftsOf(calls []*enqueueCall) []job.Draft {
 
 // enqueueIn accepts drafts in a user's transaction, and says what claims are to be
 // told when it commits.
-func (s *jobRoom) enqueueIn(ctx context.Context, in session, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
+func (s *jobRoom) enqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
 	if len(drafts) == 0 {
 		return nil, nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // ownRuns tells which runs their worker still owns (job_pkey), which have begun,
@@ -33,15 +34,15 @@ const heldTries = 3
 
 // Note keeps progress and log lines of runs that go on.
 func (s *jobRoom) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	if len(notes) == 0 {
 		return nil, nil
 	}
 	verdicts, err := s.noteOnce(ctx, w, notes)
-	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pause(ctx, n); n++ {
+	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pg.Pause(ctx, n); n++ {
 		s.noteHeld(ctx, w, notes, verdicts)
 	}
 	return verdicts, err
@@ -65,8 +66,8 @@ func (s *jobRoom) noteHeld(ctx context.Context, w job.WorkerID, notes []store.No
 
 func (s *jobRoom) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
-	err := s.pg.retry(ctx, "note", unlessUnknown, func(ctx context.Context, _ bool) (err error) {
-		return s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) error {
+	err := s.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
+		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
 			verdicts, err = s.note(ctx, t, w, notes)
 			return err
 		})
@@ -77,19 +78,19 @@ func (s *jobRoom) noteOnce(ctx context.Context, w job.WorkerID, notes []store.No
 	return verdicts, nil
 }
 
-func (s *jobRoom) note(ctx context.Context, session session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *jobRoom) note(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	refs := make([]store.RunRef, len(notes))
 	for i, n := range notes {
 		verdicts[i], refs[i] = job.Stale, n.RunRef
 	}
-	var steps []*statement
+	var steps []*pg.Statement
 	if begun := beginnings(notes); len(begun) > 0 {
 		steps = append(steps, s.workers.begunStep(w, begun))
 	}
 	ids, runs := refArrays(refs)
 	var now time.Time
-	steps = append(steps, &statement{text: ownRuns, args: []any{s.pg.namespace, w, ids, runs}, each: func(scan scan) error {
+	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{s.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
 		var n int
 		var begun, alive bool
 		if err := scan(&now, &n, &begun, &alive); err != nil {
@@ -103,7 +104,7 @@ func (s *jobRoom) note(ctx context.Context, session session, w job.WorkerID, not
 		}
 		return nil
 	}})
-	if err := session.run(ctx, steps...); err != nil {
+	if err := session.Run(ctx, steps...); err != nil {
 		return nil, err
 	}
 	steps = nil
@@ -119,7 +120,7 @@ func (s *jobRoom) note(ctx context.Context, session session, w job.WorkerID, not
 		}
 	}
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.pg.namespace))
+		steps = append(steps, logs.step(s.pg.Namespace))
 	}
 	if len(newest) > 0 {
 		var ids [][16]byte
@@ -127,14 +128,14 @@ func (s *jobRoom) note(ctx context.Context, session session, w job.WorkerID, not
 		var texts []pgtype.Text
 		for r, p := range newest {
 			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
-			texts = append(texts, textOrNull(legible(p.Note)))
+			texts = append(texts, textOrNull(pg.Legible(p.Note)))
 		}
-		steps = append(steps, &statement{text: setProgress, args: []any{s.pg.namespace, w, ids, runs, done, total, texts}})
+		steps = append(steps, &pg.Statement{Text: setProgress, Args: []any{s.pg.Namespace, w, ids, runs, done, total, texts}})
 	}
 	if len(steps) == 0 {
 		return verdicts, nil
 	}
-	return verdicts, session.run(ctx, steps...)
+	return verdicts, session.Run(ctx, steps...)
 }
 
 func beginnings(notes []store.Note) (begun []store.RunRef) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
@@ -84,7 +85,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			case uniqueAnswer{free: true}, uniqueAnswer{holder: k.job}:
 				changes[list[0]], back = store.Changed, append(back, k.job)
 			case uniqueAnswer{}: // it changed hands in between
-				return nil, fault{err: errRestless, passing: true}.asError()
+				return nil, pg.Fault{Err: errRestless, Passing: true}.AsError()
 			default:
 				holds := func(i int) bool { return ids[i] == answers[n].holder }
 				if at := slices.IndexFunc(list, holds); at >= 0 {
@@ -97,17 +98,17 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		a := o.archived[job.ID(id)]
 		o.told.add(a.queue, int(a.level), o.now)
 	}
-	var steps []*statement
+	var steps []*pg.Statement
 	for _, part := range []struct {
 		text string
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &statement{text: part.text, args: []any{o.s.pg.namespace, part.ids, o.now}})
+			steps = append(steps, &pg.Statement{Text: part.text, Args: []any{o.s.pg.Namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {
 		return changes, nil
 	}
-	return changes, o.session.run(ctx, steps...)
+	return changes, o.session.Run(ctx, steps...)
 }

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // jobRoom is the jobs of a namespace, and all that moves them but a claim.
 type jobRoom struct {
-	pg       *DB
+	pg       *pg.DB
 	hints    *hintRoom
 	settings *settingRoom
 	workers  *workerRoom

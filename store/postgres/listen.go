@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // listenCheck is how long a silent connection is trusted. A dead one looks the
@@ -20,13 +21,13 @@ const (
 // listen tells of commits made by other processes, until ctx ends or the
 // connection is lost. It has a connection of its own.
 func (s *hintRoom) listen(ctx context.Context, hear func(store.Hint)) error {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return err
 	}
-	s.pg.leave() // Close does not wait for a listener, it ends it
+	s.pg.Leave() // Close does not wait for a listener, it ends it
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.pg.ending, cancel)()
+	defer context.AfterFunc(s.pg.Ending, cancel)()
 	conn, err := s.connectListener(ctx)
 	if err != nil {
 		return s.listenError(ctx, err)
@@ -62,7 +63,7 @@ func (s *hintRoom) listen(ctx context.Context, hear func(store.Hint)) error {
 func (s *hintRoom) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
-	pool := s.pg.users.Config()
+	pool := s.pg.Users.Config()
 	config := pool.ConnConfig.Copy()
 	if pool.BeforeConnect != nil {
 		if err := pool.BeforeConnect(ctx, config); err != nil {
@@ -73,7 +74,7 @@ func (s *hintRoom) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, mayIdle+"; LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
+	if _, err := conn.Exec(ctx, pg.MayIdleText+"; LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return conn, nil
@@ -88,10 +89,10 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 // listenError explains why a listener ends.
 func (s *hintRoom) listenError(ctx context.Context, err error) error {
 	switch {
-	case s.pg.ending.Err() != nil:
+	case s.pg.Ending.Err() != nil:
 		return store.ErrClosed
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return unavailable(err)
+	return pg.Unavailable(err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 const (
@@ -43,7 +44,7 @@ type named struct {
 // time: NOTIFY inside each transaction would make them wait for each other.
 type notifier struct {
 	s    *hintRoom
-	pace pace // for transactions of users
+	pace pg.Pace // for transactions of users
 
 	mu      sync.Mutex
 	pending message
@@ -58,8 +59,8 @@ type notifier struct {
 }
 
 func startNotifier(s *hintRoom) *notifier {
-	n := &notifier{s: s, pace: pace{every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
-	n.sending, n.stopSending = context.WithCancel(s.pg.ending)
+	n := &notifier{s: s, pace: pg.Pace{Every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
+	n.sending, n.stopSending = context.WithCancel(s.pg.Ending)
 	go n.work()
 	return n
 }
@@ -133,20 +134,20 @@ func (n *notifier) send(tries int) {
 	for name, due := range told {
 		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
 	}
-	ctx, cancel := context.WithTimeout(n.sending, n.s.pg.tryTimeout)
+	ctx, cancel := context.WithTimeout(n.sending, n.s.pg.TryTimeout)
 	defer cancel()
 	text := encode(n.s.instance, m)
 	// The commit need not reach the disk: nothing is written but the message. It
 	// waits for other commits that notify for as long as it may: nobody waits for
 	// it, and behind a slow disk the lock_timeout of a session is soon over.
-	tell := &statement{text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", args: []any{n.s.channel(), text}}
+	tell := &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", Args: []any{n.s.channel(), text}}
 	for try := 1; ; try++ {
-		err := n.s.pg.send(ctx, n.s.pg.work, nil, tell)
+		err := n.s.pg.Send(ctx, n.s.pg.Work, nil, tell)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return
-		case try == tries || !pause(ctx, try):
-			n.s.pg.logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+		case try == tries || !pg.Pause(ctx, try):
+			n.s.pg.Logger.Debug("a notification was not sent; others will find out by polling", "error", err)
 			return
 		}
 	}
@@ -176,8 +177,8 @@ func encode(by string, m message) string {
 // to the database, so its name says which schema it is about.
 func (s *hintRoom) channel() string {
 	h := fnv.New64a()
-	h.Write([]byte(s.pg.schema))
-	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.pg.namespace))
+	h.Write([]byte(s.pg.Schema))
+	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.pg.Namespace))
 }
 
 // hear takes a message over: frontiers first, so that a look it wakes sees it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 type opener struct {
@@ -30,7 +31,7 @@ type Store struct {
 	begun    openTxs
 
 	// The rooms, each built on those before it.
-	pg       *DB
+	pg       *pg.DB
 	hints    *hintRoom
 	settings *settingRoom
 	workers  *workerRoom
@@ -63,7 +64,7 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(explain("open", err), s.Close())
+		return nil, errors.Join(pg.Explain("open", err), s.Close())
 	}
 	if !s.options.listens() {
 		return s, nil
@@ -104,7 +105,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 		settings.MaxLost = job.MaxLost
 	}
 	s := &Store{options: options, given: settings, database: o.pool.Config().ConnConfig.Database}
-	s.pg = newDB(dbConfig{users: o.pool, schema: options.Schema, pollOnly: options.PollOnly, onlyPool: options.OnlyPool, logger: settings.Logger})
+	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: settings.Logger})
 	s.hints = newHintRoom(s.pg)
 	s.settings = newSettingRoom(s.pg, s.hints)
 	s.workers = newWorkerRoom(s.pg, s.hints)
@@ -114,7 +115,7 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
-	if err := s.pg.open(ctx, s.options.working(), s.options.Reserved); err != nil {
+	if err := s.pg.Open(ctx, s.options.working(), s.options.Reserved); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -123,7 +124,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.bindNamespace(ctx); err != nil {
 		return err
 	}
-	s.db = stdlib.OpenDBFromPool(s.pg.users)
+	s.db = stdlib.OpenDBFromPool(s.pg.Users)
 	s.jobs.plain = newGather(s, maxGathered, s.jobs.commitPlain)
 	s.jobs.careful = newGather(s, maxGathered, s.jobs.commitCareful)
 	s.jobs.finisher = newGather(s, maxGathered, s.jobs.commitFinishes)
@@ -133,14 +134,14 @@ func (s *Store) open(ctx context.Context) error {
 
 // bindNamespace finds or makes the number of the namespace.
 func (s *Store) bindNamespace(ctx context.Context) error {
-	return s.pg.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
-		find := statement{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.given.Namespace},
-			each: func(scan scan) error { return scan(&s.pg.namespace) }}
-		if err := s.pg.send(ctx, s.pg.work, upkeepLimits, &find); err != nil || s.pg.namespace != 0 {
+	return s.pg.Retry(ctx, "open", pg.Always, func(ctx context.Context, _ bool) error {
+		find := pg.Statement{Text: "SELECT id FROM pawl.namespace WHERE name = $1", Args: []any{s.given.Namespace},
+			Each: func(scan pg.Scan) error { return scan(&s.pg.Namespace) }}
+		if err := s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &find); err != nil || s.pg.Namespace != 0 {
 			return err
 		}
-		add := statement{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.given.Namespace}}
-		return s.pg.send(ctx, s.pg.work, upkeepLimits, &add, &find)
+		add := pg.Statement{Text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", Args: []any{s.given.Namespace}}
+		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &add, &find)
 	})
 }
 
@@ -151,20 +152,20 @@ func (s *Store) DB() *sql.DB { return s.db }
 // Close waits for calls under way and releases everything. Transactions that are
 // still open are undone.
 func (s *Store) Close() (err error) {
-	s.pg.refuse()
+	s.pg.Refuse()
 	s.closeOnce.Do(func() {
-		s.pg.await()
+		s.pg.Await()
 		s.hints.stop()
 		s.jobs.stop()
-		s.pg.end()
+		s.pg.End()
 		s.hints.await()
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own
 		}
-		s.pg.close()
+		s.pg.Close()
 		if s.ownsPool {
-			err = closePool(s.pg.users)
+			err = closePool(s.pg.Users)
 		}
 	})
 	return err
@@ -172,5 +173,5 @@ func (s *Store) Close() (err error) {
 
 // owner describes the store for messages.
 func (s *Store) owner() string {
-	return fmt.Sprintf("schema %s, namespace %s", s.pg.texts.schema, s.given.Namespace)
+	return fmt.Sprintf("schema %s, namespace %s", s.pg.Texts.Schema, s.given.Namespace)
 }

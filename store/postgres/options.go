@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Options are the settings of a store; zero fields mean the default.
@@ -139,7 +140,7 @@ func (o Options) checkPool(config *pgxpool.Config) error {
 		return nil
 	case config.MaxConns < 2:
 		return job.Invalid("pool size", config.MaxConns, "must be 2 or more with OnlyPool")
-	case guesses(config.ConnConfig):
+	case pg.Guesses(config.ConnConfig):
 		return job.Invalid("pool's query mode", config.ConnConfig.DefaultQueryExecMode, "must be one that asks the server for types with OnlyPool: cache_statement, cache_describe or describe_exec")
 	}
 	return nil

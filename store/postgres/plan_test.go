@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // statements are those of transitions, with the indexes that must serve them.
@@ -93,7 +94,7 @@ var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone",
 // which a plan is made that is then used for a million rows.
 func TestP10_EveryStatementHasItsIndex(t *testing.T) {
 	s := openInternal(t)
-	conn, err := s.pg.work.Acquire(t.Context())
+	conn, err := s.pg.Work.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,12 +157,12 @@ func explainGeneric(t *testing.T, s *Store, conn *pgx.Conn, text string) *planNo
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
-	exec(settings, sharedLimits.args()...)
+	exec(pg.SettingsText, pg.SharedLimits.Args()...)
 	defer func() {
 		_ = tx.Rollback(context.WithoutCancel(t.Context()))
 		_, _ = conn.Exec(context.WithoutCancel(t.Context()), "DEALLOCATE planned")
 	}()
-	exec("PREPARE planned AS " + s.pg.sql(text))
+	exec("PREPARE planned AS " + s.pg.SQL(text))
 	most := 0
 	for _, found := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(found[1])

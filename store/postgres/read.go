@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
@@ -21,12 +22,12 @@ const readJobs = "SELECT " + liveColumns + `, e.n FROM (SELECT $1::int AS namesp
 // Get returns the jobs that exist, live or archived, in the order asked.
 func (s *jobRoom) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
-		return nil, s.pg.usable(ctx)
+		return nil, s.pg.Usable(ctx)
 	}
 	var found []numbered
-	err := s.pg.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		found = nil
-		return []*statement{s.getStep(ids, &found)}
+		return []*pg.Statement{s.getStep(ids, &found)}
 	})
 	if err != nil {
 		return nil, err
@@ -44,16 +45,16 @@ type numbered struct {
 	n int
 }
 
-func (s *jobRoom) getStep(ids []job.ID, found *[]numbered) *statement {
+func (s *jobRoom) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
 	var rows rowReader
-	return &statement{text: readJobs, args: []any{s.pg.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
+	return &pg.Statement{Text: readJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
 		if err := rows.job(cols, &f.Job); err != nil {
 			return err
 		}
-		f.n = int(rows.int8())
-		return rows.err
+		f.n = int(rows.Int8())
+		return rows.Err
 	}}
 }
 
@@ -85,22 +86,22 @@ func (s *jobRoom) Situation(ctx context.Context, id job.ID) (job.Situation, erro
 	var ahead int
 	var paused bool
 	var label string
-	err := s.pg.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		found, workers, runs = nil, nil, nil
-		return []*statement{
-			{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }},
+		return []*pg.Statement{
+			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
 			s.getStep([]job.ID{id}, &found),
-			{text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
+			{Text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
 				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
-				args: []any{s.pg.namespace, id}, each: func(scan scan) error { return scan(&paused, &label) }},
+				Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
 			s.workers.registryStep(&workers, new(time.Time)),
-			{text: runsOfQueue, args: []any{s.pg.namespace, id}, each: func(scan scan) error {
+			{Text: runsOfQueue, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error {
 				var r store.QueueRuns
 				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)
 				runs = append(runs, r)
 				return err
 			}},
-			{text: aheadOf, args: []any{s.pg.namespace, id}, each: func(scan scan) error { return scan(&ahead) }},
+			{Text: aheadOf, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&ahead) }},
 		}
 	})
 	if err != nil {
@@ -127,11 +128,11 @@ const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespac
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func (s *jobRoom) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	err := s.pg.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		lines = nil
-		return []*statement{{
-			text: jobLines,
-			args: []any{s.pg.namespace, id, skip, limit}, each: func(scan scan) error {
+		return []*pg.Statement{{
+			Text: jobLines,
+			Args: []any{s.pg.Namespace, id, skip, limit}, Each: func(scan pg.Scan) error {
 				var l job.LogLine
 				var text []byte
 				err := scan(&l.Time, &l.Run, &l.Level, &text)
@@ -146,11 +147,11 @@ func (s *jobRoom) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.L
 
 // Now is the store's clock.
 func (s *jobRoom) Now(ctx context.Context) (time.Time, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.pg.leave()
-	return s.pg.now(ctx, s.pg.work)
+	defer s.pg.Leave()
+	return s.pg.Now(ctx, s.pg.Work)
 }
 
 // seenJobs reads both tables by their primary keys.
@@ -161,8 +162,8 @@ const seenJobs = `SELECT id FROM pawl.job
 	WHERE namespace = $1 AND id = ANY($2::uuid[])`
 
 // seenIn returns those of ids that a user's transaction sees as jobs.
-func (s *jobRoom) seenIn(ctx context.Context, in session, ids []job.ID) (seen []job.ID, err error) {
-	err = in.run(ctx, &statement{text: seenJobs, args: []any{s.pg.namespace, uuids(ids)}, each: func(scan scan) error {
+func (s *jobRoom) seenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
+	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
 		var id job.ID
 		err := scan(&id)
 		seen = append(seen, id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // orphanage is how far one rescue came: to this claim of this worker.
@@ -41,13 +42,13 @@ var (
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
 // cluster it is one read.
 func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.RescueReply{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	some := false
-	err := s.pg.retry(ctx, "rescue", reading, func(ctx context.Context, _ bool) error {
-		return s.pg.send(ctx, s.pg.reserved, nil, &statement{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.pg.namespace}, each: func(scan scan) error { return scan(&some) }})
+	err := s.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{Text: "SELECT EXISTS (" + suspects + ")", Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) }})
 	})
 	if err != nil || !some {
 		return store.RescueReply{}, err
@@ -60,8 +61,8 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 		var told hintSet
 		var reached orphanage
 		deaths := all.Deaths
-		err = s.pg.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
-			err := s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) (err error) {
+		err = s.pg.Retry(ctx, "rescue", pg.Always, func(ctx context.Context, _ bool) error {
+			err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 				var woken hintSet
 				reached = at
 				rescued, woken, err = s.rescue(ctx, t, n, &reached)
@@ -91,7 +92,7 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 // namedBy adds the deaths of one try: also of one whose answer is lost, because
 // the next try no longer finds them.
 func namedBy(err error, deaths, more []store.Death) []store.Death {
-	if err == nil || faultOf(err).unknown {
+	if err == nil || pg.FaultOf(err).Unknown {
 		return store.AddDeaths(deaths, more...)
 	}
 	return deaths
@@ -102,25 +103,25 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const rescuedAtOnce = 50
 
 // rescue takes back what comes behind a place, and moves that on.
-func (s *jobRoom) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
-	text, args := lockOrphans, []any{s.pg.namespace, limit, at.worker}
+func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
+	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.worker}
 	if at.claim.Valid {
 		text, args = lockMoreOrphans, append(args, at.claim)
 	}
 	var found []subject
-	lock := &statement{text: text, args: args, each: func(scan scan) error {
+	lock := &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		var f subject
 		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.claim)
 		found, at.worker = append(found, f), f.worker
 		return err
 	}}
 	var now time.Time
-	steps := []*statement{{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock}
-	drained := &statement{text: markDrained, args: []any{s.pg.namespace}}
+	steps := []*pg.Statement{{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock}
+	drained := &pg.Statement{Text: markDrained, Args: []any{s.pg.Namespace}}
 	if !at.claim.Valid { // once for all that follow: it passes the dead entries of every suspect
-		steps = append([]*statement{drained}, steps...)
+		steps = append([]*pg.Statement{drained}, steps...)
 	}
-	if err := session.run(ctx, steps...); err != nil {
+	if err := session.Run(ctx, steps...); err != nil {
 		return rescued, nil, err
 	}
 	var moves []move
@@ -144,5 +145,5 @@ func (s *jobRoom) rescue(ctx context.Context, session session, limit int, at *or
 	if told, err = s.apply(ctx, session, moves, now); err != nil || len(found) == limit {
 		return rescued, told, err
 	}
-	return rescued, told, session.run(ctx, drained)
+	return rescued, told, session.Run(ctx, drained)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 const (
@@ -93,7 +94,7 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 // lookDue reports whether it is time to read hints, and to look behind one of the
 // lanes.
 func (s *claimRoom) lookDue(lanes []*claimQueue) (hints, sweep bool) {
-	now := s.pg.clock.estimate()
+	now := s.pg.Clock.Estimate()
 	hints = s.hints.rows.due(now)
 	s.frontiers.mu.Lock()
 	defer s.frontiers.mu.Unlock()
@@ -197,19 +198,19 @@ const (
 )
 
 func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
-	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: stopwatch()}
+	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: pg.Stopwatch()}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
-		now = k.s.pg.clock.estimate()
+		now = k.s.pg.Clock.Estimate()
 	}
 	if what >= lookAtHints {
-		p.hints = k.s.hints.rows.look(k.s.pg.namespace)
+		p.hints = k.s.hints.rows.look(k.s.pg.Namespace)
 	}
 	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
 	return p
 }
 
-func (p *peeking) steps() []*statement {
+func (p *peeking) steps() []*pg.Statement {
 	n := len(p.probes)
 	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range p.probes {
@@ -219,14 +220,14 @@ func (p *peeking) steps() []*statement {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	steps := []*statement{{text: peekStretches, args: []any{p.k.s.pg.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
+	steps := []*pg.Statement{{Text: peekStretches, Args: []any{p.k.s.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, Each: p.read}}
 	if p.hints == nil {
 		return steps
 	}
-	return append(steps, &p.hints.statement)
+	return append(steps, &p.hints.Statement)
 }
 
-func (p *peeking) read(scan scan) error {
+func (p *peeking) read(scan pg.Scan) error {
 	var n pgtype.Int8
 	var due pgtype.Timestamptz
 	var id pgtype.UUID
@@ -303,10 +304,10 @@ func (p *peeking) conclude() (ready bool, err error) {
 // peek looks before or after a claim, in a round trip of its own.
 func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
 	var p *peeking
-	err = k.s.pg.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)
-		p.took = stopwatch()
-		return k.s.pg.send(ctx, k.s.pg.work, sharedLimits, p.steps()...)
+		p.took = pg.Stopwatch()
+		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, p.steps()...)
 	})
 	if err != nil {
 		return false, err

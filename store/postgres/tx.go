@@ -13,24 +13,25 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Begin opens a transaction of the user's pool in which jobs and the user's own
 // rows commit together. One that does nothing for Options.TxIdle is ended by the
 // server, and its next call is answered ErrTxTooLong.
 func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	tx, err := s.begin(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, explain("begin", err)
+		return nil, pg.Explain("begin", err)
 	}
-	o := &ownTx{within: within{s: s, in: s.pg.inside(tx), tx: tx}}
+	o := &ownTx{within: within{s: s, in: s.pg.Inside(tx), tx: tx}}
 	s.begun.add(o)
 	return o, nil
 }
@@ -40,10 +41,10 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 // no connection is another matter, and the caller's.
 func (s *Store) begin(ctx context.Context) (pgx.Tx, error) {
 	for broken := int32(0); ; broken++ {
-		tx, err := s.pg.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
-			"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
+		tx, err := s.pg.Users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + pg.Durability + ", " +
+			"set_config('idle_in_transaction_session_timeout', '" + pg.Milliseconds(s.options.TxIdle) + "', true)"})
 		var connect *pgconn.ConnectError
-		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || meaning(err) != store.ErrUnavailable || broken == s.pg.users.Stat().MaxConns() {
+		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || pg.Meaning(err) != store.ErrUnavailable || broken == s.pg.Users.Stat().MaxConns() {
 			return tx, err
 		}
 	}
@@ -59,7 +60,7 @@ func (s *Store) Within(tx pgx.Tx) store.Tx {
 	case tx.Conn() != nil && tx.Conn().Config().Database != s.database:
 		w.fault = fmt.Errorf("%w: it is one of database %q, the store is in %q", store.ErrForeignTx, tx.Conn().Config().Database, s.database)
 	default:
-		w.in = s.pg.inside(tx)
+		w.in = s.pg.Inside(tx)
 	}
 	return w
 }
@@ -71,7 +72,7 @@ func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
 	if tx == nil {
 		w.fault = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
 	} else {
-		w.in = s.pg.insideSQL(tx)
+		w.in = s.pg.InsideSQL(tx)
 	}
 	return w
 }
@@ -79,7 +80,7 @@ func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
 // within is a transaction of the user's own.
 type within struct {
 	s     *Store
-	in    session
+	in    pg.Session
 	tx    pgx.Tx  // one of these two
 	sql   *sql.Tx // is set
 	fault error
@@ -90,7 +91,7 @@ func (w *within) enter(ctx context.Context) error {
 	if w.fault != nil {
 		return w.fault
 	}
-	return w.s.pg.enter(ctx)
+	return w.s.pg.Enter(ctx)
 }
 
 // Enqueue accepts drafts with the transaction. Its commit cannot be seen from
@@ -100,12 +101,12 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.pg.leave()
+	defer w.s.pg.Leave()
 	receipts, told, err := w.s.jobs.enqueueIn(ctx, w.in, drafts)
 	if err != nil {
-		return nil, explain("enqueue", w.foreign(err))
+		return nil, pg.Explain("enqueue", w.foreign(err))
 	}
-	return receipts, explain("enqueue", w.s.hints.leaveHints(ctx, w.in, told))
+	return receipts, pg.Explain("enqueue", w.s.hints.leaveHints(ctx, w.in, told))
 }
 
 // Finish ends runs with the transaction.
@@ -113,17 +114,17 @@ func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.pg.leave()
+	defer w.s.pg.Leave()
 	verdicts, told, err := w.s.jobs.finishIn(ctx, w.in, worker, ends)
 	if err != nil {
-		return nil, explain("finish", w.foreign(err))
+		return nil, pg.Explain("finish", w.foreign(err))
 	}
-	return verdicts, explain("finish", w.s.hints.leaveHints(ctx, w.in, told))
+	return verdicts, pg.Explain("finish", w.s.hints.leaveHints(ctx, w.in, told))
 }
 
 // foreign explains a transaction that does not know the store's tables.
 func (w *within) foreign(err error) error {
-	if hasCode(err, "42P01", "3F000") {
+	if pg.HasCode(err, "42P01", "3F000") {
 		return fmt.Errorf("%w: %w", store.ErrForeignTx, err)
 	}
 	return err
@@ -137,7 +138,7 @@ func (w *within) Exec(ctx context.Context, text string, args ...any) (int64, err
 	if w.sql != nil {
 		r, err := w.sql.ExecContext(ctx, text, args...)
 		if err != nil {
-			return 0, because(ctx, err)
+			return 0, pg.Because(ctx, err)
 		}
 		return r.RowsAffected()
 	}
@@ -153,7 +154,7 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 	if w.sql != nil {
 		rows, err := w.sql.QueryContext(ctx, text, args...)
 		if err != nil {
-			return nil, because(ctx, err)
+			return nil, pg.Because(ctx, err)
 		}
 		return rows, nil
 	}
@@ -168,13 +169,13 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 // connection broke, and why the context ended. Other errors of the user's SQL
 // are the user's.
 func ofUser(ctx context.Context, err error) error {
-	switch m := meaning(err); {
+	switch m := pg.Meaning(err); {
 	case err == nil:
 	case strings.Contains(err.Error(), "conn busy"): // as pgx has it, which names no sentinel
 		return fmt.Errorf("%w transaction: rows of an earlier query are still open, close them first: %w", job.ErrInvalid, err)
 	case ctx.Err() != nil:
-		return because(ctx, err)
-	case meant(err):
+		return pg.Because(ctx, err)
+	case pg.Meant(err):
 	case m == store.ErrTxTooLong, m == store.ErrUnavailable:
 		return fmt.Errorf("%w: %w", m, err)
 	}
@@ -216,10 +217,10 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	if err := o.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer o.s.pg.leave()
+	defer o.s.pg.Leave()
 	receipts, told, err := o.s.jobs.enqueueIn(ctx, o.in, drafts)
 	o.hints.join(told)
-	return receipts, explain("enqueue", o.foreign(err))
+	return receipts, pg.Explain("enqueue", o.foreign(err))
 }
 
 // Finish ends runs with the transaction.
@@ -227,10 +228,10 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	if err := o.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer o.s.pg.leave()
+	defer o.s.pg.Leave()
 	verdicts, told, err := o.s.jobs.finishIn(ctx, o.in, worker, ends)
 	if err != nil {
-		return nil, explain("finish", o.foreign(err))
+		return nil, pg.Explain("finish", o.foreign(err))
 	}
 	o.hints.join(told)
 	return verdicts, nil
@@ -241,19 +242,19 @@ func (o *ownTx) Commit(ctx context.Context) error {
 	if err := o.enter(ctx); err != nil {
 		return errors.Join(err, o.Rollback(ctx))
 	}
-	defer o.s.pg.leave()
+	defer o.s.pg.Leave()
 	defer o.s.begun.remove(o)
 	broken := o.tx.Conn().IsClosed()
 	if err := o.tx.Commit(ctx); err != nil {
 		if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback) {
 			return err
 		}
-		f := sent(err)
-		if f.unknown && !broken && !hasCode(err, "25P03") {
+		f := pg.Sent(err)
+		if f.Unknown && !broken && !pg.HasCode(err, "25P03") {
 			o.s.hints.tell(o.hints) // a hint too many is harmless
-			return lost("commit", err, true)
+			return pg.Failure("commit", err, true)
 		}
-		return explain("commit", err)
+		return pg.Explain("commit", err)
 	}
 	o.s.hints.tell(o.hints)
 	return nil
@@ -268,5 +269,5 @@ func (o *ownTx) Rollback(ctx context.Context) error {
 	if err == nil || errors.Is(err, pgx.ErrTxClosed) || o.tx.Conn().IsClosed() {
 		return nil // a connection that is gone takes the transaction along
 	}
-	return explain("roll back", err)
+	return pg.Explain("roll back", err)
 }

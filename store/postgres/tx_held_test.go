@@ -338,7 +338,7 @@ func TestP8_NobodyWaitsForAUsersTransaction(t *testing.T) {
 		b.enqueue(many(10)...)
 		tx := b.begin(pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 		count := func() (n int) {
-			b.must(tx.QueryRow(t.Context(), b.s.pg.sql("SELECT count(*) FROM pawl.job, mine")).Scan(&n))
+			b.must(tx.QueryRow(t.Context(), b.s.pg.SQL("SELECT count(*) FROM pawl.job, mine")).Scan(&n))
 			return n
 		}
 		if n := count(); n != 10 {

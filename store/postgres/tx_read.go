@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Seen returns those of ids that the transaction sees as jobs.
@@ -11,7 +12,7 @@ func (w *within) Seen(ctx context.Context, ids []job.ID) (seen []job.ID, err err
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.pg.leave()
+	defer w.s.pg.Leave()
 	seen, err = w.s.jobs.seenIn(ctx, w.in, ids)
-	return seen, explain("read", w.foreign(err))
+	return seen, pg.Explain("read", w.foreign(err))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // servedQueues lists the queues of the live workers with what is offered there,
@@ -76,14 +77,14 @@ const lastName = "\U0010FFFF"
 
 // Unserved finds jobs that no live worker takes.
 func (s *jobRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	served := map[string][]job.Offer{}
-	err := s.look(ctx, func() *statement {
+	err := s.look(ctx, func() *pg.Statement {
 		clear(served)
-		return &statement{text: servedQueues, args: []any{s.pg.namespace, by}, each: func(scan scan) error {
+		return &pg.Statement{Text: servedQueues, Args: []any{s.pg.Namespace, by}, Each: func(scan pg.Scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -107,9 +108,9 @@ func (s *jobRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Dura
 	slices.Sort(names)
 	after, until := append([]string{""}, names...), append(slices.Clone(names), lastName)
 	var others []string
-	err = s.look(ctx, func() *statement {
+	err = s.look(ctx, func() *pg.Statement {
 		others = nil
-		return &statement{text: unservedQueues, args: []any{s.pg.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
+		return &pg.Statement{Text: unservedQueues, Args: []any{s.pg.Namespace, after, until, store.UnservedQueues}, Each: func(scan pg.Scan) error {
 			var name string
 			err := scan(&name)
 			others = append(others, name)
@@ -120,10 +121,10 @@ func (s *jobRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Dura
 		return nil, err
 	}
 	var ready []store.Ready
-	err = s.look(ctx, func() *statement {
+	err = s.look(ctx, func() *pg.Statement {
 		ready = nil
-		args := []any{s.pg.namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
-		return &statement{text: readyHeads, args: args, each: func(scan scan) error {
+		args := []any{s.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		return &pg.Statement{Text: readyHeads, Args: args, Each: func(scan pg.Scan) error {
 			var r store.Ready
 			var oldest pgtype.Timestamptz
 			var needs []pgtype.Text // one that is NULL was not written by us: it costs that job only
@@ -143,8 +144,8 @@ func (s *jobRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Dura
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *jobRoom) look(ctx context.Context, make func() *statement) error {
-	return s.pg.retry(ctx, "look for unserved jobs", reading, func(ctx context.Context, _ bool) error {
-		return s.pg.send(ctx, s.pg.work, upkeepLimits, make())
+func (s *jobRoom) look(ctx context.Context, make func() *pg.Statement) error {
+	return s.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, make())
 	})
 }

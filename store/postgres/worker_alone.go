@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 const (
@@ -25,13 +26,13 @@ WHERE a.namespace = $1
 
 // Alone asks whether a run may be the one for which a worker empties itself.
 func (s *workerRoom) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bool, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return false, err
 	}
-	defer s.pg.leave()
-	take := &statement{text: takeAlone, args: []any{s.pg.namespace, w, run.ID, run.Run}}
-	err := s.pg.retry(ctx, "ask to run alone", always, func(ctx context.Context, _ bool) error {
-		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{text: lockAlone, args: []any{s.pg.namespace, run.ID}}, take)
+	defer s.pg.Leave()
+	take := &pg.Statement{Text: takeAlone, Args: []any{s.pg.Namespace, w, run.ID, run.Run}}
+	err := s.pg.Retry(ctx, "ask to run alone", pg.Always, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: lockAlone, Args: []any{s.pg.Namespace, run.ID}}, take)
 	})
-	return take.hits > 0, err
+	return take.Hits > 0, err
 }

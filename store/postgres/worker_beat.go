@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // beatWorker renews a lease and tells the worker all it wants to know in one
@@ -51,7 +52,7 @@ WHERE o.namespace = $1 AND o.lost IS NOT NULL AND NOT o.drained AND o.totals IS 
 ORDER BY what, run`
 
 // beatStep renews a lease, and says whether the worker shares from now on.
-func (s *workerRoom) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *statement {
+func (s *workerRoom) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg.Statement {
 	*beaten = store.BeatReply{}
 	var what int
 	var id pgtype.UUID
@@ -65,7 +66,7 @@ func (s *workerRoom) beatStep(b store.Beat, beaten *store.BeatReply, joined *boo
 		}
 	}
 	if !b.Splits {
-		return &statement{text: beatWorker, args: []any{s.pg.namespace, b.Worker}, each: func(scan scan) error {
+		return &pg.Statement{Text: beatWorker, Args: []any{s.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
 				return err
 			}
@@ -74,7 +75,7 @@ func (s *workerRoom) beatStep(b store.Beat, beaten *store.BeatReply, joined *boo
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &statement{text: beatSplitting, args: []any{s.pg.namespace, b.Worker, b.Version}, each: func(scan scan) error {
+	return &pg.Statement{Text: beatSplitting, Args: []any{s.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string
@@ -97,18 +98,18 @@ func (s *workerRoom) beatStep(b store.Beat, beaten *store.BeatReply, joined *boo
 
 // Beat renews the worker's lease.
 func (s *workerRoom) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.BeatReply{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	var beaten store.BeatReply
 	joined := false
-	err := s.pg.retry(ctx, "beat", always, func(ctx context.Context, _ bool) error {
-		steps := []*statement{s.beatStep(b, &beaten, &joined)}
+	err := s.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, _ bool) error {
+		steps := []*pg.Statement{s.beatStep(b, &beaten, &joined)}
 		if len(b.Begun) > 0 {
 			steps = append(steps, s.begunStep(b.Worker, b.Begun))
 		}
-		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, steps...)
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...)
 	})
 	if err != nil {
 		return store.BeatReply{}, err
@@ -127,11 +128,11 @@ func (s *workerRoom) Beat(ctx context.Context, b store.Beat) (store.BeatReply, e
 // Cancels lists the worker's runs that were asked to cancel.
 func (s *workerRoom) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	err := s.pg.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		refs = nil
-		return []*statement{{
-			text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", args: []any{s.pg.namespace, w},
-			each: func(scan scan) error {
+		return []*pg.Statement{{
+			Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", Args: []any{s.pg.Namespace, w},
+			Each: func(scan pg.Scan) error {
 				var r store.RunRef
 				err := scan(&r.ID, &r.Run)
 				refs = append(refs, r)

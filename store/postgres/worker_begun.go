@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // markBegun notes that handlers have begun. A row that a handler's own
@@ -16,9 +17,9 @@ const markBegun = `WITH own AS MATERIALIZED (
 		ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
 	UPDATE pawl.job SET begun = true, started = {now} FROM own WHERE job.ctid = own.place`
 
-func (s *workerRoom) begunStep(w job.WorkerID, refs []store.RunRef) *statement {
+func (s *workerRoom) begunStep(w job.WorkerID, refs []store.RunRef) *pg.Statement {
 	ids, runs := refArrays(refs)
-	return &statement{text: markBegun, args: []any{s.pg.namespace, w, ids, runs}}
+	return &pg.Statement{Text: markBegun, Args: []any{s.pg.Namespace, w, ids, runs}}
 }
 
 func refArrays(refs []store.RunRef) (ids [][16]byte, runs []int64) {

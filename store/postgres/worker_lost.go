@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // loseWorkers declares those lost that missed their beats for a time throughout
@@ -41,16 +42,16 @@ WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND 
 
 // MarkLost declares workers lost whose last beat is older than their own limit.
 func (s *workerRoom) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.MarkLostReply{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	var lost store.MarkLostReply
 	alive, changed := false, false
-	args := []any{s.pg.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
-	err := s.pg.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
+	args := []any{s.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
+	err := s.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
-		return s.pg.send(ctx, s.pg.reserved, sharedLimits, &statement{text: loseWorkers, args: args, each: func(scan scan) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool
@@ -93,17 +94,17 @@ SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
 
 // MarkDead declares workers lost that are proven dead.
 func (s *workerRoom) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	ids := make([]int64, len(dead))
 	for i, w := range dead {
 		ids[i] = int64(w)
 	}
 	lost, changed := 0, false
-	err := s.pg.retry(ctx, "mark dead", always, func(ctx context.Context, _ bool) error {
-		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{text: deadWorkers, args: []any{s.pg.namespace, ids}, each: func(scan scan) error {
+	err := s.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: deadWorkers, Args: []any{s.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
 			var different bool
 			err := scan(&lost, &different)
 			changed = changed || different

@@ -8,15 +8,16 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Register enters one boot of one process and numbers it. When an answer is lost
 // the process registers twice: the row nobody beats for is lost in time.
 func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	offer, err := json.Marshal(w.Offer)
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
@@ -32,13 +33,13 @@ func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID
 		queues = []string{}
 	}
 	var id job.WorkerID
-	err = s.pg.retry(ctx, "register", always, func(ctx context.Context, _ bool) error {
+	err = s.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
-			err := s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{
-				text: newWorker,
-				args: []any{s.pg.namespace, 1 + rand.Int64N(workerDraw), legible(w.Label), legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
-					legible(w.Machine), legible(w.Start), totals},
-				each: func(scan scan) error { return scan(&id) },
+			err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+				Text: newWorker,
+				Args: []any{s.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+					pg.Legible(w.Machine), pg.Legible(w.Start), totals},
+				Each: func(scan pg.Scan) error { return scan(&id) },
 			})
 			if err != nil {
 				return err
@@ -69,13 +70,13 @@ const (
 // Deregister removes a worker. Its row stays for a day, marked as gone
 // (rescue.go says why); what it still holds is rescued.
 func (s *workerRoom) Deregister(ctx context.Context, w job.WorkerID) error {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	changed := false
-	err := s.pg.retry(ctx, "deregister", always, func(ctx context.Context, _ bool) error {
-		return s.pg.send(ctx, s.pg.reserved, upkeepLimits, &statement{text: removeWorker, args: []any{s.pg.namespace, w}, each: func(scan scan) error { changed = true; return nil }})
+	err := s.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{s.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
 	})
 	if err == nil {
 		s.asked.forget(w)

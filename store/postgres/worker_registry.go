@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // changeRegistry gives the registry a new version, in the commit that changes
@@ -26,15 +27,15 @@ FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 // Registry lists the workers.
 func (s *workerRoom) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	err := s.pg.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		workers = nil
-		return []*statement{s.registryStep(&workers, new(time.Time))}
+		return []*pg.Statement{s.registryStep(&workers, new(time.Time))}
 	})
 	return workers, err
 }
 
-func (s *workerRoom) registryStep(workers *[]store.WorkerInfo, now *time.Time) *statement {
-	return &statement{text: readWorkers, args: []any{s.pg.namespace}, each: func(scan scan) error {
+func (s *workerRoom) registryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
+	return &pg.Statement{Text: readWorkers, Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error {
 		var w store.WorkerInfo
 		var queues []pgtype.Text
 		var offer, totals []byte

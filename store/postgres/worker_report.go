@@ -7,22 +7,23 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
 func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
-	if err := s.pg.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.ReportReply{}, err
 	}
-	defer s.pg.leave()
+	defer s.pg.Leave()
 	held, unknown, err := s.compare(ctx, w, refs)
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
 	var told hintSet
-	err = s.pg.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
-		return s.pg.transact(ctx, s.pg.reserved, upkeepLimits, func(t *transaction) (err error) {
+	err = s.pg.Retry(ctx, "hold", pg.Always, func(ctx context.Context, _ bool) error {
+		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			var woken hintSet
 			held.Returned, woken, err = s.giveBack(ctx, t, w, unknown)
 			told.join(woken) // also those of a try whose answer is lost
@@ -41,13 +42,13 @@ func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.R
 func (s *jobRoom) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
-	err = s.pg.retry(ctx, "hold", reading, func(ctx context.Context, _ bool) error {
+	err = s.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
-		return s.pg.send(ctx, s.pg.reserved, upkeepLimits,
-			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.pg.namespace, w},
-				each: func(scan scan) error { return scan(&alive) }},
-			&statement{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.pg.namespace, w},
-				each: func(scan scan) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits,
+			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{s.pg.Namespace, w},
+				Each: func(scan pg.Scan) error { return scan(&alive) }},
+			&pg.Statement{Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", Args: []any{s.pg.Namespace, w},
+				Each: func(scan pg.Scan) error {
 					var r store.RunRef
 					err := scan(&r.ID, &r.Run)
 					leased[r] = true
@@ -80,11 +81,11 @@ const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespac
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
 
-func (s *jobRoom) giveBack(ctx context.Context, session session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
+func (s *jobRoom) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
 	ids, runs := refArrays(refs)
-	lock, found := subjects(lostRuns, s.pg.namespace, w, ids, runs)
+	lock, found := subjects(lostRuns, s.pg.Namespace, w, ids, runs)
 	var now time.Time
-	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
 		return 0, nil, err
 	}
 	var moves []move

@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"context"
@@ -16,43 +16,43 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// fault is an error of a transition with what it means for trying again.
-type fault struct {
-	err error
-	// unknown: the commit may have happened, its answer was lost.
-	unknown bool
-	// passing: the same call may well succeed a moment later.
-	passing bool
-	// blocked: it waited for a lock that somebody else holds, or the server
+// Fault is an error of a transition with what it means for trying again.
+type Fault struct {
+	Err error
+	// Unknown: the commit may have happened, its answer was lost.
+	Unknown bool
+	// Passing: the same call may well succeed a moment later.
+	Passing bool
+	// Blocked: it waited for a lock that somebody else holds, or the server
 	// ended it to resolve a deadlock.
-	blocked bool
+	Blocked bool
 }
 
-// sent judges an error of statements that were sent with their commit. What the
+// Sent judges an error of statements that were sent with their commit. What the
 // server answers with ERROR was rolled back. Everything else, a FATAL of a
 // shutdown included, may have hit the connection after the commit.
-func sent(err error) fault {
-	f := fault{err: err}
+func Sent(err error) Fault {
+	f := Fault{Err: err}
 	var server *pgconn.PgError
 	var before pgx.ErrPreprocessingBatch
 	switch {
 	case errors.As(err, &server):
 		// The other severity is in the server's language. A session that was ended
 		// because it was idle has not read what was sent.
-		f.unknown = server.SeverityUnlocalized != "ERROR" && server.Code != "57P05"
-		f.passing, f.blocked = passing(server.Code), blocking(server.Code)
+		f.Unknown = server.SeverityUnlocalized != "ERROR" && server.Code != "57P05"
+		f.Passing, f.Blocked = passing(server.Code), blocking(server.Code)
 	case errors.Is(err, pgconn.ErrConnClosed):
 		// pgx says so, and that it is safe to try again, also when the connection
 		// broke while it waited for the answer of a simple query.
-		f.unknown = true
+		f.Unknown = true
 	case errors.As(err, &before), pgconn.SafeToRetry(err):
-		f.passing = true
+		f.Passing = true
 	case errors.Is(err, errUnreadable):
 	default:
-		f.unknown, f.passing = true, true
+		f.Unknown, f.Passing = true, true
 	}
-	if f.unknown {
-		f.passing = true
+	if f.Unknown {
+		f.Passing = true
 	}
 	return f
 }
@@ -87,11 +87,11 @@ func codeOf(err error) string {
 	return ""
 }
 
-// hasCode reports whether the server answered with one of the codes.
-func hasCode(err error, codes ...string) bool { return slices.Contains(codes, codeOf(err)) }
+// HasCode reports whether the server answered with one of the codes.
+func HasCode(err error, codes ...string) bool { return slices.Contains(codes, codeOf(err)) }
 
-// meaning is the sentinel that fits an error, nil if none does.
-func meaning(err error) error {
+// Meaning is the sentinel that fits an error, nil if none does.
+func Meaning(err error) error {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
 		var connect *pgconn.ConnectError
@@ -130,23 +130,23 @@ func disconnected(err error) bool {
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// explain gives an error its meaning for a caller. Errors that have one already
+// Explain gives an error its meaning for a caller. Errors that have one already
 // are left alone.
-func explain(doing string, err error) error {
-	if err == nil || meant(err) {
+func Explain(doing string, err error) error {
+	if err == nil || Meant(err) {
 		return err
 	}
-	if hasCode(err, "26000", "42P05") {
+	if HasCode(err, "26000", "42P05") {
 		err = fmt.Errorf("%w (behind a pooler in transaction mode the store needs Options.PollOnly)", err)
 	}
-	if m := meaning(err); m != nil {
+	if m := Meaning(err); m != nil {
 		return fmt.Errorf("%s: %w: %w", doing, m, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// meant reports whether an error says already what it means to the caller.
-func meant(err error) bool {
+// Meant reports whether an error says already what it means to the caller.
+func Meant(err error) bool {
 	for _, m := range []error{
 		store.ErrClosed, store.ErrTxTooLong, store.ErrForeignTx, store.ErrFull, store.ErrBusy, store.ErrReadOnly, store.ErrCorrupt,
 		store.ErrUnavailable, store.ErrSchemaNewer, store.ErrSchemaOlder, store.ErrForeign,
@@ -159,9 +159,9 @@ func meant(err error) bool {
 	return false
 }
 
-// unavailable is an error from before anything was sent.
-func unavailable(err error) error {
-	if meant(err) {
+// Unavailable is an error from before anything was sent.
+func Unavailable(err error) error {
+	if Meant(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)

@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"encoding/binary"
@@ -6,79 +6,79 @@ import (
 	"time"
 )
 
-// columns reads a row in the binary form in which the server sends it: claims
+// Columns reads a row in the binary form in which the server sends it: claims
 // read tens of thousands a second, and this is a third of the cost of scanning
 // them column by column.
-type columns struct {
+type Columns struct {
 	at   int
 	cols [][]byte
-	err  error
+	Err  error
 	// Names repeat from row to row; each is kept once.
 	names map[string]string
 }
 
-// begin takes a row up.
-func (r *columns) begin(cols [][]byte) { r.at, r.cols, r.err = 0, cols, nil }
+// Begin takes a row up.
+func (r *Columns) Begin(cols [][]byte) { r.at, r.cols, r.Err = 0, cols, nil }
 
-func (r *columns) next() []byte {
+func (r *Columns) Next() []byte {
 	c := r.cols[r.at]
 	r.at++
 	return c
 }
 
-func (r *columns) number(size int) []byte {
-	c := r.next()
+func (r *Columns) Number(size int) []byte {
+	c := r.Next()
 	if c != nil && len(c) != size {
-		r.err = fmt.Errorf("column %d has %d bytes, want %d", r.at-1, len(c), size)
+		r.Err = fmt.Errorf("column %d has %d bytes, want %d", r.at-1, len(c), size)
 		return nil
 	}
 	return c
 }
 
-func (r *columns) int2() int {
-	if c := r.number(2); c != nil {
+func (r *Columns) Int2() int {
+	if c := r.Number(2); c != nil {
 		return int(int16(binary.BigEndian.Uint16(c)))
 	}
 	return 0
 }
 
-func (r *columns) int4() int {
-	if c := r.number(4); c != nil {
+func (r *Columns) Int4() int {
+	if c := r.Number(4); c != nil {
 		return int(int32(binary.BigEndian.Uint32(c)))
 	}
 	return 0
 }
 
-func (r *columns) int8() int64 {
-	if c := r.number(8); c != nil {
+func (r *Columns) Int8() int64 {
+	if c := r.Number(8); c != nil {
 		return int64(binary.BigEndian.Uint64(c))
 	}
 	return 0
 }
 
-func (r *columns) bool() bool {
-	c := r.number(1)
+func (r *Columns) Bool() bool {
+	c := r.Number(1)
 	return c != nil && c[0] != 0
 }
 
 // The epoch of Postgres, in microseconds after that of Unix.
 const postgresEpoch = 946_684_800_000_000
 
-func (r *columns) time() time.Time {
-	c := r.number(8)
+func (r *Columns) Time() time.Time {
+	c := r.Number(8)
 	if c == nil {
 		return time.Time{}
 	}
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(c)) + postgresEpoch).UTC()
 }
 
-func (r *columns) duration() time.Duration { return time.Duration(r.int8()) * time.Microsecond }
+func (r *Columns) Duration() time.Duration { return time.Duration(r.Int8()) * time.Microsecond }
 
-func (r *columns) text() string { return string(r.next()) }
+func (r *Columns) Text() string { return string(r.Next()) }
 
-// name is a text that most rows share.
-func (r *columns) name() string {
-	c := r.next()
+// Name is a text that most rows share.
+func (r *Columns) Name() string {
+	c := r.Next()
 	if len(c) == 0 {
 		return ""
 	}
@@ -93,18 +93,18 @@ func (r *columns) name() string {
 	return s
 }
 
-// bytes copies: the buffer is the connection's.
-func (r *columns) bytes() []byte {
-	c := r.next()
+// Bytes copies: the buffer is the connection's.
+func (r *Columns) Bytes() []byte {
+	c := r.Next()
 	if c == nil {
 		return nil
 	}
 	return append(make([]byte, 0, len(c)), c...)
 }
 
-// wordsOf reads a text[] of one dimension: its number of dimensions, a flag, the
+// WordsOf reads a text[] of one dimension: its number of dimensions, a flag, the
 // type of elements, their count, the lower bound, and each with its length.
-func wordsOf(c []byte) (list []string, ok bool) {
+func WordsOf(c []byte) (list []string, ok bool) {
 	if len(c) < 12 {
 		return nil, false
 	}

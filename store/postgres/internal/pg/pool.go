@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"context"
@@ -16,22 +16,22 @@ const idleBeforePing = 30 * time.Second
 // connect makes one of the store's own pools from the settings of the caller's,
 // or is the caller's where that is all there is.
 func (s *DB) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
-	if s.onlyPool {
-		return s.users, nil
+	if s.OnlyPool {
+		return s.Users, nil
 	}
-	config := s.users.Config()
+	config := s.Users.Config()
 	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
-	describe(config, s.pollOnly)
-	if s.settled {
+	Describe(config, s.PollOnly)
+	if s.Settled {
 		s.settle(config)
 	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// enter counts a call in, so that Close waits for it. Calls after Close, and
+// Enter counts a call in, so that Close waits for it. Calls after Close, and
 // calls whose time is over, are refused.
-func (s *DB) enter(ctx context.Context) error {
+func (s *DB) Enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -44,7 +44,7 @@ func (s *DB) enter(ctx context.Context) error {
 	return nil
 }
 
-func (s *DB) leave() { s.calls.Done() }
+func (s *DB) Leave() { s.calls.Done() }
 
-// sql gives a text its schema and clock.
-func (s *DB) sql(text string) string { return s.texts.of(text) }
+// SQL gives a text its schema and clock.
+func (s *DB) SQL(text string) string { return s.Texts.of(text) }

@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"cmp"
@@ -11,21 +11,21 @@ import (
 // more than this package has.
 const remembered = 512
 
-// describe makes the connections of a pool ask the server for the types of every
+// Describe makes the connections of a pool ask the server for the types of every
 // statement. Modes of pgx that guess do not know arrays of ours, and get text
 // where rows are read in binary. Behind a transaction pooler nothing is prepared
 // by name, because the next statement may meet another server connection;
 // descriptions are remembered on this side.
-func describe(config *pgxpool.Config, pooled bool) {
+func Describe(config *pgxpool.Config, pooled bool) {
 	c := config.ConnConfig
-	if pooled || guesses(c) {
+	if pooled || Guesses(c) {
 		c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	c.StatementCacheCapacity = cmp.Or(c.StatementCacheCapacity, remembered)
 	c.DescriptionCacheCapacity = cmp.Or(c.DescriptionCacheCapacity, remembered)
 }
 
-func guesses(c *pgx.ConnConfig) bool {
+func Guesses(c *pgx.ConnConfig) bool {
 	return c.DefaultQueryExecMode == pgx.QueryExecModeExec || c.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
 }
 
@@ -33,7 +33,7 @@ func guesses(c *pgx.ConnConfig) bool {
 // the user's, so that it is described there too.
 func describing(c *pgx.ConnConfig) []any {
 	switch {
-	case !guesses(c):
+	case !Guesses(c):
 		return nil
 	case c.DescriptionCacheCapacity == 0:
 		return []any{pgx.QueryExecModeDescribeExec}

@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// inside runs statements in a user's transaction, one after the other. Nothing
+// Inside runs statements in a user's transaction, one after the other. Nothing
 // is set there: limits, planner and durability are the user's.
-func (s *DB) inside(tx pgx.Tx) session {
+func (s *DB) Inside(tx pgx.Tx) Session {
 	in := insideTx{s: s, tx: tx}
 	if c := tx.Conn(); c != nil {
 		in.mode = describing(c.Config())
@@ -28,33 +28,33 @@ type insideTx struct {
 	mode []any // put in front of the arguments
 }
 
-func (i insideTx) run(ctx context.Context, steps ...*statement) error {
+func (i insideTx) Run(ctx context.Context, steps ...*Statement) error {
 	for _, st := range steps {
-		rows, err := i.tx.Query(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
+		rows, err := i.tx.Query(ctx, i.s.SQL(st.Text), slices.Concat(i.mode, st.Args)...)
 		if err != nil {
-			return because(ctx, err)
+			return Because(ctx, err)
 		}
 		if err := st.read(rows); err != nil {
 			rows.Close()
-			return because(ctx, err)
+			return Because(ctx, err)
 		}
 	}
 	return nil
 }
 
-// because says why the context ended under a statement (a lost lease, a stop):
+// Because says why the context ended under a statement (a lost lease, a stop):
 // the driver only says that it did.
-func because(ctx context.Context, err error) error {
+func Because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
 }
 
-// insideSQL is inside for database/sql. A handle does not tell the mode of its
+// InsideSQL is inside for database/sql. A handle does not tell the mode of its
 // connections: it is taken to be that of the store's pool.
-func (s *DB) insideSQL(tx *sql.Tx) session {
-	return insideSQLTx{s, tx, describing(s.users.Config().ConnConfig)}
+func (s *DB) InsideSQL(tx *sql.Tx) Session {
+	return insideSQLTx{s, tx, describing(s.Users.Config().ConnConfig)}
 }
 
 type insideSQLTx struct {
@@ -63,26 +63,26 @@ type insideSQLTx struct {
 	mode []any
 }
 
-func (i insideSQLTx) run(ctx context.Context, steps ...*statement) error {
+func (i insideSQLTx) Run(ctx context.Context, steps ...*Statement) error {
 	for _, st := range steps {
 		if err := i.step(ctx, st); err != nil {
-			return because(ctx, err)
+			return Because(ctx, err)
 		}
 	}
 	return nil
 }
 
-func (i insideSQLTx) step(ctx context.Context, st *statement) (err error) {
-	rows, err := i.tx.QueryContext(ctx, i.s.sql(st.text), slices.Concat(i.mode, st.args)...)
+func (i insideSQLTx) step(ctx context.Context, st *Statement) (err error) {
+	rows, err := i.tx.QueryContext(ctx, i.s.SQL(st.Text), slices.Concat(i.mode, st.Args)...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		if st.each == nil {
+		if st.Each == nil {
 			continue
 		}
-		if err := st.each(scanSQL(rows)); err != nil {
+		if err := st.Each(scanSQL(rows)); err != nil {
 			return fmt.Errorf("%w: %w", errUnreadable, err)
 		}
 	}
@@ -90,7 +90,7 @@ func (i insideSQLTx) step(ctx context.Context, st *statement) (err error) {
 }
 
 // scanSQL reads a row as pgx would: database/sql cannot read a uuid into bytes.
-func scanSQL(rows *sql.Rows) scan {
+func scanSQL(rows *sql.Rows) Scan {
 	return func(dest ...any) error {
 		for i, d := range dest {
 			if id, ok := d.(*[16]byte); ok {

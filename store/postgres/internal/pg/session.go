@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"context"
@@ -12,49 +12,49 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// statement is one statement of a transition. Its rows are read by each, all of them
+// Statement is one statement of a transition. Its rows are read by each, all of them
 // before the transition goes on or is answered: rows reach this side before the
 // statement they belong to is committed.
-type statement struct {
-	text string
-	args []any
-	each func(scan) error
-	raw  func([][]byte) error // instead of each: the columns as the server sends them, in binary; only on the store's own connections
-	hits int64                // rows that the statement changed
+type Statement struct {
+	Text string
+	Args []any
+	Each func(Scan) error
+	Raw  func([][]byte) error // instead of each: the columns as the server sends them, in binary; only on the store's own connections
+	Hits int64                // rows that the statement changed
 }
 
-// scan reads the columns of one row.
-type scan func(dest ...any) error
+// Scan reads the columns of one row.
+type Scan func(dest ...any) error
 
-// session runs statements in one transaction: the store's own, or a user's.
-type session interface {
-	run(ctx context.Context, steps ...*statement) error
+// Session runs statements in one transaction: the store's own, or a user's.
+type Session interface {
+	Run(ctx context.Context, steps ...*Statement) error
 }
 
-// limits are what a transaction of the store sets for itself.
-type limits struct {
-	lock time.Duration // longest wait for somebody else's lock
+// Limits are what a transaction of the store sets for itself.
+type Limits struct {
+	Lock time.Duration // longest wait for somebody else's lock
 	free bool          // as the server would have it: for what may read much, or has to wait
 }
 
 var (
 	// Where waiting holds up others, it is short: the caller goes on alone then.
-	sharedLimits = &limits{lock: 30 * time.Millisecond}
+	SharedLimits = &Limits{Lock: 30 * time.Millisecond}
 	// Where only the call itself waits. It gives up before the server looks for
 	// deadlocks [1 s], and tries again: none is ever found.
-	upkeepLimits = &limits{lock: 900 * time.Millisecond}
-	freeLimits   = &limits{free: true}
+	UpkeepLimits = &Limits{Lock: 900 * time.Millisecond}
+	freeLimits   = &Limits{free: true}
 )
 
 // idleLimit ends a transaction of the store whose process stands still, well
 // below the time after which that process is declared lost.
 const idleLimit = 10 * time.Second
 
-// durability is at least "on" (P1), whatever the role's default, for the
+// Durability is at least "on" (P1), whatever the role's default, for the
 // transaction in which it is set.
-const durability = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
+const Durability = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
 
-// settings is what holds in a transaction of the store. The planner is told to
+// SettingsText is what holds in a transaction of the store. The planner is told to
 // seek: its statistics are of a moment when the table was empty or full, and
 // every statement here has its index.
 //
@@ -69,40 +69,40 @@ const durability = `set_config('synchronous_commit', CASE current_setting('synch
 //
 // Were the namespace compared with $1, a planner that believes the table to be
 // empty would read all of it for each item of the list.
-const settings = "SELECT " + durability + `,
+const SettingsText = "SELECT " + Durability + `,
 	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('statement_timeout', '0', true),
 	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true), set_config('enable_bitmapscan', 'off', true),
 	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
 var (
-	sessionSettings = strings.ReplaceAll(settings, ", true)", ", false)") + ", set_config('default_transaction_isolation', 'read committed', false), (" + mayIdle + ")"
-	// setFree undoes the settings of a session for one transaction, all but durability.
-	setFree = `SELECT set_config('lock_timeout', NULL, true), set_config('idle_in_transaction_session_timeout', NULL, true), set_config('statement_timeout', NULL, true),
+	sessionSettings = strings.ReplaceAll(SettingsText, ", true)", ", false)") + ", set_config('default_transaction_isolation', 'read committed', false), (" + MayIdleText + ")"
+	// SetFreeText undoes the settings of a session for one transaction, all but durability.
+	SetFreeText = `SELECT set_config('lock_timeout', NULL, true), set_config('idle_in_transaction_session_timeout', NULL, true), set_config('statement_timeout', NULL, true),
 	set_config('plan_cache_mode', NULL, true), set_config('jit', NULL, true), set_config('enable_bitmapscan', NULL, true),
 	set_config('enable_seqscan', NULL, true), set_config('enable_hashjoin', NULL, true), set_config('enable_mergejoin', NULL, true)`
 )
 
-// mayIdle lets a session be idle for as long as it likes, whatever the role's
+// MayIdleText lets a session be idle for as long as it likes, whatever the role's
 // default. Servers before 14 have no such limit.
-const mayIdle = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
+const MayIdleText = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
 
 const setLock = "SELECT set_config('lock_timeout', $1, true)"
 
-func (l *limits) args() []any {
-	return []any{milliseconds(l.lock), milliseconds(idleLimit)}
+func (l *Limits) Args() []any {
+	return []any{Milliseconds(l.Lock), Milliseconds(idleLimit)}
 }
 
 // set queues what makes the limits hold in the transaction that begins.
-func (s *DB) set(b *pgx.Batch, l *limits) {
+func (s *DB) set(b *pgx.Batch, l *Limits) {
 	switch {
 	case l == nil:
-	case !s.settled && !l.free:
-		b.Queue(settings, l.args()...)
-	case !s.settled:
+	case !s.Settled && !l.free:
+		b.Queue(SettingsText, l.Args()...)
+	case !s.Settled:
 	case l.free:
-		b.Queue(setFree)
-	case l.lock != sharedLimits.lock:
-		b.Queue(setLock, milliseconds(l.lock))
+		b.Queue(SetFreeText)
+	case l.Lock != SharedLimits.Lock:
+		b.Queue(setLock, Milliseconds(l.Lock))
 	}
 }
 
@@ -126,7 +126,7 @@ func (s *DB) settle(config *pgxpool.Config) {
 			s.pooled.Store(true)
 			return nil
 		}
-		_, err := conn.Exec(ctx, sessionSettings, sharedLimits.args()...)
+		_, err := conn.Exec(ctx, sessionSettings, SharedLimits.Args()...)
 		return err
 	}
 }
@@ -139,85 +139,85 @@ func settles(pollOnly, onlyPool bool, config *pgxpool.Config) bool {
 	return !pollOnly && !onlyPool && config.BeforeAcquire == nil && config.PrepareConn == nil && config.AfterRelease == nil
 }
 
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
+func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
 
-// send runs the steps as one transaction in one round trip and returns when its
+// Send runs the steps as one transaction in one round trip and returns when its
 // commit is answered. Without limits it is a plain read.
-func (s *DB) send(ctx context.Context, pool *pgxpool.Pool, l *limits, steps ...*statement) error {
+func (s *DB) Send(ctx context.Context, pool *pgxpool.Pool, l *Limits, steps ...*Statement) error {
 	if s.explicit {
-		return s.transact(ctx, pool, l, func(t *transaction) error { return t.last(ctx, steps...) })
+		return s.Transact(ctx, pool, l, func(t *Transaction) error { return t.last(ctx, steps...) })
 	}
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return acquired(ctx, err)
+		return Acquired(ctx, err)
 	}
 	defer conn.Release()
 	b := &pgx.Batch{}
 	s.set(b, l)
 	s.queue(b, steps)
-	return judge(ctx, conn.SendBatch(ctx, b).Close())
+	return Judge(ctx, conn.SendBatch(ctx, b).Close())
 }
 
 // queue adds the steps to what is sent.
-func (s *DB) queue(b *pgx.Batch, steps []*statement) {
+func (s *DB) queue(b *pgx.Batch, steps []*Statement) {
 	for _, st := range steps {
-		b.Queue(s.sql(st.text), st.args...).Query(st.read)
+		b.Queue(s.SQL(st.Text), st.Args...).Query(st.read)
 	}
 }
 
-func (st *statement) read(rows pgx.Rows) error {
+func (st *Statement) read(rows pgx.Rows) error {
 	for rows.Next() {
 		var err error
 		switch {
-		case st.raw != nil:
-			err = st.raw(rows.RawValues())
-		case st.each != nil:
-			err = st.each(rows.Scan)
+		case st.Raw != nil:
+			err = st.Raw(rows.RawValues())
+		case st.Each != nil:
+			err = st.Each(rows.Scan)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errUnreadable, err)
 		}
 	}
 	rows.Close()
-	st.hits = rows.CommandTag().RowsAffected()
+	st.Hits = rows.CommandTag().RowsAffected()
 	return rows.Err()
 }
 
-// acquired judges an error of a pool: nothing was sent yet.
-func acquired(ctx context.Context, err error) error {
+// Acquired judges an error of a pool: nothing was sent yet.
+func Acquired(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fault{err: context.Cause(ctx), passing: true}.asError()
+		return Fault{Err: context.Cause(ctx), Passing: true}.AsError()
 	}
-	return fault{err: unavailable(err), passing: true}.asError()
+	return Fault{Err: Unavailable(err), Passing: true}.AsError()
 }
 
-func judge(ctx context.Context, err error) error {
+func Judge(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	f := sent(err)
-	if ctx.Err() != nil && f.unknown {
-		f.err = errors.Join(context.Cause(ctx), err)
+	f := Sent(err)
+	if ctx.Err() != nil && f.Unknown {
+		f.Err = errors.Join(context.Cause(ctx), err)
 	}
-	return f.asError()
+	return f.AsError()
 }
 
-// transaction is one of the store's own that takes more than one round trip.
-type transaction struct {
+// Transaction is one of the store's own that takes more than one round trip.
+type Transaction struct {
 	s     *DB
 	conn  *pgxpool.Conn
-	limit *limits
+	limit *Limits
 	open  bool
 }
 
-// transact runs f in a transaction and commits what it did.
-func (s *DB) transact(ctx context.Context, pool *pgxpool.Pool, l *limits, f func(*transaction) error) error {
+// Transact runs f in a transaction and commits what it did.
+func (s *DB) Transact(ctx context.Context, pool *pgxpool.Pool, l *Limits, f func(*Transaction) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return acquired(ctx, err)
+		return Acquired(ctx, err)
 	}
 	defer conn.Release()
-	t := &transaction{s: s, conn: conn, limit: l}
+	t := &Transaction{s: s, conn: conn, limit: l}
 	if err := f(t); err != nil {
 		t.rollback()
 		return err
@@ -225,27 +225,27 @@ func (s *DB) transact(ctx context.Context, pool *pgxpool.Pool, l *limits, f func
 	return t.commit(ctx)
 }
 
-// run sends the steps together. Nothing is committed yet, so an error is never
+// Run sends the steps together. Nothing is committed yet, so an error is never
 // an unknown outcome.
-func (t *transaction) run(ctx context.Context, steps ...*statement) error {
+func (t *Transaction) Run(ctx context.Context, steps ...*Statement) error {
 	b := t.batch()
 	t.s.queue(b, steps)
 	if err := t.conn.SendBatch(ctx, b).Close(); err != nil {
-		f := sent(err)
-		f.unknown = false
+		f := Sent(err)
+		f.Unknown = false
 		if ctx.Err() != nil {
-			f.err = errors.Join(context.Cause(ctx), err)
+			f.Err = errors.Join(context.Cause(ctx), err)
 		}
-		return f.asError()
+		return f.AsError()
 	}
 	return nil
 }
 
 // batch begins the transaction with the first statements that are sent.
-func (t *transaction) batch() *pgx.Batch {
+func (t *Transaction) batch() *pgx.Batch {
 	b := &pgx.Batch{}
 	if !t.open {
-		b.Queue(begin)
+		b.Queue(BeginText)
 		t.s.set(b, t.limit)
 		t.open = true
 	}
@@ -253,19 +253,19 @@ func (t *transaction) batch() *pgx.Batch {
 }
 
 // last sends the steps together with the commit.
-func (t *transaction) last(ctx context.Context, steps ...*statement) error {
+func (t *Transaction) last(ctx context.Context, steps ...*Statement) error {
 	b := t.batch()
 	t.s.queue(b, steps)
 	b.Queue("COMMIT")
 	t.open = false
-	err := judge(ctx, t.conn.SendBatch(ctx, b).Close())
+	err := Judge(ctx, t.conn.SendBatch(ctx, b).Close())
 	if err != nil {
 		t.open = true
 	}
 	return err
 }
 
-func (t *transaction) commit(ctx context.Context) error {
+func (t *Transaction) commit(ctx context.Context) error {
 	if !t.open {
 		return nil
 	}
@@ -273,7 +273,7 @@ func (t *transaction) commit(ctx context.Context) error {
 }
 
 // rollback leaves the connection usable; if it cannot, the pool drops it.
-func (t *transaction) rollback() {
+func (t *Transaction) rollback() {
 	if !t.open || t.conn.Conn().IsClosed() {
 		return
 	}

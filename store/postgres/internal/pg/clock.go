@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// clock is the server's clock, read by each statement for itself.
+// Clock is the server's clock, read by each statement for itself.
 // statement_timestamp is the same throughout a statement, which makes it usable
 // as the bound of an index scan; clock_timestamp is not, and the transaction's
 // own start would be stale in a user's long transaction.
-type clock struct {
+type Clock struct {
 	offset atomic.Int64 // microseconds, 0 outside tests
 
 	mu   sync.Mutex
@@ -20,7 +20,7 @@ type clock struct {
 }
 
 // expression is the SQL that reads the clock.
-func (c *clock) expression() string {
+func (c *Clock) expression() string {
 	offset := c.offset.Load()
 	if offset == 0 {
 		return "statement_timestamp()"
@@ -31,20 +31,20 @@ func (c *clock) expression() string {
 // SetClockOffset shifts the store's clock in this process. It is for tests: no
 // other part of Pawl calls it.
 func (s *DB) SetClockOffset(d time.Duration) {
-	s.clock.offset.Store(d.Microseconds())
-	s.texts.forget()
+	s.Clock.offset.Store(d.Microseconds())
+	s.Texts.forget()
 }
 
-// note keeps the store's time that an answer told.
-func (c *clock) note(now time.Time) {
+// Note keeps the store's time that an answer told.
+func (c *Clock) Note(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read, c.when = now.Add(-time.Duration(c.offset.Load())*time.Microsecond), time.Now()
 }
 
-// estimate is what the store's clock should show now, without asking it. It only
+// Estimate is what the store's clock should show now, without asking it. It only
 // decides when to look again, never what is due.
-func (c *clock) estimate() time.Time {
+func (c *Clock) Estimate() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.read.IsZero() {
@@ -53,28 +53,28 @@ func (c *clock) estimate() time.Time {
 	return c.read.Add(time.Since(c.when) + time.Duration(c.offset.Load())*time.Microsecond)
 }
 
-// stopwatch measures how long a statement took. It is not the store's time: it
+// Stopwatch measures how long a statement took. It is not the store's time: it
 // only decides how much work the next one gets.
-func stopwatch() func() time.Duration {
+func Stopwatch() func() time.Duration {
 	begin := time.Now()
 	return func() time.Duration { return time.Since(begin) }
 }
 
-// pace lets something happen so often at most. It is this process's own time,
+// Pace lets something happen so often at most. It is this process's own time,
 // and only about how much is said, never about what is true.
-type pace struct {
-	every time.Duration
+type Pace struct {
+	Every time.Duration
 
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// may reports whether it is time again for a name.
-func (p *pace) may(name string) bool {
+// May reports whether it is time again for a name.
+func (p *Pace) May(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if last, ok := p.last[name]; ok && now.Sub(last) < p.every {
+	if last, ok := p.last[name]; ok && now.Sub(last) < p.Every {
 		return false
 	}
 	if p.last == nil || len(p.last) > 10_000 {

@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 // texts turns the SQL of this package into the server's: "pawl." becomes the
 // quoted schema and "{now}" the clock. Each text is made once.
 type texts struct {
-	schema string // quoted
-	clock  *clock
+	Schema string // quoted
+	clock  *Clock
 
 	mu    sync.RWMutex
 	ready map[string]string
@@ -27,7 +27,7 @@ func (t *texts) of(text string) string {
 	if t.ready == nil {
 		t.ready = map[string]string{}
 	}
-	made = strings.NewReplacer("pawl.", t.schema+".", "{now}", t.clock.expression()).Replace(text)
+	made = strings.NewReplacer("pawl.", t.Schema+".", "{now}", t.clock.expression()).Replace(text)
 	t.ready[text] = made
 	return made
 }
@@ -39,8 +39,8 @@ func (t *texts) forget() {
 	t.ready = nil
 }
 
-// legible makes a text that handlers wrote one that Postgres takes: valid UTF-8
+// Legible makes a text that handlers wrote one that Postgres takes: valid UTF-8
 // without zero bytes.
-func legible(s string) string {
+func Legible(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -1,4 +1,4 @@
-package postgres
+package pg
 
 import (
 	"context"
@@ -11,65 +11,65 @@ import (
 
 // The binary form of COPY: a signature, flags and an empty extension; then each
 // row with its number of columns, each column with its length; then -1.
-const copySignature = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
+const CopySignature = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 
-// copyFrom sends what is read to a COPY. Nothing is committed yet, so an error is
+// CopyFrom sends what is read to a COPY. Nothing is committed yet, so an error is
 // never an unknown outcome.
-func (t *transaction) copyFrom(ctx context.Context, r io.Reader, text string) error {
-	if _, err := t.conn.Conn().PgConn().CopyFrom(ctx, r, t.s.sql(text)); err != nil {
-		f := sent(err)
-		f.unknown = false
-		return f.asError()
+func (t *Transaction) CopyFrom(ctx context.Context, r io.Reader, text string) error {
+	if _, err := t.conn.Conn().PgConn().CopyFrom(ctx, r, t.s.SQL(text)); err != nil {
+		f := Sent(err)
+		f.Unknown = false
+		return f.AsError()
 	}
 	return nil
 }
 
-func appendInt2(b []byte, n int16) []byte { return binary.BigEndian.AppendUint16(b, uint16(n)) }
+func AppendInt2(b []byte, n int16) []byte { return binary.BigEndian.AppendUint16(b, uint16(n)) }
 func appendInt4(b []byte, n int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 func appendInt8(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }
 
 func copyNull(b []byte) []byte             { return appendInt4(b, -1) }
-func copyInt2(b []byte, n int16) []byte    { return appendInt2(appendInt4(b, 2), n) }
-func copyInt4(b []byte, n int32) []byte    { return appendInt4(appendInt4(b, 4), n) }
+func CopyInt2(b []byte, n int16) []byte    { return AppendInt2(appendInt4(b, 2), n) }
+func CopyInt4(b []byte, n int32) []byte    { return appendInt4(appendInt4(b, 4), n) }
 func copyInt8(b []byte, n int64) []byte    { return appendInt8(appendInt4(b, 8), n) }
-func copyText(b []byte, s string) []byte   { return append(appendInt4(b, int32(len(s))), s...) }
-func copyUUID(b []byte, u [16]byte) []byte { return append(appendInt4(b, 16), u[:]...) }
+func CopyText(b []byte, s string) []byte   { return append(appendInt4(b, int32(len(s))), s...) }
+func CopyUUID(b []byte, u [16]byte) []byte { return append(appendInt4(b, 16), u[:]...) }
 
-func copyBytes(b, v []byte) []byte {
+func CopyBytes(b, v []byte) []byte {
 	if v == nil {
 		return copyNull(b)
 	}
 	return append(appendInt4(b, int32(len(v))), v...)
 }
 
-func copyTime(b []byte, t time.Time) []byte {
+func CopyTime(b []byte, t time.Time) []byte {
 	return copyInt8(b, t.Unix()*1_000_000+int64(t.Nanosecond())/1000-postgresEpoch)
 }
 
-func copyNullTime(b []byte, t pgtype.Timestamptz) []byte {
+func CopyNullTime(b []byte, t pgtype.Timestamptz) []byte {
 	if !t.Valid {
 		return copyNull(b)
 	}
-	return copyTime(b, t.Time)
+	return CopyTime(b, t.Time)
 }
 
-func copyNullInt8(b []byte, n pgtype.Int8) []byte {
+func CopyNullInt8(b []byte, n pgtype.Int8) []byte {
 	if !n.Valid {
 		return copyNull(b)
 	}
 	return copyInt8(b, n.Int64)
 }
 
-func copyNullText(b []byte, t pgtype.Text) []byte {
+func CopyNullText(b []byte, t pgtype.Text) []byte {
 	if !t.Valid {
 		return copyNull(b)
 	}
-	return copyText(b, t.String)
+	return CopyText(b, t.String)
 }
 
-// copyList writes a text[]: dimensions, no NULLs, the type of elements, their
+// CopyList writes a text[]: dimensions, no NULLs, the type of elements, their
 // count, the lower bound, and each with its length.
-func copyList(b []byte, list []string) []byte {
+func CopyList(b []byte, list []string) []byte {
 	if len(list) == 0 {
 		return copyNull(b)
 	}
@@ -84,7 +84,7 @@ func copyList(b []byte, list []string) []byte {
 	b = appendInt4(b, int32(len(list)))
 	b = appendInt4(b, 1)
 	for _, s := range list {
-		b = copyText(b, s)
+		b = CopyText(b, s)
 	}
 	return b
 }
