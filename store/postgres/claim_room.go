@@ -12,8 +12,8 @@ type claimRoom struct {
 }
 
 // newClaimRoom makes it, and lets hints lower its frontiers.
-func newClaimRoom(jobs *jobRoom) *claimRoom {
-	s := &claimRoom{pg: jobs.pg, hints: jobs.hints, workers: jobs.workers, jobs: jobs}
+func newClaimRoom(db *pg.DB, h *hintRoom, workers *workerRoom, jobs *jobRoom) *claimRoom {
+	s := &claimRoom{pg: db, hints: h, workers: workers, jobs: jobs}
 	s.frontiers.guess = &s.pg.Clock
 	s.hints.register(frontier{lower: s.frontiers.lower, wake: s.frontiers.wake, drop: s.frontiers.drop})
 	return s

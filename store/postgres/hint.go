@@ -88,6 +88,9 @@ type snapshot struct {
 // process may have left any number of them while another was held up.
 const maxHints = 10_000
 
+// hintsEvery is how often a busy worker reads hints of users' transactions.
+const hintsEvery = 100 * time.Millisecond
+
 func (h *hints) due(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -37,9 +37,14 @@ type hintRemover struct {
 }
 
 func startHintRemover(s *hintRoom) *hintRemover {
-	r := &hintRemover{s: s, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	r := s.newRemover()
 	go r.work()
 	return r
+}
+
+// newRemover makes one that does nothing by itself.
+func (s *hintRoom) newRemover() *hintRemover {
+	return &hintRemover{s: s, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 }
 
 // some says that there are hints.

@@ -1,7 +1,10 @@
 package postgres
 
-import "github.com/google/uuid"
-import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+import (
+	"github.com/google/uuid"
+
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
 
 // hintRoom tells claims, here and in other processes, of what became ready.
 type hintRoom struct {

@@ -110,7 +110,7 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
 		t.Fatal(err)
 	}
-	other := &hintRemover{s: s.hints}
+	other := s.hints.newRemover()
 	ended := make(chan error)
 	go func() { ended <- other.round(t.Context(), 0) }()
 	if err := errors.Join(s.hints.remover.round(t.Context(), 0), <-ended); err != nil {

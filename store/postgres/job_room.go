@@ -31,8 +31,8 @@ type jobConfig struct {
 	sorting   int // how many connections sort shared commits out
 }
 
-func newJobRoom(settings *settingRoom, workers *workerRoom, c jobConfig) *jobRoom {
-	return &jobRoom{pg: workers.pg, hints: workers.hints, settings: settings, workers: workers, jobConfig: c}
+func newJobRoom(db *pg.DB, hints *hintRoom, settings *settingRoom, workers *workerRoom, c jobConfig) *jobRoom {
+	return &jobRoom{pg: db, hints: hints, settings: settings, workers: workers, jobConfig: c}
 }
 
 // stop ends shared commits. No call is under way any more.

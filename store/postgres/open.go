@@ -84,33 +84,33 @@ func of(st store.Store) (*Store, bool) {
 }
 
 // prepare checks everything that can be checked without a server.
-func (o opener) prepare(settings store.Settings) (*Store, error) {
+func (o opener) prepare(given store.Settings) (*Store, error) {
 	if o.pool == nil {
 		return nil, job.Invalid("pool", "nil", "must be set")
 	}
-	options := o.options.withDefaults(settings.LostAfter)
-	if settings.Namespace == "" {
-		settings.Namespace = "default"
+	options := o.options.withDefaults(given.LostAfter)
+	if given.Namespace == "" {
+		given.Namespace = "default"
 	}
-	if err := errors.Join(o.options.checkGiven(), options.check(settings.LostAfter), options.checkPool(o.pool.Config()), job.CheckName("namespace", settings.Namespace)); err != nil {
+	if err := errors.Join(o.options.checkGiven(), options.check(given.LostAfter), options.checkPool(o.pool.Config()), job.CheckName("namespace", given.Namespace)); err != nil {
 		return nil, err
 	}
-	if settings.Logger == nil {
-		settings.Logger = slog.New(slog.DiscardHandler)
+	if given.Logger == nil {
+		given.Logger = slog.New(slog.DiscardHandler)
 	}
-	if settings.Keep == nil {
-		settings.Keep = func(string) job.Keep { return job.Keep{} }
+	if given.Keep == nil {
+		given.Keep = func(string) job.Keep { return job.Keep{} }
 	}
-	if settings.MaxLost == 0 {
-		settings.MaxLost = job.MaxLost
+	if given.MaxLost == 0 {
+		given.MaxLost = job.MaxLost
 	}
-	s := &Store{options: options, given: settings, database: o.pool.Config().ConnConfig.Database}
-	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: settings.Logger})
+	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database}
+	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: given.Logger})
 	s.hints = newHintRoom(s.pg)
 	s.settings = newSettingRoom(s.pg, s.hints)
 	s.workers = newWorkerRoom(s.pg, s.hints)
-	s.jobs = newJobRoom(s.settings, s.workers, jobConfig{keepFor: settings.Keep, maxLost: settings.MaxLost, busyLimit: options.BusyLimit, sorting: options.sorting()})
-	s.claims = newClaimRoom(s.jobs)
+	s.jobs = newJobRoom(s.pg, s.hints, s.settings, s.workers, jobConfig{keepFor: given.Keep, maxLost: given.MaxLost, busyLimit: options.BusyLimit, sorting: options.sorting()})
+	s.claims = newClaimRoom(s.pg, s.hints, s.workers, s.jobs)
 	return s, nil
 }
 

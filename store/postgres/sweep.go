@@ -15,8 +15,6 @@ const (
 	// between two claims of an idle worker it is the longest that a ready job can
 	// be passed over: Stranded.
 	sweepEvery = 5 * time.Second
-	// hintsEvery is how often a busy worker reads hints of users' transactions.
-	hintsEvery = 100 * time.Millisecond
 )
 
 // Stranded is the longest that a job which is ready and committed can stay
