@@ -50,14 +50,14 @@ func (s *claimRoom) claimedBefore(ctx context.Context, c *store.Claim) (store.Cl
 		}},
 	}
 	if len(c.Begun) > 0 {
-		steps = append(steps, s.workers.begunStep(c.Worker, c.Begun))
+		steps = append(steps, s.workers.BegunStep(c.Worker, c.Begun))
 	}
 	if err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 		return store.ClaimReply{}, err
 	}
 	claimed.Now = claimed.Now.UTC()
 	if !alive {
-		s.workers.asked.forget(c.Worker)
+		s.workers.Asked.Forget(c.Worker)
 		return store.ClaimReply{}, fmt.Errorf("worker %d: %w", c.Worker, job.ErrWorkerLost)
 	}
 	return claimed, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -26,7 +27,7 @@ type acceptance struct {
 	// again: this very call may have been committed before, its answer lost.
 	// Then an id that is found is this call's own, and no duplicate.
 	again bool
-	told  hintSet // what went in, for claims
+	told  hints.Set // what went in, for claims
 
 	answered []bool
 	left     int              // drafts without an answer
@@ -75,7 +76,7 @@ func (a *acceptance) settle(i int, r job.Receipt) {
 // nobody has told claims of it yet: it is due at the given time, or later.
 func (a *acceptance) known(i int, due time.Time) {
 	if a.again {
-		a.told.add(a.drafts[i].Queue, a.drafts[i].Priority, due)
+		a.told.Add(a.drafts[i].Queue, a.drafts[i].Priority, due)
 	}
 	a.settle(i, job.Receipt{ID: a.drafts[i].ID, Duplicate: !a.again || a.drafts[i].Resend})
 }
@@ -232,7 +233,7 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 		added[id] = true
 		d := &a.drafts[at[id]]
-		a.told.add(d.Queue, d.Priority, due)
+		a.told.Add(d.Queue, d.Priority, due)
 		return nil
 	}
 	steps := []*pg.Statement{put}

@@ -86,7 +86,7 @@ func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time
 	if err != nil {
 		return nil, err
 	}
-	s.hints.tell(a.told)
+	s.hints.Tell(a.told)
 	return receipts, nil
 }
 

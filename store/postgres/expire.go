@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -96,7 +97,7 @@ func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int
 		return 0, err
 	}
 	defer s.pg.Leave()
-	var told hintSet
+	var told hints.Set
 	redated := 0
 	err := s.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
@@ -107,7 +108,7 @@ func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int
 				var priority int
 				var due time.Time
 				err := scan(&queue, &priority, &due)
-				told.add(queue, priority, due)
+				told.Add(queue, priority, due)
 				redated++
 				return err
 			},
@@ -116,6 +117,6 @@ func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int
 	if err != nil {
 		return 0, err
 	}
-	s.hints.tell(told)
+	s.hints.Tell(told)
 	return redated, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 )
 
 // hintless counts the jobs of a user's transaction that no hint of it covers:
@@ -69,7 +70,7 @@ func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
 	if _, err := s.pg.Users.Exec(ctx, s.pg.SQL("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.pg.Namespace); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.hints.remover.round(ctx, 0); err != nil {
+	if err := s.hints.Remover.Round(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	var left int
@@ -101,7 +102,7 @@ func countHints(t *testing.T, s *Store) (n int) {
 // other. What an open transaction has left stays for its commit.
 func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	s := openInternal(t)
-	leaveHints(t, s, 5*removedAtOnce+10)
+	leaveHints(t, s, 5*hints.RemovedAtOnce+10)
 	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -110,10 +111,10 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
 		t.Fatal(err)
 	}
-	other := s.hints.newRemover()
+	other := s.hints.NewRemover()
 	ended := make(chan error)
-	go func() { ended <- other.round(t.Context(), 0) }()
-	if err := errors.Join(s.hints.remover.round(t.Context(), 0), <-ended); err != nil {
+	go func() { ended <- other.Round(t.Context(), 0) }()
+	if err := errors.Join(s.hints.Remover.Round(t.Context(), 0), <-ended); err != nil {
 		t.Fatal(err)
 	}
 	if n := countHints(t, s); n != 0 {
@@ -125,7 +126,7 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	if n := countHints(t, s); n != 1 {
 		t.Errorf("%d hints of the transaction that committed late, want 1", n)
 	}
-	if err := s.hints.remover.round(t.Context(), 0); err != nil {
+	if err := s.hints.Remover.Round(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if n := countHints(t, s); n != 0 {
@@ -138,8 +139,8 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 	s := openInternal(t)
 	s.pg.End() // the remover would take its token
-	<-s.hints.remover.stopped
-	if len(s.hints.remover.wake) != 0 {
+	<-s.hints.Remover.Stopped
+	if len(s.hints.Remover.Wake) != 0 {
 		t.Fatal("there are hints before anybody has left one")
 	}
 	tx, err := s.pg.Users.Begin(t.Context())
@@ -150,7 +151,7 @@ func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.hints.remover.wake) != 1 {
+	if len(s.hints.Remover.Wake) != 1 {
 		t.Error("nobody is told that there are hints to remove")
 	}
 }
@@ -159,9 +160,9 @@ func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 func TestP10_WhoClaimsRemovesHintsOfOthers(t *testing.T) {
 	s := openInternal(t)
 	s.pg.End() // the remover would take its token
-	<-s.hints.remover.stopped
+	<-s.hints.Remover.Stopped
 	hire(t, s).claim(1)
-	if len(s.hints.remover.wake) != 1 {
+	if len(s.hints.Remover.Wake) != 1 {
 		t.Error("nobody is told that there may be hints to remove")
 	}
 }
@@ -171,14 +172,14 @@ func TestP10_WhoClaimsRemovesHintsOfOthers(t *testing.T) {
 func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
-	leaveHints(t, s, 3*maxHints)
+	leaveHints(t, s, 3*hints.MaxRows)
 	c.enqueue(someDraft())
-	look := s.hints.rows.look(s.pg.Namespace)
+	look := s.hints.Rows.Look(s.pg.Namespace)
 	if err := s.pg.Send(t.Context(), s.pg.Work, nil, &look.Statement); err != nil {
 		t.Fatal(err)
 	}
-	if look.rows != 0 || look.tooMany() || look.seen.text == "" {
-		t.Errorf("the first look has read %d rows and seen %q", look.rows, look.seen.text)
+	if look.Rows != 0 || look.TooMany() || look.Seen.Text == "" {
+		t.Errorf("the first look has read %d rows and seen %q", look.Rows, look.Seen.Text)
 	}
 	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
@@ -192,13 +193,13 @@ func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
 	if jobs := c.claim(10); len(jobs) != 1 {
 		t.Fatalf("the first claim took %d jobs, want 1", len(jobs))
 	}
-	if s.hints.rows.first() {
+	if s.hints.Rows.First() {
 		t.Fatal("the first claim has not noted what it could see: what commits now is passed over")
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.SetClockOffset(2 * hintsEvery)
+	s.SetClockOffset(2 * hints.HintsEvery)
 	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
 		t.Errorf("after a late commit %d jobs were claimed, want it", len(jobs))
 	}
@@ -210,7 +211,7 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
 	c.claim(1)
-	if s.hints.rows.first() {
+	if s.hints.Rows.First() {
 		t.Fatal("no look has been answered")
 	}
 	dropped := s.claims.frontiers.dropped
@@ -227,7 +228,7 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := tx.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
-		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.pg.Namespace, 3*maxHints); err != nil {
+		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.pg.Namespace, 3*hints.MaxRows); err != nil {
 		t.Fatal(err)
 	}
 	s.SetClockOffset(time.Second) // the frontier passes what is not committed
@@ -238,13 +239,13 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.SetClockOffset(time.Second + 2*hintsEvery)
-	look := s.hints.rows.look(s.pg.Namespace)
+	s.SetClockOffset(time.Second + 2*hints.HintsEvery)
+	look := s.hints.Rows.Look(s.pg.Namespace)
 	if err := s.pg.Send(t.Context(), s.pg.Work, nil, &look.Statement); err != nil {
 		t.Fatal(err)
 	}
-	if look.rows > 2*maxHints || !look.tooMany() {
-		t.Errorf("a look has read %d of %d rows, at most %d may be read of each part", look.rows, 3*maxHints, maxHints)
+	if look.Rows > 2*hints.MaxRows || !look.TooMany() {
+		t.Errorf("a look has read %d of %d rows, at most %d may be read of each part", look.Rows, 3*hints.MaxRows, hints.MaxRows)
 	}
 	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
 		t.Errorf("%d jobs were claimed, want the one that committed late", len(jobs))

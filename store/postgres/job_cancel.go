@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -30,7 +31,7 @@ type operation struct {
 	now      time.Time
 	live     map[job.ID]subject
 	archived map[job.ID]archivedSubject
-	told     hintSet
+	told     hints.Set
 	asked    bool // a running job was asked to stop
 	// skip: a job whose row is locked is passed over and answered Busy: the
 	// others do not wait for a user's transaction (P8).
@@ -76,7 +77,7 @@ func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, 
 					targets = append(targets, ids[i].String())
 				}
 			}
-			return s.settings.audit(ctx, t, op, action, targets)
+			return s.settings.Record(ctx, t, op, action, targets)
 		})
 		if pg.FaultOf(err).Blocked {
 			skip = true
@@ -87,9 +88,9 @@ func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, 
 		return err
 	})
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened
-		s.hints.tell(o.told)
+		s.hints.Tell(o.told)
 		if o.asked {
-			s.hints.notifier.cancel()
+			s.hints.Notifier.Cancel()
 		}
 	}
 	if err != nil {

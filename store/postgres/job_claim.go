@@ -21,7 +21,7 @@ func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply,
 		return store.ClaimReply{}, err
 	}
 	defer s.pg.Leave()
-	repeat, known := s.workers.asked.ask(c.Worker, c.Seq)
+	repeat, known := s.workers.Asked.Ask(c.Worker, c.Seq)
 	claimed := store.ClaimReply{}
 	if repeat || !known {
 		// A worker that this store does not know may have claimed through another.
@@ -125,7 +125,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 	}
 	hints, sweep := k.s.lookDue(k.queues)
-	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.rows.first())
+	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.Rows.First())
 	if looked {
 		ready, err := k.peek(ctx, k.queues)
 		if err != nil {
@@ -235,7 +235,7 @@ func (k *claiming) attend(ctx context.Context) error {
 			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
-			steps = append(steps, k.s.workers.begunStep(k.c.Worker, k.c.Begun))
+			steps = append(steps, k.s.workers.BegunStep(k.c.Worker, k.c.Begun))
 		}
 		if err := k.s.pg.Send(ctx, k.s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
@@ -249,7 +249,7 @@ func (k *claiming) attend(ctx context.Context) error {
 }
 
 func (k *claiming) lost() error {
-	k.s.workers.asked.forget(k.c.Worker)
+	k.s.workers.Asked.Forget(k.c.Worker)
 	return fmt.Errorf("worker %d: %w", k.c.Worker, job.ErrWorkerLost)
 }
 
@@ -479,7 +479,7 @@ const quietLag = time.Second
 // commitLag is the same for frontiers behind jobs that were just claimed. Where
 // the store listens, every commit is told.
 func (s *claimRoom) commitLag() time.Duration {
-	if s.hints.rows.heard() {
+	if s.hints.Rows.Heard() {
 		return 0
 	}
 	return 100 * time.Millisecond

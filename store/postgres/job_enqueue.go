@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -170,12 +171,12 @@ const uniqueViolation = "23505"
 // accepted tells claims, here and elsewhere, of what was just committed. No
 // draft is due before now, the time of the statement that put it in.
 func (s *jobRoom) accepted(drafts []job.Draft, now time.Time) {
-	var told hintSet
+	var told hints.Set
 	for i := range drafts {
 		d := &drafts[i]
-		told.add(d.Queue, d.Priority, dueOf(d, now))
+		told.Add(d.Queue, d.Priority, dueOf(d, now))
 	}
-	s.hints.tell(told)
+	s.hints.Tell(told)
 }
 
 // dueOf is when a draft falls due: never before now.
@@ -209,7 +210,7 @@ func draftsOf(calls []*enqueueCall) []job.Draft {
 
 // enqueueIn accepts drafts in a user's transaction, and says what claims are to be
 // told when it commits.
-func (s *jobRoom) enqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
+func (s *jobRoom) enqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
 	if len(drafts) == 0 {
 		return nil, nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -115,7 +116,7 @@ func (f *finishing) try(ctx context.Context) error {
 		return err
 	})
 	if err == nil || f.again { // then it may have happened
-		f.s.hints.tell(f.told)
+		f.s.hints.Tell(f.told)
 	}
 	return err
 }
@@ -128,7 +129,7 @@ type finishing struct {
 	calls    []*finishCall
 	weight   int
 	verdicts []job.Verdict
-	told     hintSet
+	told     hints.Set
 	// again: a try may have been committed, its answer lost. Then an end that
 	// finds its run over may be looking at its own work.
 	again bool
@@ -366,7 +367,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 		f.verdicts[i] = job.Applied
 	}
 	told, err := f.s.apply(ctx, session, moves, now.Time)
-	f.told.join(told)
+	f.told.Join(told)
 	return err
 }
 
@@ -419,7 +420,7 @@ func (f *finishing) recover(ctx context.Context) error {
 
 // finishIn ends runs in a user's transaction, and says what claims are to be told
 // when it commits.
-func (s *jobRoom) finishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hintSet, error) {
+func (s *jobRoom) finishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
 	f := &finishing{s: s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
 	for range ends {
 		f.workers = append(f.workers, worker)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -112,9 +113,9 @@ func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *jobRoom) apply(ctx context.Context, session pg.Session, moves []move, now time.Time) (hintSet, error) {
+func (s *jobRoom) apply(ctx context.Context, session pg.Session, moves []move, now time.Time) (hints.Set, error) {
 	slices.SortFunc(moves, func(a, b move) int { return bytes.Compare(a.id[:], b.id[:]) })
-	var told hintSet
+	var told hints.Set
 	var released, ended []move
 	var logs logLines
 	for _, m := range moves {
@@ -124,7 +125,7 @@ func (s *jobRoom) apply(ctx context.Context, session pg.Session, moves []move, n
 			released = append(released, m)
 		}
 		if m.end.To == job.Waiting {
-			told.add(m.queue, m.priority, now.Add(m.end.Delay))
+			told.Add(m.queue, m.priority, now.Add(m.end.Delay))
 		}
 		if !m.end.To.Final() || keepOf(&m.end) >= 0 {
 			logs.add(m.id, m.end.Logs, now)

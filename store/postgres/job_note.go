@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // ownRuns tells which runs their worker still owns (job_pkey), which have begun,
@@ -86,9 +87,9 @@ func (s *jobRoom) note(ctx context.Context, session pg.Session, w job.WorkerID, 
 	}
 	var steps []*pg.Statement
 	if begun := beginnings(notes); len(begun) > 0 {
-		steps = append(steps, s.workers.begunStep(w, begun))
+		steps = append(steps, s.workers.BegunStep(w, begun))
 	}
-	ids, runs := refArrays(refs)
+	ids, runs := workers.RefArrays(refs)
 	var now time.Time
 	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{s.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
 		var n int

@@ -46,10 +46,10 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		switch {
 		case live && s.state == job.Waiting && s.due.After(o.now):
 			due = append(due, id)
-			o.told.add(s.queue, s.priority, o.now)
+			o.told.Add(s.queue, s.priority, o.now)
 		case live && s.state == job.Suspended && s.wait == job.Parked:
 			free = append(free, id)
-			o.told.add(s.queue, s.priority, o.now)
+			o.told.Add(s.queue, s.priority, o.now)
 		case live:
 			changes[i] = store.Active
 		case !ended:
@@ -96,7 +96,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 	}
 	for _, id := range back {
 		a := o.archived[job.ID(id)]
-		o.told.add(a.queue, int(a.level), o.now)
+		o.told.Add(a.queue, int(a.level), o.now)
 	}
 	var steps []*pg.Statement
 	for _, part := range []struct {

@@ -4,15 +4,18 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // jobRoom is the jobs of a namespace, and all that moves them but a claim.
 type jobRoom struct {
 	pg       *pg.DB
-	hints    *hintRoom
-	settings *settingRoom
-	workers  *workerRoom
+	hints    *hints.Room
+	settings *settings.Room
+	workers  *workers.Room
 	jobConfig
 
 	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
@@ -31,7 +34,7 @@ type jobConfig struct {
 	sorting   int // how many connections sort shared commits out
 }
 
-func newJobRoom(db *pg.DB, hints *hintRoom, settings *settingRoom, workers *workerRoom, c jobConfig) *jobRoom {
+func newJobRoom(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c jobConfig) *jobRoom {
 	return &jobRoom{pg: db, hints: hints, settings: settings, workers: workers, jobConfig: c}
 }
 

@@ -47,7 +47,7 @@ func TestJ12_ANotificationSurvivesABrokenConnection(t *testing.T) {
 	if _, err := other.pg.Users.Exec(t.Context(), "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", db.Schema); err != nil {
 		t.Fatal(err)
 	}
-	s.hints.notifier.look("q")
+	s.hints.Notifier.Look("q")
 	heard("q")
 }
 
@@ -87,7 +87,7 @@ func TestJ12_ANotificationWaitsBehindSlowCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.hints.notifier.look("q")
+	s.hints.Notifier.Look("q")
 	heard("q")
 	committing.Wait()
 }

@@ -13,7 +13,10 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 type opener struct {
@@ -32,9 +35,9 @@ type Store struct {
 
 	// The rooms, each built on those before it.
 	pg       *pg.DB
-	hints    *hintRoom
-	settings *settingRoom
-	workers  *workerRoom
+	hints    *hints.Room
+	settings *settings.Room
+	workers  *workers.Room
 	jobs     *jobRoom
 	claims   *claimRoom
 
@@ -54,7 +57,7 @@ type listening struct{ *Store }
 // Listen tells of commits made by other processes, until ctx ends or the
 // connection is lost.
 func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
-	return l.hints.listen(ctx, hear)
+	return l.hints.Listen(ctx, hear)
 }
 
 // Open makes the store ready for use: connections, schema, namespace.
@@ -106,9 +109,9 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	}
 	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database}
 	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: given.Logger})
-	s.hints = newHintRoom(s.pg)
-	s.settings = newSettingRoom(s.pg, s.hints)
-	s.workers = newWorkerRoom(s.pg, s.hints)
+	s.hints = hints.New(s.pg)
+	s.settings = settings.New(s.pg, s.hints)
+	s.workers = workers.New(s.pg, s.hints)
 	s.jobs = newJobRoom(s.pg, s.hints, s.settings, s.workers, jobConfig{keepFor: given.Keep, maxLost: given.MaxLost, busyLimit: options.BusyLimit, sorting: options.sorting()})
 	s.claims = newClaimRoom(s.pg, s.hints, s.workers, s.jobs)
 	return s, nil
@@ -128,7 +131,7 @@ func (s *Store) open(ctx context.Context) error {
 	s.jobs.plain = newGather(s, maxGathered, s.jobs.commitPlain)
 	s.jobs.careful = newGather(s, maxGathered, s.jobs.commitCareful)
 	s.jobs.finisher = newGather(s, maxGathered, s.jobs.commitFinishes)
-	s.hints.start()
+	s.hints.Start()
 	return nil
 }
 
@@ -155,10 +158,10 @@ func (s *Store) Close() (err error) {
 	s.pg.Refuse()
 	s.closeOnce.Do(func() {
 		s.pg.Await()
-		s.hints.stop()
+		s.hints.Stop()
 		s.jobs.stop()
 		s.pg.End()
-		s.hints.await()
+		s.hints.Await()
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own

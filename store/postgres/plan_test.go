@@ -14,7 +14,9 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // statements are those of transitions, with the indexes that must serve them.
@@ -22,17 +24,17 @@ var statements = map[string]struct {
 	text    string
 	indexes []string
 }{
-	"takeAlone":       {takeAlone, []string{"alone_pkey", "job_pkey", "job_pkey"}},
+	"takeAlone":       {workers.TakeAlone, []string{"alone_pkey", "job_pkey", "job_pkey"}},
 	"claimStraight":   {claimStraight, []string{"worker_pkey", "queue_pkey", "job_ready"}},
 	"lookReady":       {lookReady, []string{"queue_pkey", "job_ready"}},
 	"leaseChosen":     {leaseChosen, []string{"worker_pkey", "job_pkey"}},
 	"peekStretches":   {peekStretches, []string{"worker_pkey", "queue_pkey", "job_ready"}},
 	"awaitClaims":     {awaitClaims, []string{"worker_pkey"}},
 	"claimHeld":       {claimHeld, []string{"job_held"}},
-	"markBegun":       {markBegun, []string{"worker_pkey", "job_pkey"}},
-	"readHints":       {readHints, []string{"hint_transaction"}},
-	"removeHints":     {removeHints, []string{"hint_transaction"}},
-	"foreignHints":    {removeForeignHints, []string{"hint_transaction"}},
+	"markBegun":       {workers.MarkBegun, []string{"worker_pkey", "job_pkey"}},
+	"readHints":       {hints.ReadHints, []string{"hint_transaction"}},
+	"removeHints":     {hints.RemoveHints, []string{"hint_transaction"}},
+	"foreignHints":    {hints.RemoveForeignHints, []string{"hint_transaction"}},
 	"lookArchived":    {lookArchived, []string{"job_archive_pkey", "tombstone_pkey"}},
 	"lookLive":        {lookLive, []string{"job_pkey"}},
 	"takeUnique":      {takeUnique, nil},
@@ -60,8 +62,8 @@ var statements = map[string]struct {
 	"dueNow":          {dueNow, []string{"job_pkey"}},
 	"freeJobs":        {freeJobs, []string{"job_pkey"}},
 	"reviveJobs":      {reviveJobs, []string{"job_archive_pkey"}},
-	"beatWorker":      {beatWorker, []string{"worker_pkey", "job_cancel"}},
-	"beatSplitting":   {beatSplitting, []string{"worker_pkey", "job_cancel", "job_held"}},
+	"beatWorker":      {workers.BeatWorker, []string{"worker_pkey", "job_cancel"}},
+	"beatSplitting":   {workers.BeatSplitting, []string{"worker_pkey", "job_cancel", "job_held"}},
 	"runsOfQueue":     {runsOfQueue, []string{"job_pkey", "job_held"}},
 	"lostRuns":        {lostRuns, []string{"job_pkey"}},
 	"lockOrphans":     {lockOrphans, []string{"worker_pkey", "job_held"}},
@@ -71,8 +73,8 @@ var statements = map[string]struct {
 	"servedQueues":    {servedQueues, []string{"worker_pkey"}},
 	"unservedQueues":  {unservedQueues, []string{"job_ready"}},
 	"readyHeads":      {readyHeads, []string{"job_ready", "queue_pkey"}},
-	"newWorker":       {newWorker, []string{"worker_pkey"}},
-	"loseWorkers":     {loseWorkers, []string{"worker_pkey"}},
+	"newWorker":       {workers.NewWorker, []string{"worker_pkey"}},
+	"loseWorkers":     {workers.LoseWorkers, []string{"worker_pkey"}},
 	"lockLate":        {lockLate, []string{"job_deadline"}},
 	"purgeArchive":    {purgeArchive, []string{"job_archive_expires", "job_log_pkey"}},
 	"jobLines":        {jobLines, []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},

@@ -94,7 +94,7 @@ func (s *jobRoom) Situation(ctx context.Context, id job.ID) (job.Situation, erro
 			{Text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
 				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
 				Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
-			s.workers.registryStep(&workers, new(time.Time)),
+			s.workers.RegistryStep(&workers, new(time.Time)),
 			{Text: runsOfQueue, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error {
 				var r store.QueueRuns
 				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)

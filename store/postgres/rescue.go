@@ -9,7 +9,9 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // orphanage is how far one rescue came: to this claim of this worker.
@@ -21,7 +23,7 @@ type orphanage struct {
 const (
 	// job_held finds the jobs of a suspect. No lock is waited for, so their order
 	// is that of the index.
-	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
+	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + workers.Suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
 		CROSS JOIN LATERAL (SELECT ` + subjectColumns + mortalColumns + `, claim FROM pawl.job
 			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
 			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
@@ -48,7 +50,7 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 	defer s.pg.Leave()
 	some := false
 	err := s.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{Text: "SELECT EXISTS (" + suspects + ")", Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) }})
+		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{Text: "SELECT EXISTS (" + workers.Suspects + ")", Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) }})
 	})
 	if err != nil || !some {
 		return store.RescueReply{}, err
@@ -58,15 +60,15 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 	for all.Total() < limit {
 		n := min(rescuedAtOnce, limit-all.Total())
 		var rescued store.RescueReply
-		var told hintSet
+		var told hints.Set
 		var reached orphanage
 		deaths := all.Deaths
 		err = s.pg.Retry(ctx, "rescue", pg.Always, func(ctx context.Context, _ bool) error {
 			err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-				var woken hintSet
+				var woken hints.Set
 				reached = at
 				rescued, woken, err = s.rescue(ctx, t, n, &reached)
-				told.join(woken) // also those of a try whose answer is lost
+				told.Join(woken) // also those of a try whose answer is lost
 				return err
 			})
 			deaths = namedBy(err, deaths, rescued.Deaths)
@@ -78,7 +80,7 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 			}
 			return store.RescueReply{}, err
 		}
-		s.hints.tell(told)
+		s.hints.Tell(told)
 		at = reached
 		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
 		all.Deaths = deaths
@@ -103,7 +105,7 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const rescuedAtOnce = 50
 
 // rescue takes back what comes behind a place, and moves that on.
-func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
+func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *orphanage) (rescued store.RescueReply, told hints.Set, err error) {
 	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.worker}
 	if at.claim.Valid {
 		text, args = lockMoreOrphans, append(args, at.claim)

@@ -302,7 +302,7 @@ func TestP8_ALimitOnIdleSessionsIsNotForTheStore(t *testing.T) {
 	if _, err := s.Cancel(ctx, []job.ID{job.NewID()}, store.Operator{}); err != nil {
 		t.Errorf("after a pause: %v", err)
 	}
-	other.hints.notifier.look("q")
+	other.hints.Notifier.Look("q")
 	select {
 	case <-heard:
 	case err := <-ended:

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 )
 
 // known is a job that says when it was enqueued.
@@ -128,7 +129,7 @@ func TestSoak_J12_SuspectsBesideLongHandlers(t *testing.T) {
 				ran.Add(1)
 				return nil
 			}
-			wait(ctx, time.Duration(4000+500*(beside.Add(1)%9))*time.Millisecond) // stimulus: a handler that takes long
+			hints.Wait(ctx, time.Duration(4000+500*(beside.Add(1)%9))*time.Millisecond) // stimulus: a handler that takes long
 			return nil
 		})
 	}

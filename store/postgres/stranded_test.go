@@ -12,6 +12,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // crew is a store with one worker, for tests that claim.
@@ -266,7 +267,7 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 	if whole < jobs {
 		t.Errorf("a claim from the start visits %d index entries: the test does not hold what it is about", whole)
 	}
-	rescue := c.entries("job_held", suspects, s.pg.Namespace)
+	rescue := c.entries("job_held", workers.Suspects, s.pg.Namespace)
 	t.Logf("index entries visited by a look for lost workers: %d", rescue)
 	if rescue > 50 {
 		t.Errorf("a look for lost workers visits %d index entries after %d jobs were claimed and finished", rescue, jobs)

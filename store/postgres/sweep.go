@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -93,7 +94,7 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 // lanes.
 func (s *claimRoom) lookDue(lanes []*claimQueue) (hints, sweep bool) {
 	now := s.pg.Clock.Estimate()
-	hints = s.hints.rows.due(now)
+	hints = s.hints.Rows.Due(now)
 	s.frontiers.mu.Lock()
 	defer s.frontiers.mu.Unlock()
 	for _, l := range lanes {
@@ -168,7 +169,7 @@ type peeking struct {
 	k      *claiming
 	lanes  []*claimQueue
 	probes []probe
-	hints  *hintLook // nil where they are not asked for
+	hints  *hints.RowLook // nil where they are not asked for
 	swept  bool
 	took   func() time.Duration
 
@@ -202,7 +203,7 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 		now = k.s.pg.Clock.Estimate()
 	}
 	if what >= lookAtHints {
-		p.hints = k.s.hints.rows.look(k.s.pg.Namespace)
+		p.hints = k.s.hints.Rows.Look(k.s.pg.Namespace)
 	}
 	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
 	return p
@@ -283,17 +284,17 @@ func (p *peeking) conclude() (ready bool, err error) {
 		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
-		missed := k.s.hints.rows.keep(p.hints, p.now)
-		if p.hints.some() {
-			k.s.hints.remover.some()
+		missed := k.s.hints.Rows.Keep(p.hints, p.now)
+		if p.hints.Some() {
+			k.s.hints.Remover.Some()
 		}
-		if missed || p.hints.tooMany() {
+		if missed || p.hints.TooMany() {
 			ready, p.passed = true, true
 			k.s.frontiers.drop()
 		}
-		for name, due := range p.hints.told {
+		for name, due := range p.hints.Told {
 			ready, p.passed = true, true
-			k.s.frontiers.lower(name.queue, name.priority, due)
+			k.s.frontiers.lower(name.Queue, name.Priority, due)
 		}
 	}
 	return ready || len(p.left) > 0, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -106,7 +107,7 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 	if err != nil {
 		return nil, pg.Explain("enqueue", w.foreign(err))
 	}
-	return receipts, pg.Explain("enqueue", w.s.hints.leaveHints(ctx, w.in, told))
+	return receipts, pg.Explain("enqueue", w.s.hints.Leave(ctx, w.in, told))
 }
 
 // Finish ends runs with the transaction.
@@ -119,7 +120,7 @@ func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End
 	if err != nil {
 		return nil, pg.Explain("finish", w.foreign(err))
 	}
-	return verdicts, pg.Explain("finish", w.s.hints.leaveHints(ctx, w.in, told))
+	return verdicts, pg.Explain("finish", w.s.hints.Leave(ctx, w.in, told))
 }
 
 // foreign explains a transaction that does not know the store's tables.
@@ -209,7 +210,7 @@ func (w *within) notOurs(what string) error {
 // are told after it, and nothing is written for them.
 type ownTx struct {
 	within
-	hints hintSet
+	hints hints.Set
 }
 
 // Enqueue accepts drafts with the transaction.
@@ -219,7 +220,7 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	}
 	defer o.s.pg.Leave()
 	receipts, told, err := o.s.jobs.enqueueIn(ctx, o.in, drafts)
-	o.hints.join(told)
+	o.hints.Join(told)
 	return receipts, pg.Explain("enqueue", o.foreign(err))
 }
 
@@ -233,7 +234,7 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	if err != nil {
 		return nil, pg.Explain("finish", o.foreign(err))
 	}
-	o.hints.join(told)
+	o.hints.Join(told)
 	return verdicts, nil
 }
 
@@ -251,12 +252,12 @@ func (o *ownTx) Commit(ctx context.Context) error {
 		}
 		f := pg.Sent(err)
 		if f.Unknown && !broken && !pg.HasCode(err, "25P03") {
-			o.s.hints.tell(o.hints) // a hint too many is harmless
+			o.s.hints.Tell(o.hints) // a hint too many is harmless
 			return pg.Failure("commit", err, true)
 		}
 		return pg.Explain("commit", err)
 	}
-	o.s.hints.tell(o.hints)
+	o.s.hints.Tell(o.hints)
 	return nil
 }
 

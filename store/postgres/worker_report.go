@@ -7,7 +7,9 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
@@ -21,19 +23,19 @@ func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.R
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
-	var told hintSet
+	var told hints.Set
 	err = s.pg.Retry(ctx, "hold", pg.Always, func(ctx context.Context, _ bool) error {
 		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-			var woken hintSet
+			var woken hints.Set
 			held.Returned, woken, err = s.giveBack(ctx, t, w, unknown)
-			told.join(woken) // also those of a try whose answer is lost
+			told.Join(woken) // also those of a try whose answer is lost
 			return err
 		})
 	})
 	if err != nil {
 		return store.ReportReply{}, err
 	}
-	s.hints.tell(told)
+	s.hints.Tell(told)
 	return held, nil
 }
 
@@ -59,7 +61,7 @@ func (s *jobRoom) compare(ctx context.Context, w job.WorkerID, refs []store.RunR
 		return held, nil, err
 	}
 	if !alive {
-		s.workers.asked.forget(w)
+		s.workers.Asked.Forget(w)
 		return held, nil, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
 	}
 	for _, r := range refs {
@@ -81,8 +83,8 @@ const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespac
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
 
-func (s *jobRoom) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
-	ids, runs := refArrays(refs)
+func (s *jobRoom) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hints.Set, error) {
+	ids, runs := workers.RefArrays(refs)
 	lock, found := subjects(lostRuns, s.pg.Namespace, w, ids, runs)
 	var now time.Time
 	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {

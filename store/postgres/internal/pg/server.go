@@ -11,7 +11,7 @@ import (
 // one before it waited for a lock. With one snapshot for all of them a resend
 // would not see that its job has ended, and two processes would make the same
 // schema. Where sessions are the store's own it is their default (session.go);
-// elsewhere, if need be, each transaction says it (Store.explicit).
+// elsewhere, if need be, each transaction says it (DB.explicit).
 const BeginText = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 // examine looks at what the store finds itself in.

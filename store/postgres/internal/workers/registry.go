@@ -1,4 +1,4 @@
-package postgres
+package workers
 
 import (
 	"context"
@@ -25,16 +25,16 @@ const readWorkers = `SELECT id, label, host, process, machine, start, queues, to
 FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 
 // Registry lists the workers.
-func (s *workerRoom) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
+func (s *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
 	err := s.pg.Read(ctx, func() []*pg.Statement {
 		workers = nil
-		return []*pg.Statement{s.registryStep(&workers, new(time.Time))}
+		return []*pg.Statement{s.RegistryStep(&workers, new(time.Time))}
 	})
 	return workers, err
 }
 
-func (s *workerRoom) registryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
+func (s *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
 	return &pg.Statement{Text: readWorkers, Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error {
 		var w store.WorkerInfo
 		var queues []pgtype.Text

@@ -1,4 +1,4 @@
-package postgres
+package hints
 
 import (
 	"context"
@@ -15,22 +15,22 @@ const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priori
 	WHERE NOT EXISTS (SELECT FROM pawl.hint AS o WHERE o.namespace = $1 AND o.transaction = pg_current_xact_id()
 		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
 
-// leaveHints writes the hints of a user's transaction into it.
-func (s *hintRoom) leaveHints(ctx context.Context, in pg.Session, told hintSet) error {
+// Leave writes the hints of a user's transaction into it.
+func (s *Room) Leave(ctx context.Context, in pg.Session, told Set) error {
 	var queues []string
 	var levels []int16
 	var dues []time.Time
 	var m message
 	for name, due := range told {
-		queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
-		if s.notifier.pace.May(name.queue) {
-			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
+		queues, levels, dues = append(queues, name.Queue), append(levels, int16(name.Priority)), append(dues, due)
+		if s.Notifier.pace.May(name.Queue) {
+			m.Hints = append(m.Hints, named{name.Queue, name.Priority, due.UnixMicro()})
 		}
 	}
 	if len(queues) == 0 {
 		return nil
 	}
-	s.remover.some()
+	s.Remover.Some()
 	steps := []*pg.Statement{{Text: writeHints, Args: []any{s.pg.Namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
 		// From nobody: this process learns of the commit in the same way as the others.

@@ -1,4 +1,4 @@
-package postgres
+package settings
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // SetPaused stops or allows claims from a queue.
-func (s *settingRoom) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+func (s *Room) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
 	if err := s.pg.Enter(ctx); err != nil {
 		return err
 	}
@@ -25,12 +25,12 @@ func (s *settingRoom) SetPaused(ctx context.Context, queue string, paused bool, 
 			if err != nil {
 				return err
 			}
-			return s.audit(ctx, t, op, action, []string{queue})
+			return s.Record(ctx, t, op, action, []string{queue})
 		})
 	})
 	if err != nil {
 		return err
 	}
-	s.hints.lookAt(queue)
+	s.hints.LookAt(queue)
 	return nil
 }

@@ -1,4 +1,4 @@
-package postgres
+package hints
 
 import (
 	"context"
@@ -18,9 +18,9 @@ const (
 	listenLimit = 10 * time.Second
 )
 
-// listen tells of commits made by other processes, until ctx ends or the
+// Listen tells of commits made by other processes, until ctx ends or the
 // connection is lost. It has a connection of its own.
-func (s *hintRoom) listen(ctx context.Context, hear func(store.Hint)) error {
+func (s *Room) Listen(ctx context.Context, hear func(store.Hint)) error {
 	if err := s.pg.Enter(ctx); err != nil {
 		return err
 	}
@@ -37,10 +37,10 @@ func (s *hintRoom) listen(ctx context.Context, hear func(store.Hint)) error {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	s.rows.listen(+1)
-	defer s.rows.listen(-1)
+	s.Rows.listen(+1)
+	defer s.Rows.listen(-1)
 	// What was said while nobody listened is not known.
-	s.frontier.drop()
+	s.frontier.Drop()
 	hear(store.Hint{})
 	for {
 		wait, done := context.WithTimeout(ctx, listenCheck)
@@ -60,7 +60,7 @@ func (s *hintRoom) listen(ctx context.Context, hear func(store.Hint)) error {
 	}
 }
 
-func (s *hintRoom) connectListener(ctx context.Context) (*pgx.Conn, error) {
+func (s *Room) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
 	pool := s.pg.Users.Config()
@@ -87,7 +87,7 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // listenError explains why a listener ends.
-func (s *hintRoom) listenError(ctx context.Context, err error) error {
+func (s *Room) listenError(ctx context.Context, err error) error {
 	switch {
 	case s.pg.Ending.Err() != nil:
 		return store.ErrClosed

@@ -1,4 +1,4 @@
-package postgres
+package settings
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// audit writes entries in the transaction of the change they are about. They
+// Record writes entries in the transaction of the change they are about. They
 // are remembered for 90 days.
-func (s *settingRoom) audit(ctx context.Context, session pg.Session, op store.Operator, action string, targets []string) error {
+func (s *Room) Record(ctx context.Context, session pg.Session, op store.Operator, action string, targets []string) error {
 	if op.Name == "" || len(targets) == 0 {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (s *settingRoom) audit(ctx context.Context, session pg.Session, op store.Op
 }
 
 // Audit lists operator actions, the newest first.
-func (s *settingRoom) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
+func (s *Room) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
 	var entries []store.AuditEntry
 	err := s.pg.Read(ctx, func() []*pg.Statement {
 		entries = nil

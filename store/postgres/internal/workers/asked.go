@@ -1,4 +1,4 @@
-package postgres
+package workers
 
 import (
 	"sync"
@@ -6,7 +6,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// claims remembers the newest claim that each worker of this process has asked
+// asked remembers the newest claim that each worker of this process has asked
 // for. The database knows which jobs a claim took; that a claim was answered
 // with nothing is only known here, and needs no row: asking for it again gives
 // nothing again.
@@ -14,14 +14,14 @@ import (
 // The number is not kept in the worker's row. That row would be written by each
 // claim, and every version of it visited by each following one for as long as
 // anybody's snapshot keeps them.
-type claims struct {
+type asked struct {
 	mu    sync.Mutex
 	asked map[job.WorkerID]int64
 }
 
-// ask notes a claim; repeat means that it was asked for before, or may have been
+// Ask notes a claim; repeat means that it was asked for before, or may have been
 // by another store of the same worker.
-func (c *claims) ask(w job.WorkerID, seq int64) (repeat, known bool) {
+func (c *asked) Ask(w job.WorkerID, seq int64) (repeat, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	newest, known := c.asked[w]
@@ -37,7 +37,7 @@ func (c *claims) ask(w job.WorkerID, seq int64) (repeat, known bool) {
 
 // know enters a worker that this store has registered: none of its claims can
 // have been made elsewhere.
-func (c *claims) know(w job.WorkerID) {
+func (c *asked) know(w job.WorkerID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked == nil {
@@ -48,8 +48,8 @@ func (c *claims) know(w job.WorkerID) {
 	}
 }
 
-// forget drops a worker that will not claim again.
-func (c *claims) forget(w job.WorkerID) {
+// Forget drops a worker that will not claim again.
+func (c *asked) Forget(w job.WorkerID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.asked, w)

@@ -1,4 +1,4 @@
-package postgres
+package workers
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// loseWorkers declares those lost that missed their beats for a time throughout
+// LoseWorkers declares those lost that missed their beats for a time throughout
 // which the declarer has beaten. One whose row is locked is claiming or beating
 // at this moment. The declarer never declares itself, and must be alive to
 // declare others.
@@ -18,7 +18,7 @@ import (
 // late, the declarer too, who has just beaten: nobody is lost then, and the
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
-const loseWorkers = `WITH me AS MATERIALIZED (
+const LoseWorkers = `WITH me AS MATERIALIZED (
 	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
 ), late AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
@@ -35,13 +35,13 @@ const loseWorkers = `WITH me AS MATERIALIZED (
 ), counted AS (
 	UPDATE pawl.worker AS w SET beat = {now} FROM ahead WHERE w.namespace = $1 AND w.id = ahead.id
 )
-SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + suspects + `), id, '' AS label, 0 AS process, '' AS start FROM me
+SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + Suspects + `), id, '' AS label, 0 AS process, '' AS start FROM me
 UNION ALL
 SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
 WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
 
 // MarkLost declares workers lost whose last beat is older than their own limit.
-func (s *workerRoom) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
+func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return store.MarkLostReply{}, err
 	}
@@ -51,7 +51,7 @@ func (s *workerRoom) MarkLost(ctx context.Context, l store.MarkLostRequest) (sto
 	args := []any{s.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
 	err := s.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
-		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: LoseWorkers, Args: args, Each: func(scan pg.Scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool
@@ -72,7 +72,7 @@ func (s *workerRoom) MarkLost(ctx context.Context, l store.MarkLostRequest) (sto
 		return store.MarkLostReply{}, err
 	}
 	if changed {
-		s.hints.notifier.members()
+		s.hints.Notifier.Members()
 	}
 	if !alive {
 		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
@@ -93,7 +93,7 @@ const deadWorkers = `WITH dead AS MATERIALIZED (
 SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
 
 // MarkDead declares workers lost that are proven dead.
-func (s *workerRoom) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+func (s *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
@@ -115,18 +115,18 @@ func (s *workerRoom) MarkDead(ctx context.Context, dead []job.WorkerID) (int, er
 		return 0, err
 	}
 	if changed {
-		s.hints.notifier.members()
+		s.hints.Notifier.Members()
 	}
 	return lost, nil
 }
 
-// suspects are workers that may hold jobs and are no more: those declared lost
+// Suspects are workers that may hold jobs and are no more: those declared lost
 // and not yet found empty, and numbers between registered ones that some job
 // names. The jobs of registered live workers, which are nearly all, are never
 // visited, dead index entries included. That is why rows of workers that left
 // stay for a day: without them, the entries of all the jobs they ever ran would
 // lie in a gap until vacuum can remove them.
-const suspects = `SELECT id FROM pawl.worker WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
+const Suspects = `SELECT id FROM pawl.worker WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
 UNION ALL
 SELECT j.worker FROM (
 	SELECT w.id AS low, lead(w.id) OVER (ORDER BY w.id) AS high FROM (SELECT id FROM pawl.worker WHERE namespace = $1 UNION ALL SELECT 0) AS w

@@ -1,4 +1,4 @@
-package postgres
+package hints
 
 import (
 	"context"
@@ -43,12 +43,12 @@ type named struct {
 // notifier tells other processes of commits, after them and one message at a
 // time: NOTIFY inside each transaction would make them wait for each other.
 type notifier struct {
-	s    *hintRoom
+	s    *Room
 	pace pg.Pace // for transactions of users
 
 	mu      sync.Mutex
 	pending message
-	told    hintSet
+	told    Set
 	some    bool
 	wake    chan struct{}
 	quit    chan struct{}
@@ -58,7 +58,7 @@ type notifier struct {
 	stopSending context.CancelFunc
 }
 
-func startNotifier(s *hintRoom) *notifier {
+func startNotifier(s *Room) *notifier {
 	n := &notifier{s: s, pace: pg.Pace{Every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
 	n.sending, n.stopSending = context.WithCancel(s.pg.Ending)
 	go n.work()
@@ -66,18 +66,18 @@ func startNotifier(s *hintRoom) *notifier {
 }
 
 // tell passes hints on.
-func (n *notifier) tell(told hintSet) {
-	n.add(func() { n.told.join(told) })
+func (n *notifier) tell(told Set) {
+	n.add(func() { n.told.Join(told) })
 }
 
-// cancel says that some run was asked to cancel.
-func (n *notifier) cancel() { n.add(func() { n.pending.Cancel = true }) }
+// Cancel says that some run was asked to cancel.
+func (n *notifier) Cancel() { n.add(func() { n.pending.Cancel = true }) }
 
-// members says that a worker with totals came, left or was lost.
-func (n *notifier) members() { n.add(func() { n.pending.Members = true }) }
+// Members says that a worker with totals came, left or was lost.
+func (n *notifier) Members() { n.add(func() { n.pending.Members = true }) }
 
-// look says that a queue should be looked at.
-func (n *notifier) look(queue string) {
+// Look says that a queue should be looked at.
+func (n *notifier) Look(queue string) {
 	n.add(func() { n.pending.Hints = append(n.pending.Hints, named{Queue: queue}) })
 }
 
@@ -132,7 +132,7 @@ func (n *notifier) send(tries int) {
 		return
 	}
 	for name, due := range told {
-		m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
+		m.Hints = append(m.Hints, named{name.Queue, name.Priority, due.UnixMicro()})
 	}
 	ctx, cancel := context.WithTimeout(n.sending, n.s.pg.TryTimeout)
 	defer cancel()
@@ -175,14 +175,14 @@ func encode(by string, m message) string {
 
 // channel is where the processes of a namespace hear each other. Channels belong
 // to the database, so its name says which schema it is about.
-func (s *hintRoom) channel() string {
+func (s *Room) channel() string {
 	h := fnv.New64a()
 	h.Write([]byte(s.pg.Schema))
 	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.pg.Namespace))
 }
 
 // hear takes a message over: frontiers first, so that a look it wakes sees it.
-func (s *hintRoom) hear(text string, tell func(store.Hint)) {
+func (s *Room) hear(text string, tell func(store.Hint)) {
 	var m message
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		m = message{Look: true, Members: true} // a message of another build: look, then
@@ -191,16 +191,16 @@ func (s *hintRoom) hear(text string, tell func(store.Hint)) {
 		return
 	}
 	if m.Look {
-		s.frontier.drop()
+		s.frontier.Drop()
 		tell(store.Hint{})
 	}
 	for _, h := range m.Hints {
 		hint := store.Hint{Queue: h.Queue, Priority: h.Priority}
 		if h.Due == 0 {
-			s.frontier.wake(h.Queue)
+			s.frontier.Wake(h.Queue)
 		} else {
 			hint.Due = time.UnixMicro(h.Due).UTC()
-			s.frontier.lower(h.Queue, h.Priority, hint.Due)
+			s.frontier.Lower(h.Queue, h.Priority, hint.Due)
 		}
 		tell(hint)
 	}

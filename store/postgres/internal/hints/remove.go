@@ -1,4 +1,4 @@
-package postgres
+package hints
 
 import (
 	"context"
@@ -13,8 +13,8 @@ const (
 	// hintsKept is how long hints stay after their commit, for the looks of others.
 	// A process that does not look for so long finds out by its sweep.
 	hintsKept = 30 * time.Second
-	// removedAtOnce is how many hints one statement removes.
-	removedAtOnce = 5_000
+	// RemovedAtOnce is how many hints one statement removes.
+	RemovedAtOnce = 5_000
 	// removalPause lets others come between two of them.
 	removalPause = 5 * time.Millisecond
 	// afterFailure is the pause before a round that failed is tried again.
@@ -24,57 +24,57 @@ const (
 	removeAnew = 60
 )
 
-// hintRemover removes hints that every look has had time to see. Every process
+// Remover removes hints that every look has had time to see. Every process
 // does it that has left or seen some, also one that runs no jobs: while no worker
 // runs, rows would gather without end. Who has done neither asks nothing.
-type hintRemover struct {
-	s       *hintRoom
-	wake    chan struct{} // holds one token: there may be rows
-	stopped chan struct{}
+type Remover struct {
+	s       *Room
+	Wake    chan struct{} // holds one token: there may be rows
+	Stopped chan struct{}
 
 	rounds int
 	from   string // the transaction from which rows may be left; in front of it, dead index entries may be
 }
 
-func startHintRemover(s *hintRoom) *hintRemover {
-	r := s.newRemover()
+func startRemover(s *Room) *Remover {
+	r := s.NewRemover()
 	go r.work()
 	return r
 }
 
-// newRemover makes one that does nothing by itself.
-func (s *hintRoom) newRemover() *hintRemover {
-	return &hintRemover{s: s, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+// NewRemover makes one that does nothing by itself.
+func (s *Room) NewRemover() *Remover {
+	return &Remover{s: s, Wake: make(chan struct{}, 1), Stopped: make(chan struct{})}
 }
 
-// some says that there are hints.
-func (r *hintRemover) some() {
+// Some says that there are hints.
+func (r *Remover) Some() {
 	select {
-	case r.wake <- struct{}{}:
+	case r.Wake <- struct{}{}:
 	default:
 	}
 }
 
-func (r *hintRemover) work() {
-	defer close(r.stopped)
+func (r *Remover) work() {
+	defer close(r.Stopped)
 	for {
 		select {
 		case <-r.s.pg.Ending.Done():
 			return
-		case <-r.wake:
+		case <-r.Wake:
 		}
-		if err := r.round(r.s.pg.Ending, hintsKept); err != nil {
+		if err := r.Round(r.s.pg.Ending, hintsKept); err != nil {
 			r.s.pg.Logger.Debug("hints were not removed, the next round goes on", "error", err)
-			if !wait(r.s.pg.Ending, afterFailure) { // the server may be away for long
+			if !Wait(r.s.pg.Ending, afterFailure) { // the server may be away for long
 				return
 			}
-			r.some()
+			r.Some()
 		}
 	}
 }
 
-// round removes everything that is committed now, after it was kept for a time.
-func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
+// Round removes everything that is committed now, after it was kept for a time.
+func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
 	err := r.s.pg.Send(ctx, r.s.pg.Work, nil, &pg.Statement{
 		Text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
@@ -83,20 +83,20 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if !wait(ctx, kept) {
+	if !Wait(ctx, kept) {
 		return ctx.Err()
 	}
 	if r.rounds++; r.from == "" || r.rounds%removeAnew == 0 {
 		r.from = "0"
 	}
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeHints, r.s.pg.Namespace, removedAtOnce, r.from, now); err != nil {
+		if more, err = r.remove(ctx, RemoveHints, r.s.pg.Namespace, RemovedAtOnce, r.from, now); err != nil {
 			return err
 		}
 	}
 	r.from = xmin // whatever is older had ended, and is gone
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeForeignHints, r.s.pg.Namespace, removedAtOnce); err != nil {
+		if more, err = r.remove(ctx, RemoveForeignHints, r.s.pg.Namespace, RemovedAtOnce); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (r *hintRemover) round(ctx context.Context, kept time.Duration) error {
 // remove sends one statement and reports whether there may be more to remove. A
 // commit that is lost in a crash leaves rows that are removed again, so it need
 // not reach the disk.
-func (r *hintRemover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
+func (r *Remover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
 	err = r.s.pg.Send(ctx, r.s.pg.Work, pg.SharedLimits, &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
@@ -117,17 +117,17 @@ func (r *hintRemover) remove(ctx context.Context, text string, args ...any) (mor
 	if last.Valid {
 		r.from = last.String
 	}
-	if removed < removedAtOnce {
+	if removed < RemovedAtOnce {
 		return false, nil
 	}
-	if !wait(ctx, removalPause) {
+	if !Wait(ctx, removalPause) {
 		return false, ctx.Err()
 	}
 	return true, nil
 }
 
-// wait waits, unless the context ends.
-func wait(ctx context.Context, d time.Duration) bool {
+// Wait waits, unless the context ends.
+func Wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -139,10 +139,10 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 const (
-	// removeHints removes what was committed by a snapshot (hint_transaction, from
+	// RemoveHints removes what was committed by a snapshot (hint_transaction, from
 	// where the last statement ended: with a snapshot held open, what that one
 	// removed is still in the index). What another process is removing is left to it.
-	removeHints = `WITH gone AS (
+	RemoveHints = `WITH gone AS (
 	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM pawl.hint
 		WHERE namespace = $1 AND transaction >= $3::text::xid8 AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
@@ -152,10 +152,10 @@ const (
 	RETURNING transaction
 )
 SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text FROM gone`
-	// removeForeignHints removes what claims to be of a transaction that has not
+	// RemoveForeignHints removes what claims to be of a transaction that has not
 	// begun: a dump brought it along from a server that had counted further, and
 	// every look would find it again.
-	removeForeignHints = `WITH gone AS (
+	RemoveForeignHints = `WITH gone AS (
 	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM pawl.hint
 		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot())

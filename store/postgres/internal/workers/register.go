@@ -1,4 +1,4 @@
-package postgres
+package workers
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // Register enters one boot of one process and numbers it. When an answer is lost
 // the process registers twice: the row nobody beats for is lost in time.
-func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
+func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
@@ -36,7 +36,7 @@ func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID
 	err = s.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
 			err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-				Text: newWorker,
+				Text: NewWorker,
 				Args: []any{s.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
 					pg.Legible(w.Machine), pg.Legible(w.Start), totals},
 				Each: func(scan pg.Scan) error { return scan(&id) },
@@ -50,7 +50,7 @@ func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID
 	if err != nil {
 		return 0, err
 	}
-	s.asked.know(id)
+	s.Asked.know(id)
 	return id, nil
 }
 
@@ -60,7 +60,7 @@ func (s *workerRoom) Register(ctx context.Context, w store.Worker) (job.WorkerID
 // each other's lease and give each other's jobs back (P2). Numbers ascend, and
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
 const (
-	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
+	NewWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
 	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
 		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
 	ON CONFLICT DO NOTHING RETURNING id`
@@ -68,8 +68,8 @@ const (
 )
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
-// (rescue.go says why); what it still holds is rescued.
-func (s *workerRoom) Deregister(ctx context.Context, w job.WorkerID) error {
+// (suspects in lost.go says why); what it still holds is rescued.
+func (s *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	if err := s.pg.Enter(ctx); err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func (s *workerRoom) Deregister(ctx context.Context, w job.WorkerID) error {
 		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{s.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
 	})
 	if err == nil {
-		s.asked.forget(w)
+		s.Asked.Forget(w)
 		if changed {
-			s.hints.notifier.members()
+			s.hints.Notifier.Members()
 		}
 	}
 	return err
