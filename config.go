@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -211,7 +211,7 @@ func (c *Config) check() error {
 	if c.Beat < minBeat {
 		bad("Config.Beat", c.Beat, fmt.Sprintf("must be %v or more", minBeat))
 	}
-	if least := runner.LeastLostAfter(c.Beat); c.LostAfter < least {
+	if least := member.LeastLostAfter(c.Beat); c.LostAfter < least {
 		bad("Config.LostAfter", c.LostAfter, fmt.Sprintf("must be %v or more with a Config.Beat of %v: three beats, and two beats and 5s", least, c.Beat))
 	}
 	if c.Grace < 0 {

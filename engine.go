@@ -97,7 +97,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer done()
 	keep, err := keeper.New(keeper.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Steady: r.Steady,
+		Steady: r.Member().Steady,
 	})
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 	}
 	drafts := make([]job.Draft, len(items))
 	var errs []error
-	var d draft // one for all: options get its address
+	var d draftBuilder // one for all: options get its address
 	for i, item := range items {
 		err := e.draft(&d, item)
 		drafts[i] = d.Draft
@@ -107,7 +107,7 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 }
 
 // draft makes one of an item.
-func (e *Engine) draft(d *draft, item Item) error {
+func (e *Engine) draft(d *draftBuilder, item Item) error {
 	kind, err := kindOf(item.args)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (e *Engine) draft(d *draft, item Item) error {
 	if err := e.checkArgs(item.args); err != nil {
 		return err
 	}
-	*d = draft{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
+	*d = draftBuilder{Draft: job.Draft{Kind: kind, Version: versionOf(item.args), Priority: job.DefaultPriority}}
 	if raw, ok := item.args.(rawArgs); ok {
 		d.Args = raw.payload
 	} else if d.Args, err = e.cfg.Codec.Marshal(item.args); err != nil {

@@ -10,7 +10,7 @@ import (
 // EnqueueOption says how a job is to be run. Precedence: the call, then the
 // type's Defaults, then the queue's settings, then the engine's, all as the
 // process has them that enqueues.
-type EnqueueOption interface{ enqueue(*draft) }
+type EnqueueOption interface{ enqueue(*draftBuilder) }
 
 // HandleOption says how a handler is to be run.
 type HandleOption interface{ handle(*registration) }
@@ -21,8 +21,8 @@ type EnqueueHandleOption interface {
 	HandleOption
 }
 
-// draft is a job.Draft on its way to being complete.
-type draft struct {
+// draftBuilder is a job.Draft on its way to being complete.
+type draftBuilder struct {
 	job.Draft
 	attempts bool         // were given
 	unique   []UniqueRule // nil: not unique
@@ -30,41 +30,41 @@ type draft struct {
 	errs     []error
 }
 
-type enqueueOption func(*draft)
+type enqueueOption func(*draftBuilder)
 
-func (o enqueueOption) enqueue(d *draft) { o(d) }
+func (o enqueueOption) enqueue(d *draftBuilder) { o(d) }
 
 type handleOption func(*registration)
 
 func (o handleOption) handle(r *registration) { o(r) }
 
 // Queue names the queue. Without it routes choose, then "default".
-func Queue(name string) EnqueueOption { return enqueueOption(func(d *draft) { d.Queue = name }) }
+func Queue(name string) EnqueueOption { return enqueueOption(func(d *draftBuilder) { d.Queue = name }) }
 
 // Priority orders jobs of a queue: 1 first, 9 last, 5 by default.
-func Priority(p int) EnqueueOption { return enqueueOption(func(d *draft) { d.Priority = p }) }
+func Priority(p int) EnqueueOption { return enqueueOption(func(d *draftBuilder) { d.Priority = p }) }
 
 // At makes the job due at a time of the store's clock. The past means now.
 func At(t time.Time) EnqueueOption {
-	return enqueueOption(func(d *draft) { d.At, d.In = t, 0 })
+	return enqueueOption(func(d *draftBuilder) { d.At, d.In = t, 0 })
 }
 
 // In makes the job due after a time, counted by the store's clock.
 func In(wait time.Duration) EnqueueOption {
-	return enqueueOption(func(d *draft) { d.In, d.At = wait, time.Time{} })
+	return enqueueOption(func(d *draftBuilder) { d.In, d.At = wait, time.Time{} })
 }
 
 // Attempts is how often the job may fail, counting the last time; 25 by default,
 // which with the default backoff takes about three days.
 func Attempts(n int) EnqueueOption {
-	return enqueueOption(func(d *draft) { d.Draft.Attempts, d.attempts = n, true })
+	return enqueueOption(func(d *draftBuilder) { d.Draft.Attempts, d.attempts = n, true })
 }
 
 // Deadline ends the job as dead when it is not done by then: its context is
 // cancelled with cause ErrDeadline while it runs, and no attempt starts after. A
 // job that At or In makes due only then would never run, and is refused.
 func Deadline(t time.Time) EnqueueOption {
-	return enqueueOption(func(d *draft) {
+	return enqueueOption(func(d *draftBuilder) {
 		if t.IsZero() {
 			d.errs = append(d.errs, job.Invalid("deadline", t, "must be a time"))
 		}
@@ -78,7 +78,7 @@ func Timeout(limit time.Duration) EnqueueHandleOption { return timeoutOption(lim
 
 type timeoutOption time.Duration
 
-func (t timeoutOption) enqueue(d *draft) {
+func (t timeoutOption) enqueue(d *draftBuilder) {
 	if t <= 0 {
 		d.errs = append(d.errs, job.Invalid("timeout", time.Duration(t), "must be more than 0"))
 	}
@@ -95,26 +95,26 @@ func (t timeoutOption) handle(r *registration) {
 // WithID gives the job an id of the caller's choice, so that a send whose
 // outcome is unknown can be repeated: the job is accepted once.
 func WithID(id ID) EnqueueOption {
-	return enqueueOption(func(d *draft) { d.ID, d.Resend = id, true })
+	return enqueueOption(func(d *draftBuilder) { d.ID, d.Resend = id, true })
 }
 
 // Key is a word to find jobs by: the customer, the order. Ordering, concurrency
 // and fairness by key are not there yet.
-func Key(key string) EnqueueOption { return enqueueOption(func(d *draft) { d.Draft.Key = key }) }
+func Key(key string) EnqueueOption { return enqueueOption(func(d *draftBuilder) { d.Draft.Key = key }) }
 
 // Tags are words to find jobs by.
 func Tags(tags ...string) EnqueueOption {
-	return enqueueOption(func(d *draft) { d.Draft.Tags = append(d.Draft.Tags, tags...) })
+	return enqueueOption(func(d *draftBuilder) { d.Draft.Tags = append(d.Draft.Tags, tags...) })
 }
 
 // Needs names capabilities that a worker must have to run the job.
 func Needs(capabilities ...string) EnqueueOption {
-	return enqueueOption(func(d *draft) { d.Capabilities = append(d.Capabilities, capabilities...) })
+	return enqueueOption(func(d *draftBuilder) { d.Capabilities = append(d.Capabilities, capabilities...) })
 }
 
 // Headers travel with the job and reach its handler: trace context and the like.
 func Headers(h map[string]string) EnqueueOption {
-	return enqueueOption(func(d *draft) {
+	return enqueueOption(func(d *draftBuilder) {
 		b, err := job.EncodeHeaders(h)
 		if err != nil {
 			d.errs = append(d.errs, err)
@@ -126,18 +126,18 @@ func Headers(h map[string]string) EnqueueOption {
 
 // UniqueRule is a part of what makes a job unique.
 type UniqueRule interface {
-	unique(*draft, []string) []string
+	unique(*draftBuilder, []string) []string
 }
 
-type uniqueRule func(*draft, []string) []string
+type uniqueRule func(*draftBuilder, []string) []string
 
-func (u uniqueRule) unique(d *draft, parts []string) []string { return u(d, parts) }
+func (u uniqueRule) unique(d *draftBuilder, parts []string) []string { return u(d, parts) }
 
 // Unique accepts the job only when no live job of its kind is the same by these
 // rules; otherwise the receipt names that job and says Duplicate. Without rules
 // jobs are the same when their arguments are.
 func Unique(rules ...UniqueRule) EnqueueOption {
-	return enqueueOption(func(d *draft) {
+	return enqueueOption(func(d *draftBuilder) {
 		if slices.Contains(rules, nil) {
 			d.errs = append(d.errs, job.Invalid("unique rule", "nil", "must not be nil"))
 			return
@@ -152,7 +152,7 @@ func Unique(rules ...UniqueRule) EnqueueOption {
 // ByKey compares a key of the caller's. An empty one is refused: it is mostly one
 // that was forgotten, and would make all jobs of the kind one.
 func ByKey(key string) UniqueRule {
-	return uniqueRule(func(d *draft, parts []string) []string {
+	return uniqueRule(func(d *draftBuilder, parts []string) []string {
 		if key == "" {
 			d.errs = append(d.errs, job.Invalid("unique key", key, "must not be empty"))
 		}
@@ -162,17 +162,17 @@ func ByKey(key string) UniqueRule {
 
 // ByArgs compares the encoded arguments.
 func ByArgs() UniqueRule {
-	return uniqueRule(func(d *draft, parts []string) []string { return append(parts, "args", string(d.Args)) })
+	return uniqueRule(func(d *draftBuilder, parts []string) []string { return append(parts, "args", string(d.Args)) })
 }
 
 // ByQueue tells jobs of different queues apart.
 func ByQueue() UniqueRule {
-	return uniqueRule(func(d *draft, parts []string) []string { return append(parts, "queue", d.Draft.Queue) })
+	return uniqueRule(func(d *draftBuilder, parts []string) []string { return append(parts, "queue", d.Draft.Queue) })
 }
 
 // HeldFor keeps the job unique for a time after its end as well.
 func HeldFor(period time.Duration) UniqueRule {
-	return uniqueRule(func(d *draft, parts []string) []string {
+	return uniqueRule(func(d *draftBuilder, parts []string) []string {
 		d.kept = period
 		return parts
 	})
@@ -180,7 +180,7 @@ func HeldFor(period time.Duration) UniqueRule {
 
 // hashUnique applies the rules once everything else of the draft is known. A
 // rule that only says HeldFor compares arguments.
-func (d *draft) hashUnique() {
+func (d *draftBuilder) hashUnique() {
 	if d.unique == nil {
 		return
 	}

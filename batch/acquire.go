@@ -8,7 +8,7 @@ import (
 
 // acquire gets the resource of a batch in time. Its context lives until the batch is finished, because a resource may
 // live by it: a transaction of database/sql is rolled back when the context it was begun with ends.
-func (b *Batcher[K, In, Out]) acquire(r *run[K, In, Out], key K) (lease[K, In, Out], error) {
+func (b *Batcher[K, In, Out]) acquire(r *activeBatch[K, In, Out], key K) (lease[K, In, Out], error) {
 	ctx, cancel := context.WithCancelCause(b.context)
 	r.cancel = cancel
 	timeout := b.options.AcquireTimeout
@@ -26,7 +26,7 @@ func (b *Batcher[K, In, Out]) acquire(r *run[K, In, Out], key K) (lease[K, In, O
 }
 
 // giveBack releases the batch's resource once, and returns the panic of doing so.
-func (r *run[K, In, Out]) giveBack() (err error) {
+func (r *activeBatch[K, In, Out]) giveBack() (err error) {
 	if r.cancel != nil {
 		defer r.cancel(nil)
 	}

@@ -25,7 +25,7 @@ type Batcher[K comparable, In, Out any] struct {
 	epoch time.Time     // the zero of the batcher's clock
 
 	seed   maphash.Seed
-	shards []*shard[K, In, Out]
+	segments []*segment[K, In, Out]
 	totals totals
 	turns  turns[K, In, Out]
 	items  sync.Pool
@@ -71,9 +71,9 @@ func newBatcher[K comparable, In, Out any](f functions[K, In, Out], o Options, f
 	b.stamp = b.wait > 0 || b.options.Observer != nil
 	b.epoch = time.Now()
 	b.seed = maphash.MakeSeed()
-	b.shards = make([]*shard[K, In, Out], shardCount())
-	for i := range b.shards {
-		b.shards[i] = newShard(b)
+	b.segments = make([]*segment[K, In, Out], segmentCount())
+	for i := range b.segments {
+		b.segments[i] = newShard(b)
 	}
 	b.totals.name = o.Name
 	b.totals.items.most = int64(o.TotalItems)
@@ -83,8 +83,8 @@ func newBatcher[K comparable, In, Out any](f functions[K, In, Out], o Options, f
 	return b
 }
 
-// shardCount is a power of two that leaves each running goroutine a shard of its own most of the time.
-func shardCount() int {
+// segmentCount is a power of two that leaves each running goroutine a segment of its own most of the time.
+func segmentCount() int {
 	count := 1
 	for count < 8*runtime.GOMAXPROCS(0) && count < 256 {
 		count *= 2
@@ -103,7 +103,7 @@ type Stats struct {
 // Stats counts what the batcher holds. Batches that start or end meanwhile may be counted on one side only.
 func (b *Batcher[K, In, Out]) Stats() Stats {
 	stats := Stats{Items: int(b.totals.items.held.Load()), Bytes: int(b.totals.bytes.held.Load())}
-	for _, s := range b.shards {
+	for _, s := range b.segments {
 		s.mu.Lock()
 		stats.Keys += len(s.keys)
 		for _, q := range s.keys {
@@ -120,8 +120,8 @@ func (b *Batcher[K, In, Out]) Name() string { return b.options.Name }
 // Err returns what is wrong with the options and functions the batcher was made with, or nil.
 func (b *Batcher[K, In, Out]) Err() error { return b.fault }
 
-func (b *Batcher[K, In, Out]) shardOf(key K) *shard[K, In, Out] {
-	return b.shards[maphash.Comparable(b.seed, key)&uint64(len(b.shards)-1)]
+func (b *Batcher[K, In, Out]) segmentOf(key K) *segment[K, In, Out] {
+	return b.segments[maphash.Comparable(b.seed, key)&uint64(len(b.segments)-1)]
 }
 
 // now is the time since the batcher was made.

@@ -15,10 +15,10 @@ func (b *Batcher[K, In, Out]) Close(ctx context.Context) error {
 		return b.fault
 	}
 	flush := ctx.Err() == nil
-	for _, s := range b.shards {
+	for _, s := range b.segments {
 		s.close(flush)
 	}
-	for _, s := range b.shards {
+	for _, s := range b.segments {
 		select {
 		case <-s.empty:
 			continue
@@ -34,8 +34,8 @@ func (b *Batcher[K, In, Out]) Close(ctx context.Context) error {
 	return nil
 }
 
-// close makes the shard refuse items, and all that waits ready. Batches that find no place now start as others finish.
-func (s *shard[K, In, Out]) close(flush bool) {
+// close makes the segment refuse items, and all that waits ready. Batches that find no place now start as others finish.
+func (s *segment[K, In, Out]) close(flush bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
@@ -63,14 +63,14 @@ func (s *shard[K, In, Out]) close(flush bool) {
 func (b *Batcher[K, In, Out]) abandon(ctx context.Context) error {
 	b.cancel(ErrClosed)
 	given := 0
-	for _, s := range b.shards {
+	for _, s := range b.segments {
 		given += s.abandon()
 	}
 	return fmt.Errorf("%sbatch: close gave up %d items that waited and left %d in processing: %w",
 		prefix(b.options.Name), given, b.totals.items.held.Load(), ctx.Err())
 }
 
-func (s *shard[K, In, Out]) abandon() (given int) {
+func (s *segment[K, In, Out]) abandon() (given int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.keys {
@@ -83,7 +83,7 @@ func (s *shard[K, In, Out]) abandon() (given int) {
 	return given
 }
 
-func (s *shard[K, In, Out]) giveUp(items *line[In, Out]) int {
+func (s *segment[K, In, Out]) giveUp(items *line[In, Out]) int {
 	count, weight := items.count, 0
 	for it := items.head; it != nil; it = it.next {
 		weight += it.weight

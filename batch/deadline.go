@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// deadlines is a heap of the keys whose first waiting item will be due. One timer per shard serves them all, and it is
+// deadlines is a heap of the keys whose first waiting item will be due. One timer per segment serves them all, and it is
 // set only when the earliest deadline moves forward: a batch that fills up in time costs no timer. A timer that rings
 // for a key that was served, or is gone, finds a later deadline or none, and does nothing.
-type deadlines[K comparable, In, Out any] []*queue[K, In, Out]
+type deadlines[K comparable, In, Out any] []*keyQueue[K, In, Out]
 
-// schedule keeps the deadline of q true after any change of its line. The shard's lock is held.
-func (s *shard[K, In, Out]) schedule(q *queue[K, In, Out]) {
+// schedule keeps the deadline of q true after any change of its line. The segment's lock is held.
+func (s *segment[K, In, Out]) schedule(q *keyQueue[K, In, Out]) {
 	if s.owner.wait == 0 {
 		return
 	}
@@ -36,7 +36,7 @@ func (s *shard[K, In, Out]) schedule(q *queue[K, In, Out]) {
 }
 
 // setAlarm makes the timer ring no later than the earliest deadline.
-func (s *shard[K, In, Out]) setAlarm() {
+func (s *segment[K, In, Out]) setAlarm() {
 	if len(s.deadlines) == 0 {
 		return
 	}
@@ -54,13 +54,13 @@ func (s *shard[K, In, Out]) setAlarm() {
 }
 
 // ring starts the batches whose first item is due.
-func (s *shard[K, In, Out]) ring() {
+func (s *segment[K, In, Out]) ring() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rings = 0
 	now := s.owner.now()
 	for len(s.deadlines) > 0 && s.deadlines[0].deadline <= now {
-		q := heap.Pop(&s.deadlines).(*queue[K, In, Out])
+		q := heap.Pop(&s.deadlines).(*keyQueue[K, In, Out])
 		q.waiting.head.due = true
 		q.pump()
 	}
@@ -75,7 +75,7 @@ func (d deadlines[K, In, Out]) Swap(i, j int) {
 }
 
 func (d *deadlines[K, In, Out]) Push(x any) {
-	q := x.(*queue[K, In, Out])
+	q := x.(*keyQueue[K, In, Out])
 	q.position = len(*d)
 	*d = append(*d, q)
 }

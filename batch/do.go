@@ -16,7 +16,7 @@ func (b *Batcher[K, In, Out]) Do(ctx context.Context, key K, in In) (out Out, er
 		b.refused(1, err)
 		return out, err
 	}
-	s := b.shardOf(key)
+	s := b.segmentOf(key)
 	s.mu.Lock()
 	q, err := s.admit(key, it)
 	s.mu.Unlock()
@@ -39,10 +39,10 @@ func (b *Batcher[K, In, Out]) DoMany(ctx context.Context, key K, in []In) ([]Out
 		return nil, b.fault
 	}
 	items, refusal := b.newItems(ctx, key, in)
-	var q *queue[K, In, Out]
+	var q *keyQueue[K, In, Out]
 	admitted := 0
 	if len(items) > 0 {
-		s := b.shardOf(key)
+		s := b.segmentOf(key)
 		s.mu.Lock() // held for all of them: they are next to each other, and in one batch if it has room
 		for _, it := range items {
 			at, err := s.admit(key, it)
@@ -74,8 +74,8 @@ func (b *Batcher[K, In, Out]) DoMany(ctx context.Context, key K, in []In) ([]Out
 }
 
 // newItems makes items of the inputs up to the first that is refused, and says why that one is.
-func (b *Batcher[K, In, Out]) newItems(ctx context.Context, key K, in []In) (items []*item[In, Out], refusal error) {
-	items = make([]*item[In, Out], 0, len(in))
+func (b *Batcher[K, In, Out]) newItems(ctx context.Context, key K, in []In) (items []*entry[In, Out], refusal error) {
+	items = make([]*entry[In, Out], 0, len(in))
 	returns := false
 	defer func() {
 		if !returns { // Work.Weigh panicked: its caller may recover, and the items before would hold their share for ever
@@ -95,7 +95,7 @@ func (b *Batcher[K, In, Out]) newItems(ctx context.Context, key K, in []In) (ite
 }
 
 // withdraw gives back what items took that were never admitted.
-func (b *Batcher[K, In, Out]) withdraw(items []*item[In, Out]) {
+func (b *Batcher[K, In, Out]) withdraw(items []*entry[In, Out]) {
 	for _, it := range items {
 		b.totals.give(1, it.weight)
 		b.reuse(it)
@@ -103,7 +103,7 @@ func (b *Batcher[K, In, Out]) withdraw(items []*item[In, Out]) {
 }
 
 // newItem checks an input and takes its share of the totals.
-func (b *Batcher[K, In, Out]) newItem(ctx context.Context, key K, in In) (*item[In, Out], error) {
+func (b *Batcher[K, In, Out]) newItem(ctx context.Context, key K, in In) (*entry[In, Out], error) {
 	if b.fault != nil {
 		return nil, b.fault
 	}
@@ -122,9 +122,9 @@ func (b *Batcher[K, In, Out]) newItem(ctx context.Context, key K, in In) (*item[
 	if err := b.totals.take(weight); err != nil {
 		return nil, err
 	}
-	it, ok := b.items.Get().(*item[In, Out])
+	it, ok := b.items.Get().(*entry[In, Out])
 	if !ok {
-		it = &item[In, Out]{ready: make(chan struct{}, 1)}
+		it = &entry[In, Out]{ready: make(chan struct{}, 1)}
 	}
 	it.in, it.weight = in, weight
 	if b.tracer != nil {
@@ -133,8 +133,8 @@ func (b *Batcher[K, In, Out]) newItem(ctx context.Context, key K, in In) (*item[
 	return it, nil
 }
 
-func (b *Batcher[K, In, Out]) reuse(it *item[In, Out]) {
-	*it = item[In, Out]{ready: it.ready}
+func (b *Batcher[K, In, Out]) reuse(it *entry[In, Out]) {
+	*it = entry[In, Out]{ready: it.ready}
 	b.items.Put(it)
 }
 
@@ -142,7 +142,7 @@ func equal[K comparable](a, b K) bool { return a == b }
 
 // await returns an item's answer, or takes the item back when the context ends first. (Yielding once before it waits,
 // in the hope of an answer, made it slower by a third.)
-func (b *Batcher[K, In, Out]) await(ctx context.Context, q *queue[K, In, Out], it *item[In, Out]) (out Out, err error) {
+func (b *Batcher[K, In, Out]) await(ctx context.Context, q *keyQueue[K, In, Out], it *entry[In, Out]) (out Out, err error) {
 	if done := ctx.Done(); done == nil {
 		<-it.ready
 	} else {
@@ -160,8 +160,8 @@ func (b *Batcher[K, In, Out]) await(ctx context.Context, q *queue[K, In, Out], i
 }
 
 // giveUp takes an item back, unless its answer is there after all: then the answer counts.
-func (b *Batcher[K, In, Out]) giveUp(ctx context.Context, q *queue[K, In, Out], it *item[In, Out]) (answered bool, err error) {
-	s := q.shard // the same for all lives of q; the rest of q is this item's only while leave finds it there
+func (b *Batcher[K, In, Out]) giveUp(ctx context.Context, q *keyQueue[K, In, Out], it *entry[In, Out]) (answered bool, err error) {
+	s := q.segment // the same for all lives of q; the rest of q is this item's only while leave finds it there
 	s.mu.Lock()
 	left := q.leave(it)
 	s.mu.Unlock()

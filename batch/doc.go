@@ -64,7 +64,7 @@
 //
 // # What it costs
 //
-// Keys are spread over shards with a lock each. An item costs no goroutine, no timer and, in steady state, no
+// Keys are spread over segments with a lock each. An item costs no goroutine, no timer and, in steady state, no
 // allocation; a batch costs its slice of inputs. A key exists only while it has items. A batcher does not start
 // goroutines of its own: one runs while there is a batch to carry. A batch smaller than its predecessors lets other
 // goroutines run before it begins, for their items to join; it never waits for a clock.

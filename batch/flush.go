@@ -7,7 +7,7 @@ func (b *Batcher[K, In, Out]) Flush(key K) {
 	if b.fault != nil || b.options.Policy.reject {
 		return
 	}
-	s := b.shardOf(key)
+	s := b.segmentOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, known := s.keys[key]

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// item is one input on its way to one answer. The caller of Do owns it before it is admitted and after ready has
-// spoken; in between it belongs to the batcher, which writes out and err before it speaks. The lock of the key's shard
+// entry is one input on its way to one answer. The caller of Do owns it before it is admitted and after ready has
+// spoken; in between it belongs to the batcher, which writes out and err before it speaks. The lock of the key's segment
 // guards the rest.
-type item[In, Out any] struct {
+type entry[In, Out any] struct {
 	in    In
 	out   Out
 	err   error
 	ready chan struct{} // one buffered signal, so that answering never waits for a caller that left
 
 	home       *line[In, Out] // where it stands: its key's waiting line or an open batch; nil once its processing began
-	prev, next *item[In, Out]
+	prev, next *entry[In, Out]
 	arrived    time.Duration   // by the batcher's clock, when a deadline or an observer needs it
 	due        bool            // it has waited for MaxWait
 	weight     int             // by Work.Weigh
@@ -24,11 +24,11 @@ type item[In, Out any] struct {
 
 // line is a queue of items in order of arrival that an item can leave from anywhere in constant time.
 type line[In, Out any] struct {
-	head, tail *item[In, Out]
+	head, tail *entry[In, Out]
 	count      int
 }
 
-func (l *line[In, Out]) push(it *item[In, Out]) {
+func (l *line[In, Out]) push(it *entry[In, Out]) {
 	it.home, it.prev, it.next = l, l.tail, nil
 	if l.tail == nil {
 		l.head = it
@@ -39,7 +39,7 @@ func (l *line[In, Out]) push(it *item[In, Out]) {
 	l.count++
 }
 
-func (l *line[In, Out]) remove(it *item[In, Out]) {
+func (l *line[In, Out]) remove(it *entry[In, Out]) {
 	if it.prev == nil {
 		l.head = it.next
 	} else {
@@ -63,7 +63,7 @@ func (l *line[In, Out]) fill(source *line[In, Out], most int) {
 	}
 }
 
-// answerAll gives every item the same error. It may run with the shard's lock held: the signal is buffered.
+// answerAll gives every item the same error. It may run with the segment's lock held: the signal is buffered.
 func (l *line[In, Out]) answerAll(err error) {
 	for it := l.head; it != nil; {
 		next := it.next // read before the signal: after it the item is its caller's again

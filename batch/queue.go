@@ -2,7 +2,7 @@ package batch
 
 import "time"
 
-// queue is the state of one key, and exists only while the key has items. The lock of its shard guards it.
+// keyQueue is the state of one key, and exists only while the key has items. The lock of its segment guards it.
 //
 //	   admit            start               begin                finish
 //	item ----> waiting ------> open batch ---------> processing --------> answered
@@ -13,15 +13,15 @@ import "time"
 //
 // Waiting items are one line, cut into batches when they start and not before: an item that leaves frees its place
 // for whoever stands behind it.
-type queue[K comparable, In, Out any] struct {
+type keyQueue[K comparable, In, Out any] struct {
 	key     K
-	shard   *shard[K, In, Out]
+	segment   *segment[K, In, Out]
 	waiting line[In, Out]
-	open    []*run[K, In, Out] // started and not yet begun, oldest first
+	open    []*activeBatch[K, In, Out] // started and not yet begun, oldest first
 	running int                // started and not yet finished; each holds a place of turns
 
 	deadline time.Duration // when the first waiting item is due
-	position int           // in the shard's deadlines; -1 when not there
+	position int           // in the segment's deadlines; -1 when not there
 
 	// generation counts the lives of this structure. A place that turns sent to an earlier life is not for this one.
 	generation uint64
@@ -30,12 +30,12 @@ type queue[K comparable, In, Out any] struct {
 }
 
 // ready reports whether the first waiting items may start as a batch. It is the whole of the policies.
-func (q *queue[K, In, Out]) ready() bool {
-	o := &q.shard.owner.options
+func (q *keyQueue[K, In, Out]) ready() bool {
+	o := &q.segment.owner.options
 	switch {
 	case q.waiting.count == 0:
 		return false
-	case q.waiting.count >= q.shard.owner.full, q.waiting.head.due, q.shard.closing:
+	case q.waiting.count >= q.segment.owner.full, q.waiting.head.due, q.segment.closing:
 		return true
 	}
 	switch o.Policy.kind {
@@ -48,13 +48,13 @@ func (q *queue[K, In, Out]) ready() bool {
 	}
 }
 
-func (q *queue[K, In, Out]) startable() bool {
-	return q.running < q.shard.owner.options.Concurrency && q.ready()
+func (q *keyQueue[K, In, Out]) startable() bool {
+	return q.running < q.segment.owner.options.Concurrency && q.ready()
 }
 
 // admit puts an item behind all others of its key: into the newest open batch if nobody waits, else into the line.
-func (q *queue[K, In, Out]) admit(it *item[In, Out]) error {
-	o := &q.shard.owner.options
+func (q *keyQueue[K, In, Out]) admit(it *entry[In, Out]) error {
+	o := &q.segment.owner.options
 	if newest := len(q.open) - 1; newest >= 0 && q.waiting.count == 0 && q.open[newest].items.count < o.MaxBatch {
 		q.open[newest].items.push(it)
 		return nil
@@ -67,16 +67,16 @@ func (q *queue[K, In, Out]) admit(it *item[In, Out]) error {
 }
 
 // pump starts what is ready while there are places, and keeps the deadline of what is not.
-func (q *queue[K, In, Out]) pump() {
-	for !q.lined && q.startable() && q.shard.owner.turns.take(q) {
-		q.shard.launch(q.start())
+func (q *keyQueue[K, In, Out]) pump() {
+	for !q.lined && q.startable() && q.segment.owner.turns.take(q) {
+		q.segment.launch(q.start())
 	}
-	q.shard.schedule(q)
+	q.segment.schedule(q)
 }
 
 // start makes a batch of the first waiting items. The caller holds a place for it.
-func (q *queue[K, In, Out]) start() *run[K, In, Out] {
-	s := q.shard
+func (q *keyQueue[K, In, Out]) start() *activeBatch[K, In, Out] {
+	s := q.segment
 	r := s.newRun(q)
 	r.items.fill(&q.waiting, s.owner.options.MaxBatch)
 	if s.owner.options.Observer != nil {
@@ -89,13 +89,13 @@ func (q *queue[K, In, Out]) start() *run[K, In, Out] {
 }
 
 // leave takes out an item whose caller gives up, and reports false when its processing has begun.
-func (q *queue[K, In, Out]) leave(it *item[In, Out]) bool {
+func (q *keyQueue[K, In, Out]) leave(it *entry[In, Out]) bool {
 	if it.home == nil {
 		return false
 	}
 	it.home.remove(it)
-	q.shard.owner.totals.give(1, it.weight)
-	q.shard.schedule(q)
-	q.shard.dropIdle(q)
+	q.segment.owner.totals.give(1, it.weight)
+	q.segment.schedule(q)
+	q.segment.dropIdle(q)
 	return true
 }

@@ -20,7 +20,7 @@ func TestB8_IdleKeysAreRemoved(t *testing.T) {
 			}
 		}
 		checkEmpty(t, b)
-		for _, s := range b.shards {
+		for _, s := range b.segments {
 			if len(s.idleQueues) > mostIdle || len(s.idleRuns) > mostIdle {
 				t.Fatalf("kept %d queues and %d runs, at most %d", len(s.idleQueues), len(s.idleRuns), mostIdle)
 			}
@@ -30,11 +30,11 @@ func TestB8_IdleKeysAreRemoved(t *testing.T) {
 
 func TestB8_TheMapOfABurstOfKeysIsNotKept(t *testing.T) {
 	b := New(func(_ context.Context, _ int, in []int) ([]int, error) { return in, nil }, Options{Policy: Size(), MaxWait: time.Hour})
-	s := b.shards[0]
+	s := b.segments[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	var leave []func()
 	for key := 0; len(s.keys) <= mostEmptyMap; key++ {
-		if b.shardOf(key) != s {
+		if b.segmentOf(key) != s {
 			continue
 		}
 		it, err := b.newItem(ctx, key, key)
@@ -98,7 +98,7 @@ func TestB8_APlaceForAnEarlierLifeOfAKeyIsPassedOn(t *testing.T) {
 		defer mustClose(t, b)
 		running := ask(b, "a", 1)
 		waiting := ask(b, "b", 2)
-		q := b.shardOf("b").keys["b"]
+		q := b.segmentOf("b").keys["b"]
 		turn, generation := b.turns.pass() // as a finished batch would, which is then held up
 		if turn != q {
 			t.Fatal("b has no turn")
@@ -106,7 +106,7 @@ func TestB8_APlaceForAnEarlierLifeOfAKeyIsPassedOn(t *testing.T) {
 		waiting.cancel()
 		bad(t, context.Canceled, waiting)
 		again := ask(b, "b", 3) // the same structure may live again
-		if r := q.shard.granted(q, generation); r != nil {
+		if r := q.segment.granted(q, generation); r != nil {
 			t.Fatal("a place for an earlier life was used")
 		}
 		if n := b.turns.free.Load(); n != 0 {
@@ -125,9 +125,9 @@ func TestB8_APlaceForAnEarlierLifeOfAKeyIsPassedOn(t *testing.T) {
 
 func TestB10_NoShardWaitsForAnother(t *testing.T) {
 	b := New(func(_ context.Context, _ int, in []int) ([]int, error) { return tenfold(in), nil }, Options{})
-	held := b.shardOf(0)
+	held := b.segmentOf(0)
 	other := 1
-	for b.shardOf(other) == held {
+	for b.segmentOf(other) == held {
 		other++
 	}
 	held.mu.Lock() // as if an operation on the other key were stuck
@@ -209,14 +209,14 @@ func TestB10_NoTimerOnTheHotPath(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if never.shardOf("k").alarm != nil {
+			if never.segmentOf("k").alarm != nil {
 				t.Fatal("a policy that never waits has made a timer")
 			}
 			if i == 0 {
-				set = once.shardOf("k").rings
+				set = once.segmentOf("k").rings
 			}
 			pass(time.Millisecond)
-			if rings := once.shardOf("k").rings; rings != set {
+			if rings := once.segmentOf("k").rings; rings != set {
 				t.Fatalf("batch %d set the timer again, from %v to %v", i, set, rings)
 			}
 		}

@@ -239,9 +239,9 @@ func leftBehind[K comparable, In, Out any](b *Batcher[K, In, Out]) error {
 	if b.turns.waiting.Load() != 0 || b.turns.head != nil || b.turns.tail != nil {
 		return fmt.Errorf("a key stands in line for a place")
 	}
-	for _, s := range b.shards {
+	for _, s := range b.segments {
 		if len(s.deadlines) != 0 || s.hovering != 0 || len(s.handed) != 0 {
-			return fmt.Errorf("a shard has %d deadlines, %d goroutines hovering and %d batches handed", len(s.deadlines), s.hovering, len(s.handed))
+			return fmt.Errorf("a segment has %d deadlines, %d goroutines hovering and %d batches handed", len(s.deadlines), s.hovering, len(s.handed))
 		}
 	}
 	return nil

@@ -15,11 +15,11 @@ type turns[K comparable, In, Out any] struct {
 	waiting atomic.Int64 // keys in the line, and keys about to join it
 
 	mu         sync.Mutex
-	head, tail *queue[K, In, Out]
+	head, tail *keyQueue[K, In, Out]
 }
 
-// take gets a place for q, or puts q at the end of the line. The lock of q's shard is held.
-func (t *turns[K, In, Out]) take(q *queue[K, In, Out]) bool {
+// take gets a place for q, or puts q at the end of the line. The lock of q's segment is held.
+func (t *turns[K, In, Out]) take(q *keyQueue[K, In, Out]) bool {
 	if t.waiting.Load() == 0 && t.takeFree() {
 		return true
 	}
@@ -56,8 +56,8 @@ func (t *turns[K, In, Out]) takeFree() bool {
 }
 
 // pass gives up a place. If a key waits for one, pass returns it with the generation that stood in the line, and the
-// place is that key's. No shard's lock is held: the key may belong to any shard.
-func (t *turns[K, In, Out]) pass() (*queue[K, In, Out], uint64) {
+// place is that key's. No segment's lock is held: the key may belong to any segment.
+func (t *turns[K, In, Out]) pass() (*keyQueue[K, In, Out], uint64) {
 	if t.waiting.Load() == 0 {
 		t.free.Add(1)
 		if t.waiting.Load() == 0 {
@@ -79,8 +79,8 @@ func (t *turns[K, In, Out]) pass() (*queue[K, In, Out], uint64) {
 	return q, q.turn.generation
 }
 
-// leave takes q out of the line, unless a place is on its way to it already. The lock of q's shard is held.
-func (t *turns[K, In, Out]) leave(q *queue[K, In, Out]) {
+// leave takes q out of the line, unless a place is on its way to it already. The lock of q's segment is held.
+func (t *turns[K, In, Out]) leave(q *keyQueue[K, In, Out]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if q.turn.standing {
@@ -88,7 +88,7 @@ func (t *turns[K, In, Out]) leave(q *queue[K, In, Out]) {
 	}
 }
 
-func (t *turns[K, In, Out]) unlink(q *queue[K, In, Out]) {
+func (t *turns[K, In, Out]) unlink(q *keyQueue[K, In, Out]) {
 	if q.turn.prev == nil {
 		t.head = q.turn.next
 	} else {
@@ -106,6 +106,6 @@ func (t *turns[K, In, Out]) unlink(q *queue[K, In, Out]) {
 // turn is a key's stand in the line. The lock of turns guards it.
 type turn[K comparable, In, Out any] struct {
 	standing   bool
-	prev, next *queue[K, In, Out]
+	prev, next *keyQueue[K, In, Out]
 	generation uint64
 }

@@ -116,6 +116,7 @@ func TestClock_RuleCatches(t *testing.T) {
 	finds(t, checkClock(mustParse(t, "flow/x.go", "package x\nimport . \"time\"\nvar a = Now()\n")), "with a dot")
 
 	finds(t, checkClock(mustParse(t, "store/sqlite/clock.go", asks)))
+	finds(t, checkClock(mustParse(t, "store/sqlite/internal/lite/clock.go", asks)))
 	finds(t, checkClock(mustParse(t, "job/decide_test.go", asks)))
 	finds(t, checkClock(mustParse(t, "supervise/every.go", asks)))
 	finds(t, checkClock(mustParse(t, "job/x.go", "package x\nimport \"time\"\nconst grace = 5 * time.Second\n")))

@@ -148,6 +148,21 @@ func TestImports_RuleCatches(t *testing.T) {
 			want: []string{"links github.com/jackc/pgx/v5"},
 		},
 		{
+			name: "a group commit that knows what it commits",
+			p:    listing{ImportPath: ours("store/internal/commit"), Imports: []string{ours("job"), ours("store/sqlite")}, Deps: []string{ours("job"), ours("store/sqlite"), "database/sql"}},
+			want: []string{"imports job", "imports store/sqlite", "links job", "links store/sqlite", "links database/sql"},
+		},
+		{
+			name: "a room that knows a later one",
+			p:    listing{ImportPath: ours("store/sqlite/internal/workers"), Imports: []string{ours("store/sqlite/internal/settings"), ours("store/sqlite/internal/jobs")}},
+			want: []string{"imports store/sqlite/internal/jobs"},
+		},
+		{
+			name: "a database's own package that knows a room",
+			p:    listing{ImportPath: ours("store/sqlite/internal/lite"), Imports: []string{ours("store/sqlite/internal/hints")}},
+			want: []string{"imports store/sqlite/internal/hints"},
+		},
+		{
 			name: "a loop that knows the facade",
 			p:    listing{ImportPath: ours("internal/runner"), Imports: []string{modulePath}, Deps: []string{modulePath}},
 			want: []string{"imports .", "links ."},

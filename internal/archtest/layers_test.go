@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/keeper/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/wake/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -54,8 +54,13 @@ var layers = []layer{
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
-		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/runner/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/runner/...", uuid),
 		never: list(".", stores, drivers),
+	},
+	{
+		at: "internal/member/...", is: "registers the worker, renews its lease, notices steps of the clock; knows nothing of handlers",
+		may:   list(domain, "supervise", "internal/boot", "internal/member/...", uuid),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/wake/..."),
 	},
 	{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
@@ -96,15 +101,51 @@ var layers = []layer{
 		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
 	},
 
+	// What both stores need and what needs neither of them: it is tested without a database.
+	{
+		at: "store/internal/commit", is: "group commit of both stores; knows no database",
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
+
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/sqlite/...", sqlite, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/lite", is: "SQLite as its store uses it; names no table of ours",
+		may:   list("job/...", "store", sqlite),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/hints", is: "the first room: commits of other processes",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "hints")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/settings", is: "pauses, and what operators did",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "settings")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/workers", is: "the registry",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "workers")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/jobs", is: "jobs from enqueue to purge",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "jobs")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
+		at: "store/sqlite/internal/claims", is: "claims: the last room before the store",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "claims")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
-		may:   list(".", domain, "batch", "supervise", "store/postgres/...", pgx, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
 	// Its rooms, each built on those before it; none knows the store or a later one.
@@ -151,6 +192,21 @@ var layers = []layer{
 	{at: "internal/breaks/...", is: "proof that the tests can fail", may: list("internal/breaks")},
 	{at: "internal/fault/...", is: "tests that kill, stop and starve whole processes", may: list(".", domain, "store/sqlite", "store/postgres", "internal/need/...", pgx)},
 	{at: "internal/need/...", is: "what tests ask for, and the only place that skips", may: list("internal/need/...", pgx)},
+}
+
+// roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
+var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims"}
+
+// rooms names what a room of a store stands on: the package of its database and the rooms before it.
+func rooms(store, database, room string) []string {
+	below := []string{store + "/internal/" + database}
+	for _, earlier := range roomOrder {
+		if earlier == room {
+			break
+		}
+		below = append(below, store+"/internal/"+earlier)
+	}
+	return below
 }
 
 // list flattens names and groups of names.

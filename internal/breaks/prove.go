@@ -84,7 +84,7 @@ func (p *Prover) broken(ctx context.Context, patch Patch) Result {
 }
 
 // test runs the named test once.
-func (p *Prover) test(ctx context.Context, test Test) (outcome, string, error) {
+func (p *Prover) test(ctx context.Context, test Test) (testResult, string, error) {
 	out, err := p.goTest(ctx, test.Args("-json", fmt.Sprintf("-timeout=%s", p.Timeout)))
 	if err != nil {
 		return 0, "", err

@@ -78,7 +78,7 @@ func TestJudge_ReadsOnlyTheNamedTest(t *testing.T) {
 	for _, c := range []struct {
 		output string
 		clean  bool
-		want   outcome
+		want   testResult
 	}{
 		{begins + passes, true, passed},
 		{begins + fails, false, failed},

@@ -27,11 +27,11 @@ func (v Verdict) String() string {
 // An event is one line of go test -json.
 type event struct{ Action, Test, Output string }
 
-// An outcome is what one run of a test showed.
-type outcome int
+// An testResult is what one run of a test showed.
+type testResult int
 
 const (
-	passed outcome = iota
+	passed testResult = iota
 	failed
 	absent // skipped, or never started
 )
@@ -40,7 +40,7 @@ const (
 //
 // A package that fails although the test passed counts as a failure: the leak check of TestMain speaks only then.
 // So does a test that began and never ended, since a panic in another goroutine or a timeout ends the process.
-func judge(output []byte, name string, exitedClean bool) outcome {
+func judge(output []byte, name string, exitedClean bool) testResult {
 	began, ended, seen := false, false, absent
 	for line := range bytes.Lines(output) {
 		var e event

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/store"
 )
 
 // What a process of a test is told by its environment.
@@ -66,7 +67,10 @@ func perform(name string) error {
 		stop()
 	}()
 	before := goleak.IgnoreCurrent()
-	e, err := pawl.Open(context.Background(), os.Getenv(storeVariable), r.config())
+	e, err := pawl.Open(ctx, os.Getenv(storeVariable), r.config())
+	for errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil { // a server that starts again: who supervises a process starts it again
+		e, err = pawl.Open(ctx, os.Getenv(storeVariable), r.config())
+	}
 	if err != nil {
 		return err
 	}

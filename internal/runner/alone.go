@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -31,6 +30,12 @@ type suspect struct {
 	since time.Time // it waits for the others
 }
 
+// emptying is what a process remembers of the suspects it had.
+type emptying struct {
+	before     *Task // the last one that ran
+	neverEmpty bool  // one has waited in vain for this process to become empty, and it was not since
+}
+
 type suspectPhase uint8
 
 const (
@@ -45,9 +50,9 @@ func (s *suspect) holdsUp() bool {
 	return s.task != nil && (s.phase == suspectWaits || s.phase == suspectAlone)
 }
 
-// idle is the suspect while it does not run and stands in no line; nil otherwise.
+// idle is the suspect while it waits to run alone; nil otherwise.
 func (s *suspect) idle() *Task {
-	if s.phase == suspectAsks || s.phase == suspectWaits {
+	if s.task != nil && s.task.place == placeSuspect {
 		return s.task
 	}
 	return nil
@@ -63,14 +68,15 @@ func (r *Runner) suspects(tasks []*Task) {
 			r.giveBack(t, 0)
 		case r.suspect.task != nil: // claims go on meanwhile, and must not take it again and again
 			r.giveBack(t, min(r.config.AloneDelay, max(time.Duration(t.queue.mean), 100*time.Millisecond)))
-		case !t.Job.Alone() || r.neverEmpty && t.Job.Deferred > 0:
+		case !t.Job.Alone() || r.emptying.neverEmpty && t.Job.Deferred > 0:
 			r.suspect = suspect{task: t, phase: suspectBesides}
-			t.queue.first.push(t)
+			r.tasks.move(t, placeFirst)
 			r.startReady()
-		case r.neverEmpty || r.anyStuck():
+		case r.emptying.neverEmpty || r.anyStuck():
 			r.deferSuspect(t)
 		default:
 			r.suspect = suspect{task: t}
+			r.tasks.move(t, placeSuspect)
 			r.signal(r.claimWanted)
 		}
 	}
@@ -80,12 +86,12 @@ func (r *Runner) suspects(tasks []*Task) {
 // else runs and every end of the others is stored.
 func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	r.mu.Lock()
-	s := r.suspect
-	empty := len(r.running)+len(r.marking)+len(r.ending)+len(r.inflight) == 0
-	before := r.suspectBefore // must be over for the store as well: it would be in the way of this one
-	unstored := slices.Contains(r.ending, before) || slices.Contains(r.inflight, before)
+	s, idle := r.suspect, r.suspect.idle() != nil
+	empty := r.tasks.count(placeRunning, placeMarking, placeEnding, placeInflight) == 0
+	before := r.emptying.before // must be over for the store as well: it would be in the way of this one
+	unstored := before != nil && (before.place == placeEnding || before.place == placeInflight)
 	r.mu.Unlock()
-	if s.idle() == nil || unstored {
+	if !idle || unstored {
 		return nil
 	}
 	if s.phase == suspectAsks {
@@ -118,11 +124,12 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.suspect.task != s.task || !r.healthy || r.stopping:
+	case r.suspect.task != s.task || !r.lease.Healthy || r.stopping():
 	case verdicts[0] == job.Locked:
 		r.cannotBegin(s.task, errHeld)
 	case verdicts[0] != job.Applied:
 		r.suspect = suspect{}
+		r.tasks.move(s.task, placeNone)
 		r.loseLease(s.task)
 		r.startReady()
 	case s.task.queue.slots == 0: // the portion of its total went to another meanwhile
@@ -139,7 +146,7 @@ func (r *Runner) runSuspect(ctx context.Context, now time.Time) error {
 
 // suspectEnded lets the others go on. The caller holds mu.
 func (r *Runner) suspectEnded() {
-	r.suspectBefore, r.suspect = r.suspect.task, suspect{}
+	r.emptying.before, r.suspect = r.suspect.task, suspect{}
 	r.startReady()
 	r.signal(r.claimWanted) // for all queues
 }
@@ -152,8 +159,8 @@ func (r *Runner) tooLongAlone(now time.Time) {
 	}
 	t := r.suspect.task
 	r.log.Warn("a suspect job could not run alone in time and goes back", "job", t.Job.ID, "kind", t.Job.Kind,
-		"lost", t.Job.Lost, "running", len(r.running), "deferred", t.Job.Deferred+1, "again in", r.config.AloneDelay)
-	r.neverEmpty = true
+		"lost", t.Job.Lost, "running", r.tasks.count(placeRunning), "deferred", t.Job.Deferred+1, "again in", r.config.AloneDelay)
+	r.emptying.neverEmpty = true
 	r.deferSuspect(t)
 	r.suspectEnded()
 }

@@ -19,7 +19,7 @@ import (
 // which slots are kept.
 func (r *Runner) startMarked(ctx context.Context) error {
 	r.mu.Lock()
-	tasks := r.marking
+	tasks := r.tasks.lists[placeMarking].copy()
 	r.mu.Unlock()
 	if len(tasks) == 0 {
 		return nil
@@ -73,10 +73,10 @@ func (r *Runner) startOnceMarked(ctx context.Context, tasks []*Task) error {
 			if t == r.suspect.task {
 				r.suspectEnded()
 			}
-		case !r.healthy || r.stopping || t.queue.running >= t.queue.slots:
+		case !r.lease.Healthy || r.stopping() || t.queue.running >= t.queue.slots:
 			// The portion of a total may have become smaller meanwhile, and be used by
 			// another: this one would begin beyond the total, not go on beyond it.
-			t.queue.first.pushFirst(t)
+			r.tasks.moveFirst(t, placeFirst)
 		default:
 			r.start(t)
 		}
@@ -114,22 +114,18 @@ func (r *Runner) markBegun(ctx context.Context, tasks ...*Task) (verdicts []job.
 // mark keeps a slot for a task whose beginning is about to be committed. The
 // caller holds mu.
 func (r *Runner) mark(t *Task) {
-	t.queue.running++
-	r.marking = append(r.marking, t)
+	r.tasks.move(t, placeMarking)
 	r.signal(r.claimWanted)
 }
 
 // unmark frees that slot, and reports false when the task was taken away
 // meanwhile. The caller holds mu.
 func (r *Runner) unmark(t *Task) bool {
-	for i, other := range r.marking {
-		if other == t {
-			t.queue.running--
-			r.marking = append(r.marking[:i:i], r.marking[i+1:]...)
-			return true
-		}
+	if t.place != placeMarking {
+		return false
 	}
-	return false
+	r.tasks.move(t, placeNone)
+	return true
 }
 
 // takeUnstarted removes the tasks that match from where they wait to start, and
@@ -137,16 +133,13 @@ func (r *Runner) unmark(t *Task) bool {
 func (r *Runner) takeUnstarted(match func(*Task) bool) []*Task {
 	var taken []*Task
 	for _, q := range r.queues {
-		taken = append(taken, q.first.take(match)...)
-		taken = append(taken, q.ready.take(match)...)
+		taken = append(taken, q.first.where(match)...)
+		taken = append(taken, q.ready.where(match)...)
 	}
-	for _, t := range append([]*Task(nil), r.marking...) {
-		if match(t) && r.unmark(t) {
-			taken = append(taken, t)
-		}
-	}
-	if t := r.suspect.idle(); t != nil && match(t) {
-		taken = append(taken, t)
+	taken = append(taken, r.tasks.lists[placeMarking].where(match)...)
+	taken = append(taken, r.tasks.lists[placeSuspect].where(match)...)
+	for _, t := range taken {
+		r.tasks.move(t, placeNone)
 	}
 	for _, t := range taken {
 		if t == r.suspect.task {
@@ -154,22 +147,4 @@ func (r *Runner) takeUnstarted(match func(*Task) bool) []*Task {
 		}
 	}
 	return taken
-}
-
-// unstarted calls visit for each task that waits to start. The caller holds mu.
-func (r *Runner) unstarted(visit func(*Task)) {
-	for _, q := range r.queues {
-		for _, t := range q.first.all() {
-			visit(t)
-		}
-		for _, t := range q.ready.all() {
-			visit(t)
-		}
-	}
-	for _, t := range r.marking {
-		visit(t)
-	}
-	if t := r.suspect.idle(); t != nil {
-		visit(t)
-	}
 }

@@ -23,15 +23,15 @@ func (r *Runner) lookForCancels(ctx context.Context, worker job.WorkerID) error 
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	refs, err := r.store.Cancels(limited, worker)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch {
 	case errors.Is(err, job.ErrWorkerLost):
-		r.workerLost(worker)
+		r.member.Lost(worker)
 		return nil
 	case err != nil:
 		return fmt.Errorf("look for cancels: %w", err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.cancelRuns(refs, job.ErrCancelled)
 	return nil
 }
@@ -46,7 +46,7 @@ func (r *Runner) cancelRuns(refs []store.RunRef, cause error) {
 // cancelWhere cancels the tasks that match: a handler is told, a job that has
 // not started ends as cancelled. The caller holds mu.
 func (r *Runner) cancelWhere(match func(*Task) bool, cause error) {
-	for _, t := range r.running {
+	for t := range r.tasks.in(placeRunning) {
 		if match(t) {
 			t.cancel(cause)
 		}

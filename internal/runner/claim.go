@@ -94,7 +94,7 @@ func (r *Runner) takeHints(now time.Time) {
 	})
 	c := &r.claims
 	c.cancels = c.cancels || heard.Cancel
-	if heard.Members && len(r.split.totals) > 0 {
+	if heard.Members && r.totals {
 		r.wakeBeat()
 	}
 	if heard.Outside {
@@ -124,7 +124,7 @@ func (q *queue) lookBy(at time.Time) bool {
 func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	c := &r.claims
 	r.mu.Lock()
-	worker, healthy, stopping, busy := r.worker, r.healthy, r.stopping, !r.empty()
+	worker, healthy, stopping, busy := r.lease.Worker, r.lease.Healthy, r.stopping(), !r.empty()
 	report := c.unclear || now.Sub(c.held) >= r.config.HoldEvery
 	r.mu.Unlock()
 	if !healthy || stopping {
@@ -166,7 +166,7 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	return r.claim(ctx, claim, now)
 }
 
-// claim sends one claim and places what it returns. One whose answer was lost
+// claim sends one claim and takes over what it returns. One whose answer was lost
 // is repeated under its number; when that is lost too, ReportRuns clears up. It may have
 // been too large for the link: the repeat asks for half, and ReportRuns gives back what
 // that leaves.
@@ -179,10 +179,17 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	limited, cancel := context.WithTimeout(ctx, r.config.callLimit()<<c.slowness)
 	answer, err := r.store.Claim(limited, *claim)
 	cancel()
+	back := false
+	switch { // the member is told before mu is taken
+	case errors.Is(err, job.ErrWorkerLost):
+		r.member.Lost(claim.Worker)
+	case err == nil && !answer.Now.IsZero():
+		back = r.member.Heard(now, answer.Now)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.claims.underWay = false
-	if r.stopping {
+	if r.stopping() {
 		defer r.signal(r.calm) // a stop waits for the claim as well
 	}
 	if err != nil {
@@ -197,16 +204,15 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 			c.grow(claim)
 		}
 		c.repeat = nil
-		if !answer.Now.IsZero() && r.tempo(now, answer.Now) {
+		if back {
 			r.wakeBeat() // which redates
 		}
 		took := time.Since(now)
 		r.horizon += (4*took - r.horizon) / 8
-		r.place(claim, answer, now.Add(took))
+		r.takeOver(claim, answer, now.Add(took))
 		return nil
 	case errors.Is(err, job.ErrWorkerLost):
 		c.repeat = nil
-		r.workerLost(claim.Worker)
 		return nil
 	case unclear(err) || !unavailable(err): // whatever else failed, what was leased may be ours
 		c.unclear, c.repeat = c.unclear || c.repeat != nil, claim
@@ -249,7 +255,7 @@ func unclear(err error) bool {
 func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if worker != r.worker || !r.mayStart() || r.tooManyEnds() {
+	if worker != r.lease.Worker || !r.mayStart() || r.tooManyEnds() {
 		return store.Claim{}, false
 	}
 	var queues []store.QueueClaim
@@ -312,7 +318,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	if !c.heardAt.IsZero() && c.followed < len(followUps) {
 		wait = min(wait, c.heardAt.Add(followUps[c.followed]).Sub(now))
 	}
-	if c.cancels && r.healthy && !r.stopping {
+	if c.cancels && r.lease.Healthy && !r.stopping() {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
 	if !r.mayStart() || r.tooManyEnds() {
@@ -336,7 +342,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 // if the suspect can run. The caller holds mu.
 func (r *Runner) wantClaim(q *queue, now time.Time) {
 	if r.suspect.holdsUp() {
-		if len(r.running) == 0 {
+		if r.tasks.count(placeRunning) == 0 {
 			r.signal(r.claimWanted)
 		}
 		return

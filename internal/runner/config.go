@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -175,7 +176,7 @@ func (c Config) check() error {
 	}{
 		{"timeout", c.Timeout, 0},
 		{"beat", c.Beat, 100 * time.Millisecond},
-		{"lost after", c.LostAfter, LeastLostAfter(c.Beat)},
+		{"lost after", c.LostAfter, member.LeastLostAfter(c.Beat)},
 		{"grace", c.Grace, 0},
 		{"last wait", c.LastWait, 0},
 		{"flush", c.Flush, 0},
@@ -194,19 +195,6 @@ func (c Config) check() error {
 	}
 	return errors.Join(faults...)
 }
-
-// LeastLostAfter is the shortest lease for a time between beats: three beats, or
-// one late beat would lose it, and time for handlers to return (leaseMargin)
-// after two.
-func LeastLostAfter(beat time.Duration) time.Duration {
-	return max(3*beat, 2*beat+maxLeaseMargin)
-}
-
-const maxLeaseMargin = 5 * time.Second
-
-// leaseMargin is how long before the fleet may declare this worker lost it
-// cancels its own handlers, so that they can return before a new run begins.
-func (c Config) leaseMargin() time.Duration { return min(maxLeaseMargin, c.LostAfter/3) }
 
 // callLimit bounds one call of the store: one that takes longer is as good as lost.
 func (c Config) callLimit() time.Duration { return 2 * c.Beat }

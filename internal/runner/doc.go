@@ -8,15 +8,16 @@
 //	             +--> alone.go ---------+                       |
 //	              (suspects)       given back: never started, stop, lost lease
 //
-// A task is in exactly one of these places, under one lock, from the claim's
-// answer to the verdict of its finish; together they are what a worker reports
-// to hold (hold.go).
+// A task is in exactly one of these places (place.go), under one lock, from the
+// claim's answer to the verdict of its finish; together they are what a worker
+// reports to hold (report.go). A handler that outlasts the stop of its runner is
+// still called when its run has moved on: Runner.abandoned remembers it.
 //
 // # Loops
 //
 // All loops run under supervise and each does one round at a time:
 //
-//	beat    registers the worker, renews its lease, learns of cancels and shares  (beat.go)
+//	beat    registers the worker, renews its lease, learns of cancels and portions (internal/member)
 //	claim   fills free slots, sleeps until a hint, a due time or the poll          (claim.go)
 //	finish  coalesces ends into one call: at once when idle, large under load      (finish.go)
 //	note    keeps progress and log lines of long runs                             (note.go)
@@ -24,12 +25,28 @@
 //
 // # Who may run
 //
-// The lease belongs to the worker (one boot of one process) and is renewed by
-// its beats. When the last successful beat was sent too long ago, the runner
+// The lease is the member's (internal/member), which tells the runner of each
+// change (lease.go). When the last successful beat was sent too long ago, the runner
 // cancels its handlers itself and starts nothing until a beat succeeds; when the
-// store says that the worker was declared lost, it also forgets its runs and
-// registers anew. The run number in each finish, not this timing, is what
-// protects the new owner.
+// worker was declared lost, it also forgets its runs. The run number in each finish,
+// not this timing, is what protects the new owner.
+//
+// # Locks
+//
+// In this order; one that is held forbids those above it:
+//
+//	Member.mu    the lease, beats, the store's clock. Held while the member tells
+//	             the runner (lease.go), never during a call of the store.
+//	Runner.mu    the tasks and their places, queues, slots, the suspect, the ends on
+//	             their way, counters, a copy of the lease, the runner's phase. Of a
+//	             task: what Task says. Of claims: underWay and unclear.
+//	services.mu  the tree of Run
+//	Task.mu      what its handler says: journal, transaction
+//
+// A job costs Runner.mu when its handler returns and a next begins, and its share
+// of a claim, a batch of ends and their verdicts. That is why the lease is copied
+// and counters have no lock of their own. The rest of claims, finishes and noteLoad
+// belong to one loop each.
 //
 // # Stop
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -22,14 +23,13 @@ const heldPause = 500 * time.Millisecond
 // hand gives an ended run to the finish loop. The caller holds mu.
 func (r *Runner) hand(t *Task) {
 	t.weight = weightOfEnd(&t.end)
-	r.endBytes += t.weight
-	r.ending = append(r.ending, t)
+	r.tasks.move(t, placeEnding)
 	r.signal(r.finishWanted)
 }
 
 // unstoredEnds counts the ends that the store does not have yet. The caller
 // holds mu.
-func (r *Runner) unstoredEnds() int { return len(r.ending) + len(r.inflight) + len(r.waiting) }
+func (r *Runner) unstoredEnds() int { return r.tasks.countWhere(place.unstored) }
 
 // finishLoop stores ends: at once when idle, many in one call under load,
 // since those that come in while a call is under way go into the next. There is
@@ -54,7 +54,14 @@ func (r *Runner) finishLoop(ctx context.Context) error {
 // tooManyEnds reports whether claims have to wait until ends are stored: they
 // are what takes memory when the store is slow (P10). The caller holds mu.
 func (r *Runner) tooManyEnds() bool {
-	return r.unstoredEnds() >= maxEnding || r.endBytes >= maxEndingBytes
+	return r.unstoredEnds() >= maxEnding || r.tasks.endBytes >= maxEndingBytes
+}
+
+// ends is what is known of the ends on their way, beside their tasks. Guarded by
+// Runner.mu.
+type ends struct {
+	applied uint64      // calls of Finish and Beat that succeeded
+	timer   *time.Timer // of those in placeWaiting
 }
 
 // finishes is the state of the finish loop, which owns it.
@@ -62,6 +69,7 @@ type finishes struct {
 	size  int  // of the next batch, at most
 	load  load // and its bytes
 	alone int  // ends in a row that were refused alone
+	batch []*Task
 }
 
 // finishOnce stores one batch and says whether to go on. After an error that
@@ -80,7 +88,7 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	ends := make([]job.End, len(batch))
 	for i, t := range batch {
 		ends[i] = t.end
-		ends[i].Again = t.unclear
+		ends[i].Again = t.doubt&doubtTry != 0
 	}
 	limit := r.config.callLimit()
 	if len(batch) == 1 {
@@ -104,9 +112,7 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 		r.settle(batch, verdicts)
 		return true, nil
 	case errors.Is(err, job.ErrWorkerLost):
-		r.mu.Lock()
-		r.workerLost(batch[0].worker)
-		r.mu.Unlock()
+		r.member.Lost(batch[0].worker)
 		r.settle(batch, refuseAll(batch))
 		return true, nil
 	case err == nil:
@@ -158,18 +164,20 @@ func unavailable(err error) bool {
 func (r *Runner) nextBatch(size int, l load) ([]*Task, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := 0
-	for n < len(r.ending) && n < size && r.ending[n].worker == r.ending[0].worker {
-		n++
+	batch := r.finishes.batch[:0]
+	for t := range r.tasks.in(placeEnding) {
+		if len(batch) == size || len(batch) > 0 && t.worker != batch[0].worker {
+			break
+		}
+		batch = append(batch, t)
 	}
-	n, bytes := l.fits(n, size, func(i int) int { return r.ending[i].weight })
-	r.inflight = append(r.inflight[:0], r.ending[:n]...)
-	if n == len(r.ending) {
-		r.ending = r.ending[:0]
-	} else {
-		r.ending = append(r.ending[:0], r.ending[n:]...)
+	n, bytes := l.fits(len(batch), size, func(i int) int { return batch[i].weight })
+	clear(batch[n:])
+	r.finishes.batch = batch[:n]
+	for _, t := range batch[:n] {
+		r.tasks.move(t, placeInflight)
 	}
-	return r.inflight, bytes
+	return batch[:n], bytes
 }
 
 // keepForLater puts a batch that failed back in front; one that failed alone
@@ -177,15 +185,16 @@ func (r *Runner) nextBatch(size int, l load) ([]*Task, int) {
 func (r *Runner) keepForLater(batch []*Task, unclear bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, t := range batch {
-		t.unclear = t.unclear || unclear
+	for _, t := range slices.Backward(batch) {
+		if unclear {
+			t.doubt |= doubtTry
+		}
+		if len(batch) == 1 && (unclear || t.refusals > 0) {
+			r.tasks.move(t, placeEnding)
+		} else {
+			r.tasks.moveFirst(t, placeEnding)
+		}
 	}
-	if len(batch) == 1 && (unclear || batch[0].refusals > 0) {
-		r.ending = append(r.ending, batch[0])
-	} else {
-		r.ending = append(append(make([]*Task, 0, len(batch)+len(r.ending)), batch...), r.ending...)
-	}
-	r.inflight = r.inflight[:0]
 }
 
 // refused counts an end that the store did not take although it was alone. It is
@@ -197,49 +206,48 @@ func (r *Runner) refused(t *Task, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.refusals == 0 {
-		t.applied = r.applied
+		t.applied = r.ends.applied
 	}
 	t.refusals++
-	if t.refusals < maxRefusals || t.applied == r.applied {
+	if t.refusals < maxRefusals || t.applied == r.ends.applied {
 		return false
 	}
 	if !t.stripped {
 		t.stripped, t.refusals = true, 0
 		t.outcome = job.Outcome{Kind: job.Failed, Message: "its outcome could not be stored: " + err.Error()}
 		t.end = r.decide(t, t.outcome)
-		r.endBytes -= t.weight
-		t.weight = weightOfEnd(&t.end)
-		r.endBytes += t.weight
+		weight := weightOfEnd(&t.end)
+		r.tasks.endBytes += weight - t.weight
+		t.weight = weight
 		return false
 	}
 	r.log.Error("the end of a run cannot be stored, its job goes back", "job", t.Job.ID, "run", t.Job.Run, "error", err)
 	r.stats.Unkept++
-	r.endBytes -= t.weight
-	r.inflight = r.inflight[:0]
+	r.tasks.move(t, placeNone)
 	return true
 }
 
 // settle takes note of the store's verdicts, which are of the first ends in flight,
 // and returns those that are left.
 func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
-	batch = batch[:len(verdicts)]
+	batch, rest := batch[:len(verdicts)], batch[len(verdicts):]
 	now := time.Now()
 	var told []Finished
 	r.mu.Lock()
-	r.applied++
+	r.ends.applied++
 	for i, t := range batch {
 		if verdicts[i] == job.Locked {
 			r.keepHeld(t)
 			continue
 		}
-		r.endBytes -= t.weight
+		r.tasks.move(t, placeNone)
 		if verdicts[i] == job.Applied && t.outcome.Kind == job.Succeeded && r.config.Hooks.Finish == nil {
 			r.endApplied(t, now) // as nearly all: nobody is to be told, and what would be is large
 			continue
 		}
 		f := Finished{Task: t, Outcome: t.outcome, End: t.end, Verdict: verdicts[i], Took: t.took}
 		switch {
-		case f.Verdict == job.Already && t.inDoubt:
+		case f.Verdict == job.Already && t.doubt&doubtTx != 0:
 			r.stats.InTx++
 			f = t.finishedInTx() // most likely: its answer was lost first
 		case f.Verdict == job.Already:
@@ -251,7 +259,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		case r.overInTx(t, f.Verdict):
 			r.stats.InTx++
 			f = t.finishedInTx()
-		case t.unclear || t.inDoubt:
+		case t.doubt != 0:
 			r.stats.Unclear++ // most likely its own first try
 		default:
 			r.stats.Refused++
@@ -262,11 +270,8 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		}
 	}
 	r.afterEnds(now)
-	left := copy(r.inflight, r.inflight[len(batch):])
-	clear(r.inflight[left:])
-	r.inflight = r.inflight[:left]
-	rest := r.inflight
 	r.mu.Unlock()
+	clear(batch)
 	for i := range told {
 		r.tell(told[i])
 	}
@@ -275,7 +280,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 
 // endApplied counts an end that is stored. The caller holds mu.
 func (r *Runner) endApplied(t *Task, now time.Time) {
-	r.finished[t.outcome.Kind]++
+	r.stats.byOutcome[t.outcome.Kind]++
 	if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
 		r.signal(r.claimWanted) // it sleeps until a later look
 	}
@@ -288,21 +293,22 @@ func (r *Runner) keepHeld(t *Task) {
 		t.waited = true
 		r.log.Warn("the end of a run waits for an open transaction that holds its job", "job", t.Job.ID, "run", t.Job.Run, "outcome", t.end.To)
 	}
-	if r.waiting = append(r.waiting, t); len(r.waiting) > 1 {
+	if r.tasks.move(t, placeWaiting); r.tasks.count(placeWaiting) > 1 {
 		return // the timer runs
 	}
-	r.waitingTimer = time.AfterFunc(heldPause, func() {
+	r.ends.timer = time.AfterFunc(heldPause, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.ending = append(r.ending, r.waiting...)
-		r.waiting = nil
+		for t := range r.tasks.in(placeWaiting) {
+			r.tasks.move(t, placeEnding)
+		}
 		r.signal(r.finishWanted)
 	})
 }
 
 // afterEnds wakes whoever waits for ends to be stored. The caller holds mu.
 func (r *Runner) afterEnds(now time.Time) {
-	if r.stopping {
+	if r.stopping() {
 		r.signal(r.calm)
 	}
 	if r.suspect.idle() != nil {
@@ -317,9 +323,11 @@ func (r *Runner) afterEnds(now time.Time) {
 // toldOver calls the hook for runs that ended in their handler's transaction.
 func (r *Runner) toldOver() {
 	r.mu.Lock()
-	over := r.over
-	r.over = nil
-	if len(over) > 0 && r.stopping {
+	over := r.tasks.lists[placeOver].copy()
+	for _, t := range over {
+		r.tasks.move(t, placeNone)
+	}
+	if len(over) > 0 && r.stopping() {
 		r.signal(r.calm) // a stop waits for them as well, and no end of another run may follow
 	}
 	r.mu.Unlock()

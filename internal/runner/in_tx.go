@@ -9,7 +9,7 @@ import "github.com/pawlwork/pawl/job"
 // Stale means that the transaction did. It does not when the answer to an
 // earlier try was lost: that try may have been applied. The caller holds mu.
 func (r *Runner) overInTx(t *Task, v job.Verdict) bool {
-	return v == job.Stale && t.inDoubt && !t.unclear && t.worker == r.worker
+	return v == job.Stale && t.doubt == doubtTx && t.worker == r.lease.Worker
 }
 
 // finishedInTx is what the hook is told of such a run: the end that the

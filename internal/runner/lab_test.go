@@ -90,7 +90,7 @@ func (l *lab) run(slots int, h handle, configure ...func(*runner.Config)) *proce
 		l.t.Fatal(err)
 	}
 	p.Runner = r
-	k, err := keeper.New(keeper.Config{Store: p.faults, Hub: p.hub, Logger: c.Logger, Steady: r.Steady})
+	k, err := keeper.New(keeper.Config{Store: p.faults, Hub: p.hub, Logger: c.Logger, Steady: r.Member().Steady})
 	if err != nil {
 		l.t.Fatal(err)
 	}

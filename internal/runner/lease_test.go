@@ -550,7 +550,7 @@ func TestP2_RunTakenAwayIsFoundByTheReportOfWhatIsHeld(t *testing.T) {
 		id := l.add(1, nil, p)[0]
 		after(time.Second)
 		// As if the row had been restored from elsewhere: the run ends behind the runner's back.
-		if v, err := l.store.Finish(l.t.Context(), p.Worker(), []job.End{{ID: id, Run: 1, To: job.Waiting}}); err != nil || v[0] != job.Applied {
+		if v, err := l.store.Finish(l.t.Context(), p.Member().Worker(), []job.End{{ID: id, Run: 1, To: job.Waiting}}); err != nil || v[0] != job.Applied {
 			t.Fatal(v, err)
 		}
 		after(time.Minute)
@@ -572,16 +572,16 @@ func TestJ12_RegistrationIsToldEachTime(t *testing.T) {
 		p := l.run(1, waits, func(c *runner.Config) { c.Registered = func() { registered <- struct{}{} } })
 		note := func() {
 			<-registered
-			worker, beat, _ := p.Steady()
+			worker, beat, _ := p.Member().Steady()
 			told, fresh = append(told, worker), append(fresh, !beat.IsZero() && p.Stats().Healthy)
 		}
 		note()
 		after(time.Minute)
-		if _, err := l.store.MarkDead(l.t.Context(), []job.WorkerID{p.Worker()}); err != nil {
+		if _, err := l.store.MarkDead(l.t.Context(), []job.WorkerID{p.Member().Worker()}); err != nil {
 			t.Fatal(err)
 		}
 		note()
-		if len(told) != 2 || told[0] == told[1] || told[0] == 0 || told[1] != p.Worker() || !fresh[0] || !fresh[1] {
+		if len(told) != 2 || told[0] == told[1] || told[0] == 0 || told[1] != p.Member().Worker() || !fresh[0] || !fresh[1] {
 			t.Errorf("told of workers %v, which had beaten: %v; want both of its registrations", told, fresh)
 		}
 		p.stop()

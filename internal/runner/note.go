@@ -13,10 +13,10 @@ import (
 // many calls as its bytes take.
 func (r *Runner) noteOnce(ctx context.Context) error {
 	r.mu.Lock()
-	worker := r.worker
-	tasks := make([]*Task, 0, len(r.running))
-	for _, t := range r.running {
-		if t.worker == worker && !t.orphaned && !t.abandoned {
+	worker := r.lease.Worker
+	tasks := make([]*Task, 0, r.tasks.count(placeRunning))
+	for t := range r.tasks.in(placeRunning) {
+		if t.worker == worker && t.ownership == owned {
 			tasks = append(tasks, t)
 		}
 	}
@@ -67,8 +67,8 @@ func (r *Runner) sendNotes(ctx context.Context, worker job.WorkerID, said []*Tas
 		t.mu.Unlock()
 		if ok && verdicts[i] == job.Stale && !t.tx().ending() {
 			r.mu.Lock()
-			if t.slot != nil { // still running: an end may have overtaken the note
-				t.orphaned = true
+			if t.place == placeRunning { // else an end has overtaken the note
+				t.ownership = orphaned
 				r.loseLease(t)
 			}
 			r.mu.Unlock()

@@ -1,99 +1,184 @@
 package runner
 
 import (
-	"context"
-	"time"
-
-	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
+	"iter"
+	"slices"
 )
 
-// place takes over the jobs of a claim. The caller holds mu.
-func (r *Runner) place(claim *store.Claim, answer store.ClaimReply, now time.Time) {
-	r.offset = answer.Now.Sub(now)
-	r.marked(claim.Begun)
-	r.stats.Claimed += uint64(len(answer.Jobs))
-	got := make(map[string]int, len(claim.Queues))
-	var suspects []*Task
-	for i := range answer.Jobs {
-		t := r.newTask(&answer.Jobs[i], claim.Worker, now)
-		if t == nil {
-			continue
-		}
-		got[t.Job.Queue]++
-		switch {
-		case claim.Worker != r.worker || r.stopping:
-			r.giveBack(t, 0)
-		case t.Job.Suspect():
-			suspects = append(suspects, t)
-		case t.Job.Rescues > 0:
-			t.queue.first.push(t)
-		default:
-			t.queue.ready.push(t)
-		}
-	}
-	for _, asked := range claim.Queues {
-		q := r.queueNamed(asked.Queue)
-		n := got[asked.Queue]
-		switch {
-		case n >= asked.Limit || answer.More:
-			q.lookBy(now)
-		case n >= asked.Start && asked.Limit > asked.Start:
-			q.lookBy(now) // what was left behind may be a rescued job, which only starts first
-		case answer.Next > 0:
-			q.lookBy(now.Add(max(answer.Next, soonest)))
-		}
-	}
-	r.startReady()
-	r.suspects(suspects)
+// place is where a task is. It is in one at a time, from the answer of its claim
+// until its end is stored.
+type place uint8
+
+const (
+	placeNone     place = iota // just claimed, or over
+	placeFirst                 // claimed; its beginning has to be committed (begin.go): it goes before those that are ready
+	placeReady                 // claimed, in the order to start
+	placeSuspect               // it waits to run alone (alone.go)
+	placeMarking               // its beginning is being committed; a slot is kept for it
+	placeRunning               // its handler runs
+	placeEnding                // ended, until the next call to store ends
+	placeInflight              // its end is on its way to the store
+	placeWaiting               // ended, its job locked by an open transaction
+	placeOver                  // finished in its own transaction: only the hook is left
+	places        = iota
+)
+
+// takesSlot reports whether a slot of its queue is taken.
+func (p place) takesSlot() bool { return p == placeMarking || p == placeRunning }
+
+// unstarted reports whether the handler has yet to begin.
+func (p place) unstarted() bool { return placeFirst <= p && p <= placeMarking }
+
+// unstored reports whether there is an end that the store does not have.
+func (p place) unstored() bool { return placeEnding <= p && p <= placeWaiting }
+
+// tasks is every task of a runner, by its place. Guarded by Runner.mu.
+type tasks struct {
+	lists    [places]list // but those of placeFirst and placeReady are each queue's own
+	counts   [places]int
+	endBytes int // weight of the ends that the store does not have
 }
 
-// newTask makes a task of a leased job. The caller holds mu.
-func (r *Runner) newTask(l *store.LeasedJob, w job.WorkerID, now time.Time) *Task {
-	q, kind := r.queueNamed(l.Queue), r.kinds[l.Kind]
-	if q == nil || kind == nil {
-		// Never asked for. What is not held is given back by the next report.
-		r.log.Error("the store leased a job that was not asked for", "job", l.ID, "queue", l.Queue, "kind", l.Kind)
-		r.claims.unclear = true
-		return nil
+// move puts a task behind all others of a place. Only move and moveFirst change a
+// place, and with it what is counted.
+func (s *tasks) move(t *Task, to place) {
+	s.leave(t, to)
+	if to != placeNone {
+		s.list(t, to).push(t)
 	}
-	t := &Task{Job: l.Job, kind: kind, queue: q, worker: w, offset: r.offset, claimed: now, marked: l.Begun}
-	t.ctx, t.cancel = context.WithCancelCause(r.base)
-	q.weighed(len(l.Args) + len(l.HeaderBytes))
-	return t
 }
 
-func (r *Runner) queueNamed(name string) *queue {
-	for _, q := range r.queues {
-		if q.name == name {
-			return q
+// moveFirst puts it before them.
+func (s *tasks) moveFirst(t *Task, to place) {
+	s.leave(t, to)
+	s.list(t, to).pushFirst(t)
+}
+
+// leave takes a task out of its place and counts it for the next.
+func (s *tasks) leave(t *Task, to place) {
+	from := t.place
+	if from != placeNone {
+		s.list(t, from).remove(t)
+		s.counts[from]--
+	}
+	if t.place = to; to != placeNone {
+		s.counts[to]++
+	}
+	if from.takesSlot() {
+		t.queue.running--
+	}
+	if to.takesSlot() {
+		t.queue.running++
+	}
+	if from.unstored() {
+		s.endBytes -= t.weight
+	}
+	if to.unstored() {
+		s.endBytes += t.weight
+	}
+}
+
+func (s *tasks) list(t *Task, p place) *list {
+	switch p {
+	case placeFirst:
+		return &t.queue.first
+	case placeReady:
+		return &t.queue.ready
+	}
+	return &s.lists[p]
+}
+
+// in is the tasks of a place that is not a queue's.
+func (s *tasks) in(p place) iter.Seq[*Task] { return s.lists[p].all() }
+
+// count is how many tasks the places hold together.
+func (s *tasks) count(at ...place) int {
+	n := 0
+	for _, p := range at {
+		n += s.counts[p]
+	}
+	return n
+}
+
+// countWhere is count for the places that fit.
+func (s *tasks) countWhere(fits func(place) bool) int {
+	n := 0
+	for p, count := range s.counts {
+		if fits(place(p)) {
+			n += count
 		}
 	}
-	return nil
+	return n
 }
 
-// begunSince lists the running tasks that began by then and that the store
-// does not know to have begun. The caller holds mu.
-func (r *Runner) begunSince(by time.Time) []store.RunRef {
-	var refs []store.RunRef
-	for _, t := range r.running {
-		if !t.marked && !t.orphaned && !t.began.After(by) {
-			refs = append(refs, t.Ref())
-		}
-	}
-	return refs
+// list is tasks in their order. A task is in one at a time, and is itself the link:
+// moving it allocates nothing.
+type list struct {
+	head, tail *Task
+	n          int
 }
 
-// marked notes that the store knows these runs to have begun. The caller holds mu.
-func (r *Runner) marked(refs []store.RunRef) {
-	if len(refs) == 0 {
-		return
+func (l *list) len() int { return l.n }
+
+func (l *list) push(t *Task) {
+	t.before, t.after = l.tail, nil
+	if l.tail == nil {
+		l.head = t
+	} else {
+		l.tail.after = t
 	}
-	for _, t := range r.running {
-		for _, ref := range refs {
-			if t.Job.ID == ref.ID && t.Job.Run == ref.Run {
-				t.marked = true
+	l.tail = t
+	l.n++
+}
+
+func (l *list) pushFirst(t *Task) {
+	t.before, t.after = nil, l.head
+	if l.head == nil {
+		l.tail = t
+	} else {
+		l.head.before = t
+	}
+	l.head = t
+	l.n++
+}
+
+func (l *list) remove(t *Task) {
+	if t.before == nil {
+		l.head = t.after
+	} else {
+		t.before.after = t.after
+	}
+	if t.after == nil {
+		l.tail = t.before
+	} else {
+		t.after.before = t.before
+	}
+	t.before, t.after = nil, nil
+	l.n--
+}
+
+// all visits the tasks. The one that is visited may be moved meanwhile, no other.
+func (l *list) all() iter.Seq[*Task] {
+	return func(yield func(*Task) bool) {
+		for t := l.head; t != nil; {
+			after := t.after
+			if !yield(t) {
+				return
 			}
+			t = after
 		}
 	}
 }
+
+// where is a copy of the list with the tasks that match: they may be moved freely.
+func (l *list) where(match func(*Task) bool) []*Task {
+	var found []*Task
+	for t := range l.all() {
+		if match(t) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+func (l *list) copy() []*Task { return slices.AppendSeq(make([]*Task, 0, l.n), l.all()) }

@@ -14,10 +14,10 @@ type queue struct {
 	backoff job.BackoffFunc
 	setting Queue
 
-	slots   int // here; of a queue with a total, its portion (split.go)
-	running int
-	first   line // claimed, their beginning has to be committed (begin.go): they go first
-	ready   line // claimed, in the order to start
+	slots   int  // here; of a queue with a total, its portion (split.go)
+	running int  // tasks that take a slot
+	first   list // placeFirst
+	ready   list // placeReady
 
 	looked time.Time // last look
 	look   time.Time // next look, when nothing else asks for one sooner
@@ -83,59 +83,4 @@ func (q *queue) weighed(bytes int) {
 		return
 	}
 	q.bytes += (float64(bytes) - q.bytes) / 8
-}
-
-// line is a first-in first-out list of tasks that reuses its memory.
-type line struct {
-	tasks []*Task
-	head  int
-}
-
-func (l *line) len() int { return len(l.tasks) - l.head }
-
-func (l *line) all() []*Task { return l.tasks[l.head:] }
-
-func (l *line) push(t *Task) {
-	if l.head > 0 && len(l.tasks) == cap(l.tasks) { // or a line that is never empty would grow for ever
-		kept := copy(l.tasks, l.all())
-		clear(l.tasks[kept:])
-		l.tasks, l.head = l.tasks[:kept], 0
-	}
-	l.tasks = append(l.tasks, t)
-}
-
-// pushFirst puts a task before all others.
-func (l *line) pushFirst(t *Task) {
-	if l.head == 0 {
-		l.tasks = append([]*Task{nil}, l.tasks...)
-		l.head = 1
-	}
-	l.head--
-	l.tasks[l.head] = t
-}
-
-func (l *line) pop() *Task {
-	t := l.tasks[l.head]
-	l.tasks[l.head] = nil
-	l.head++
-	if l.head == len(l.tasks) {
-		l.tasks, l.head = l.tasks[:0], 0
-	}
-	return t
-}
-
-// take removes and returns the tasks that go.
-func (l *line) take(goes func(*Task) bool) []*Task {
-	var taken []*Task
-	kept := l.tasks[:0]
-	for _, t := range l.all() {
-		if goes(t) {
-			taken = append(taken, t)
-		} else {
-			kept = append(kept, t)
-		}
-	}
-	clear(l.tasks[len(kept):])
-	l.tasks, l.head = kept, 0
-	return taken
 }

@@ -22,21 +22,22 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	answer, err := r.store.ReportRuns(limited, worker, held)
+	if errors.Is(err, job.ErrWorkerLost) {
+		r.member.Lost(worker)
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case errors.Is(err, job.ErrWorkerLost):
-		r.workerLost(worker)
-		return nil
 	case err != nil:
 		r.claims.unclear = true
 		return fmt.Errorf("report the runs held: %w", err)
 	}
 	r.stats.Returned += uint64(answer.Returned)
-	for _, t := range r.running {
+	for t := range r.tasks.in(placeRunning) {
 		// One that ends in a transaction, or whose end is on its way, is over, not lost.
 		if slices.Contains(answer.Stale, t.Ref()) && !t.tx().ending() {
-			t.orphaned = true
+			t.ownership = orphaned
 			r.loseLease(t)
 		}
 	}
@@ -52,17 +53,21 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 // held lists every run of the worker, wherever it is. The caller holds mu.
 func (r *Runner) held(worker job.WorkerID) []store.RunRef {
 	var refs []store.RunRef
-	add := func(tasks ...*Task) {
-		for _, t := range tasks {
-			if t.worker == worker && !t.abandoned {
+	add := func(l *list) {
+		for t := range l.all() {
+			if t.worker == worker && t.ownership != abandoned {
 				refs = append(refs, t.Ref())
 			}
 		}
 	}
-	add(r.running...)
-	add(r.ending...)
-	add(r.inflight...)
-	add(r.waiting...)
-	r.unstarted(func(t *Task) { add(t) })
+	for p := range r.tasks.lists {
+		if place(p) != placeOver {
+			add(&r.tasks.lists[p])
+		}
+	}
+	for _, q := range r.queues {
+		add(&q.first)
+		add(&q.ready)
+	}
 	return refs
 }

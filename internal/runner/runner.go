@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -24,58 +25,50 @@ type Runner struct {
 	offer  job.Offer
 	kinds  map[string]*Kind
 	queues []*queue
+	totals bool // some queue has one
+	member *member.Member
 	hints  *wake.Subscription
 
 	claimWanted  chan struct{} // each of these three holds one token
 	finishWanted chan struct{}
 	calm         chan struct{}
 
-	mu   sync.Mutex
-	base context.Context // of handlers: Run's values, not its end
+	fatal    chan error // holds one: why Run has to end by itself
+	services services   // has a lock of its own
 
-	// The worker.
-	worker     job.WorkerID // 0 while not registered
-	healthy    bool         // registered and beaten recently: handlers may run
-	beaten     time.Time    // when the last successful beat was sent
-	steady     time.Time    // since when beats have succeeded without a gap
-	leaseTimer *time.Timer
-	offset     time.Duration // the store's clock minus ours
-	storeBeat  time.Time     // what the store's clock showed at the last beat
-	heard      reading       // of the store's clock, the last one
-	setback    *setback      // it was set back, and jobs are to be redated
-	looked     bool          // for a setback from before this process began
-	split      split         // of the totals
-
-	// Claims.
-	claims   claims
+	// Of one loop each, which needs no lock for it.
+	claims   claims // but for two fields
 	finishes finishes
-	noteLoad load          // of the note loop, which owns it
-	horizon  time.Duration // how far ahead to claim
-	stopping bool          // no handler starts any more
-	stopped  bool          // Run is over
-	fatal    chan error    // holds one: why Run has to end by itself
+	noteLoad load
 
-	// The places of a task.
-	running       []*Task
-	marking       []*Task // their beginning is being committed; each has a slot
-	parked        []*slot
-	suspect       suspect
-	suspectBefore *Task // the last one that ran
-	neverEmpty    bool  // a suspect has waited in vain for this process to become empty, and it was not since
-	ending        []*Task
-	inflight      []*Task
-	waiting       []*Task // ended, their jobs held by open transactions
-	over          []*Task // finished in their own transaction: only the hook is left
+	mu      sync.Mutex // guards what follows, and what doc.go says
+	phase   phase
+	base    context.Context // of handlers: Run's values, not its end
+	lease   member.Lease    // as the member told it
+	offset  time.Duration   // the store's clock minus ours
+	horizon time.Duration   // how far ahead to claim
 
-	endBytes     int // bytes of ending, inflight and waiting
-	waitingTimer *time.Timer
-
-	applied  uint64 // calls of Finish and Beat that succeeded
-	stats    Stats
-	finished [job.StoreFailed + 1]uint64
-	ran      bool
-	tree     *supervise.Supervisor
+	tasks     tasks
+	abandoned []*Task // their handlers have not returned, long after the stop
+	parked    []*slot
+	suspect   suspect
+	emptying  emptying
+	ends      ends
+	stats     counters
 }
+
+// phase is how far a runner's one life is.
+type phase uint8
+
+const (
+	phaseNew      phase = iota
+	phaseWorking        // Run was called
+	phaseStopping       // no handler starts any more
+	phaseStopped        // Run is over
+)
+
+// stopping reports whether no handler starts any more. The caller holds mu.
+func (r *Runner) stopping() bool { return r.phase >= phaseStopping }
 
 var defaultBackoff = job.Exponential(job.BackoffBase, job.BackoffMax)
 
@@ -101,6 +94,7 @@ func New(c Config) (*Runner, error) {
 		r.kinds[k.Name] = &k
 		r.offer.Kinds[k.Name] = k.Version
 	}
+	var totals []store.Total
 	for _, q := range c.Queues {
 		backoff := q.Backoff
 		if backoff == nil {
@@ -108,10 +102,18 @@ func New(c Config) (*Runner, error) {
 		}
 		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q, slots: q.Workers})
 		if q.Total > 0 {
-			r.split.totals = append(r.split.totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
+			totals = append(totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
 		}
 	}
-	r.forgetSplit()
+	r.totals = len(totals) > 0
+	r.noPortions()
+	r.member = member.New(member.Config{
+		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Registered: c.Registered,
+		Worker: store.Worker{
+			Label: c.Label, Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
+			Queues: r.queueNames(), Totals: totals, Offer: r.offer, LostAfter: c.LostAfter,
+		},
+	})
 	return r, nil
 }
 
@@ -120,11 +122,11 @@ func New(c Config) (*Runner, error) {
 // services beside are started last and stopped first.
 func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
 	r.mu.Lock()
-	if r.ran {
+	if r.phase != phaseNew {
 		r.mu.Unlock()
 		return ErrRunning
 	}
-	r.ran = true
+	r.phase = phaseWorking
 	r.base = context.WithoutCancel(ctx)
 	r.hints = r.config.Hub.Subscribe(r.queueNames()...)
 	r.mu.Unlock()
@@ -134,9 +136,7 @@ func (r *Runner) Run(ctx context.Context, beside ...supervise.Service) error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.tree = tree
-	r.mu.Unlock()
+	r.services.set(tree)
 	if err := tree.Start(r.base); err != nil {
 		return err
 	}
@@ -153,36 +153,12 @@ func (r *Runner) loops() []supervise.Service {
 	again := supervise.Restart(supervise.Always{First: 50 * time.Millisecond, Limit: 2 * time.Second})
 	limit := supervise.Timeout(r.config.callLimit())
 	return []supervise.Service{
-		supervise.Every("beat", r.config.Beat, r.beatOnce, limit),
+		supervise.Every("beat", r.config.Beat, r.member.BeatOnce, limit),
 		supervise.Loop("finish", r.finishLoop, again),
 		supervise.Loop("claim", r.claimLoop, again),
 		supervise.Every("note", r.config.NoteEvery, r.noteOnce),
 		supervise.Every("watch", time.Second, r.watchOnce),
 	}
-}
-
-// Wake lets a tick of the services beside Run come at once.
-func (r *Runner) Wake(tick string) {
-	r.mu.Lock()
-	tree, stopping := r.tree, r.stopping
-	r.mu.Unlock()
-	if tree == nil || stopping {
-		return
-	}
-	if err := tree.Wake(tick); err != nil {
-		r.log.Error("cannot wake a service", "service", tick, "error", err)
-	}
-}
-
-// Services is the status of the loops; nil before Run.
-func (r *Runner) Services() []supervise.Status {
-	r.mu.Lock()
-	tree := r.tree
-	r.mu.Unlock()
-	if tree == nil {
-		return nil
-	}
-	return tree.Snapshot()
 }
 
 func (r *Runner) queueNames() []string {
@@ -195,8 +171,7 @@ func (r *Runner) queueNames() []string {
 
 // empty reports whether nothing is held. The caller holds mu.
 func (r *Runner) empty() bool {
-	held := len(r.running) + r.unstoredEnds() + len(r.over)
-	r.unstarted(func(*Task) { held++ })
+	held := len(r.abandoned) + r.tasks.countWhere(func(place) bool { return true })
 	return held == 0 && !r.claims.underWay
 }
 

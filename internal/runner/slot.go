@@ -5,9 +5,11 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/job"
 )
 
@@ -100,9 +102,7 @@ func (r *Runner) start(t *Task) {
 // begin moves a task to those that run. The caller holds mu.
 func (r *Runner) begin(t *Task) {
 	t.began = time.Now()
-	t.place = len(r.running)
-	r.running = append(r.running, t)
-	t.queue.running++
+	r.tasks.move(t, placeRunning)
 	r.stats.Began++
 }
 
@@ -129,26 +129,27 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	if crashed {
 		r.stats.Panics++
 	}
-	r.leave(t)
+	t.slot = nil
 	t.queue.took(took)
-	if !t.abandoned { // else its end is on its way already
-		t.outcome, t.end, t.took = o, end, took
-		t.inDoubt = inTx == txUnclear || inTx == txOpen
+	if t.ownership != abandoned { // else its end is on its way already
+		t.outcome, t.end, t.took, t.doubt = o, end, took, inTx.doubt()
 	}
 	switch {
-	case t.abandoned:
+	case t.ownership == abandoned:
+		r.abandoned = slices.DeleteFunc(r.abandoned, func(other *Task) bool { return other == t })
 	case inTx == txDone:
 		r.stats.InTx++
-		r.over = append(r.over, t)
+		r.tasks.move(t, placeOver)
 		r.signal(r.finishWanted)
-	case t.orphaned && o.Kind != job.Succeeded:
+	case t.ownership == orphaned && o.Kind != job.Succeeded:
 		// Its job belongs to the rescue: whatever else it says would be refused.
 		r.stats.Refused++
+		r.tasks.move(t, placeNone)
 	default:
 		r.hand(t)
 	}
-	if len(r.running) == 0 {
-		r.neverEmpty = false
+	if r.tasks.count(placeRunning) == 0 {
+		r.emptying.neverEmpty = false
 	}
 	if t == r.suspect.task {
 		r.suspectEnded()
@@ -159,30 +160,19 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 		r.wantClaim(t.queue, t.began.Add(took))
 		return next
 	}
-	if r.stopped {
+	if r.phase == phaseStopped {
 		close(s.next) // Run has ended without this handler
 		return nil
 	}
 	r.parked = append(r.parked, s)
-	if r.stopping {
+	if r.stopping() {
 		r.signal(r.calm)
 	}
 	r.wantClaim(t.queue, t.began.Add(took))
 	return nil
 }
 
-// leave removes a task from those that run. The caller holds mu.
-func (r *Runner) leave(t *Task) {
-	last := r.running[len(r.running)-1]
-	last.place = t.place
-	r.running[t.place] = last
-	r.running[len(r.running)-1] = nil
-	r.running = r.running[:len(r.running)-1]
-	t.queue.running--
-	t.slot = nil
-}
-
-// nextFor takes the next ready task, of the queue that has just freed a slot if
+// nextFor is the next task to begin, of the queue that has just freed a slot if
 // it has one. The caller holds mu.
 func (r *Runner) nextFor(q *queue) *Task {
 	if !r.mayStart() {
@@ -190,7 +180,7 @@ func (r *Runner) nextFor(q *queue) *Task {
 	}
 	r.markFirst(q)
 	if q.running < q.slots && q.ready.len() > 0 {
-		return q.ready.pop()
+		return q.ready.head
 	}
 	return nil
 }
@@ -198,7 +188,7 @@ func (r *Runner) nextFor(q *queue) *Task {
 // markFirst keeps free slots for the jobs that go first. The caller holds mu.
 func (r *Runner) markFirst(q *queue) {
 	for q.running < q.slots && q.first.len() > 0 {
-		r.mark(q.first.pop())
+		r.mark(q.first.head)
 	}
 }
 
@@ -210,7 +200,7 @@ func (r *Runner) startReady() {
 	for _, q := range r.queues {
 		r.markFirst(q)
 		for q.running < q.slots && q.ready.len() > 0 {
-			r.start(q.ready.pop())
+			r.start(q.ready.head)
 		}
 	}
 }
@@ -218,7 +208,7 @@ func (r *Runner) startReady() {
 // mayStart reports whether handlers may begin: not while a suspect runs alone
 // or waits to, nor without a fresh lease. The caller holds mu.
 func (r *Runner) mayStart() bool {
-	return r.healthy && !r.stopping && !r.suspect.holdsUp() && time.Since(r.beaten) < r.config.LostAfter-r.config.leaseMargin()
+	return r.lease.Healthy && !r.stopping() && !r.suspect.holdsUp() && time.Since(r.lease.Beaten) < member.Lasts(r.config.LostAfter)
 }
 
 // decide is the pure rule with a net under the user's backoff function.

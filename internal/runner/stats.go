@@ -46,20 +46,35 @@ type Stuck struct {
 	Cause error
 }
 
-// Stats returns a consistent copy.
-func (r *Runner) Stats() Stats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.stats
+// counters is what the runner has counted. Guarded by Runner.mu, which is held
+// wherever it counts: a lock of their own would be one more for each job.
+type counters struct {
+	Stats
+	byOutcome [job.StoreFailed + 1]uint64
+}
+
+// copy is without what is not counted.
+func (c *counters) copy() Stats {
+	s := c.Stats
 	s.Finished = make(map[job.OutcomeKind]uint64)
-	for kind, n := range r.finished {
+	for kind, n := range c.byOutcome {
 		if n > 0 {
 			s.Finished[job.OutcomeKind(kind)] = n
 		}
 	}
-	s.Running, s.Ending = len(r.running), r.unstoredEnds()
-	r.unstarted(func(*Task) { s.Ready++ })
-	for _, t := range r.running {
+	return s
+}
+
+// Stats returns a consistent copy.
+func (r *Runner) Stats() Stats {
+	registered, lease := r.member.Registered(), r.member.Lease()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats.copy()
+	s.Registered, s.Worker, s.Healthy, s.LastBeat = registered, lease.Worker, lease.Healthy, lease.Beaten
+	s.Running, s.Ending = r.tasks.count(placeRunning)+len(r.abandoned), r.unstoredEnds()
+	s.Ready = r.tasks.countWhere(place.unstarted)
+	for t := range r.handlers() {
 		if t.stuck {
 			s.Stuck = append(s.Stuck, Stuck{
 				ID: t.Job.ID, Run: t.Job.Run, Kind: t.Job.Kind, Queue: t.Job.Queue,
@@ -67,7 +82,6 @@ func (r *Runner) Stats() Stats {
 			})
 		}
 	}
-	s.Worker, s.Healthy, s.LastBeat = r.worker, r.healthy, r.beaten
 	return s
 }
 

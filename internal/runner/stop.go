@@ -33,7 +33,7 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 
 	if !r.wait(r.config.Grace, r.noneRunning) {
 		r.mu.Lock()
-		for _, t := range r.running {
+		for t := range r.tasks.in(placeRunning) {
 			t.cancel(job.ErrStopping)
 		}
 		r.mu.Unlock()
@@ -47,21 +47,19 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	defer cancel()
 	if names := tree.Stop(stopping); len(names) > 0 {
 		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
-	} else if worker := r.Worker(); worker != 0 { // now: it may have registered anew until the last beat ended
-		faults = append(faults, r.leaveStore(worker, within(0)))
+	} else { // now: it may have registered anew until the last beat ended
+		faults = append(faults, r.member.Leave(within(0)))
 	}
 	if !stored {
 		faults = append(faults, r.unstored(flush))
 	}
+	r.member.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leaseTimer != nil {
-		r.leaseTimer.Stop()
+	if r.ends.timer != nil {
+		r.ends.timer.Stop()
 	}
-	if r.waitingTimer != nil {
-		r.waitingTimer.Stop()
-	}
-	r.stopped = true
+	r.phase = phaseStopped
 	for _, s := range r.parked {
 		close(s.next)
 	}
@@ -82,9 +80,11 @@ func (r *Runner) stopBudget(begin time.Time) func(later int) time.Duration {
 
 // beginStop ends claims and gives back what has not started.
 func (r *Runner) beginStop() {
+	r.member.Leaving()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopping = true
+	r.phase = phaseStopping
+	r.services.end()
 	for _, t := range r.takeUnstarted(func(*Task) bool { return true }) {
 		r.giveBack(t, 0)
 	}
@@ -109,13 +109,13 @@ func (r *Runner) wait(atMost time.Duration, done func() bool) bool {
 func (r *Runner) noneRunning() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.running) == 0 && !r.claims.underWay
+	return r.tasks.count(placeRunning) == 0 && !r.claims.underWay
 }
 
 func (r *Runner) noneEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.unstoredEnds()+len(r.over) == 0
+	return r.unstoredEnds()+r.tasks.count(placeOver) == 0
 }
 
 // abandon gives back, on their behalf, the runs that did not stop: another
@@ -124,13 +124,17 @@ func (r *Runner) abandon() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
-	for _, t := range r.running {
+	for t := range r.tasks.in(placeRunning) {
 		names = append(names, fmt.Sprintf("%s %s (run %d)", t.Job.Kind, t.Job.ID, t.Job.Run))
-		t.abandoned = true
-		if t.orphaned || t.tx() == txDone {
+		counts := t.ownership == owned
+		t.ownership = abandoned
+		r.abandoned = append(r.abandoned, t)
+		inTx := t.tx()
+		if !counts || inTx == txDone {
+			r.tasks.move(t, placeNone)
 			continue
 		}
-		t.inDoubt = t.tx().ending()
+		t.doubt = inTx.doubt()
 		t.outcome = job.Outcome{Kind: job.Released}
 		t.end = t.decide(t.outcome)
 		t.mu.Lock()
@@ -144,43 +148,12 @@ func (r *Runner) abandon() error {
 	return fmt.Errorf("%w within %v: %s", ErrNotStopped, r.config.Grace+r.config.LastWait, strings.Join(names, ", "))
 }
 
-// leaveStore gives back whatever is still leased to the worker, free of
-// charge, and removes it from the registry. A store that does not listen to its
-// context is not waited for.
-func (r *Runner) leaveStore(worker job.WorkerID, atMost time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), atMost*9/10)
-	defer cancel()
-	left := make(chan error, 1)
-	go func() {
-		_, err := r.store.ReportRuns(ctx, worker, nil)
-		if err == nil {
-			err = r.store.Deregister(ctx, worker)
-		}
-		left <- err
-	}()
-	giveUp := time.NewTimer(atMost)
-	defer giveUp.Stop()
-	var err error
-	select {
-	case err = <-left:
-	case <-giveUp.C:
-		err = context.Cause(ctx)
-	}
-	if errors.Is(err, job.ErrWorkerLost) {
-		return nil // nothing is leased to it any more
-	}
-	if err != nil {
-		return fmt.Errorf("deregister worker %d: %w", worker, err)
-	}
-	return nil
-}
-
 // unstored names the runs whose end did not reach the store. Their jobs go back
 // with the rest, or are rescued when the worker is declared lost.
 func (r *Runner) unstored(flush time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.Concat(r.inflight, r.waiting, r.ending)
+	left := slices.Concat(r.tasks.lists[placeInflight].copy(), r.tasks.lists[placeWaiting].copy(), r.tasks.lists[placeEnding].copy())
 	var names []string
 	for i, t := range left {
 		if i == 10 {

@@ -285,11 +285,11 @@ func TestP7_AWorkerThatRegistersDuringAStopIsNotLeftBehind(t *testing.T) {
 				return nil
 			}
 		})
-		if err := l.store.Deregister(l.t.Context(), p.Worker()); err != nil {
+		if err := l.store.Deregister(l.t.Context(), p.Member().Worker()); err != nil {
 			l.t.Fatal(err)
 		}
 		after(10 * time.Second) // with its next beat it learns of it
-		if p.Worker() != 0 {
+		if p.Member().Worker() != 0 {
 			l.t.Fatal("it has registered already")
 		}
 		time.AfterFunc(time.Second, func() { close(answer) })

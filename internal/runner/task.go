@@ -26,35 +26,49 @@ type Task struct {
 	cancel context.CancelCauseFunc
 
 	// Guarded by Runner.mu.
-	slot      *slot     // while running
-	place     int       // in Runner.running, while it is there
-	cancelled time.Time // when its context was found cancelled
-	marked    bool      // the store counts the run as begun
-	orphaned  bool      // its worker was declared lost: an end would be refused
-	abandoned bool      // it was given back on its behalf: what it comes to is dropped
-	stuck     bool
+	before, after *Task     // in its place
+	slot          *slot     // its handler is called in
+	cancelled     time.Time // when its context was found cancelled
+	place         place
+	ownership     ownership
+	marked        bool // the store counts the run as begun
+	stuck         bool
 
 	// Of the end, once there is one.
-	unclear  bool // an answer to its end was lost
+	doubt    doubt
 	stripped bool // its end was replaced by a plain failure
 	waited   bool // an open transaction held its job
-
-	// inDoubt says that a transaction whose end nobody told of may have ended
-	// the run: then the store answers its end Stale.
-	inDoubt bool
 
 	outcome  job.Outcome
 	end      job.End
 	took     time.Duration
 	weight   int    // of the end, in bytes
 	refusals int    // times the store refused its end alone
-	applied  uint64 // Runner.applied at the first of them
+	applied  uint64 // Runner.ends.applied at the first of them
 
 	mu      sync.Mutex
 	inTx    txState
 	txEnd   *job.End // how the transaction ends the run
 	journal journal
 }
+
+// ownership is whether the run still counts.
+type ownership uint8
+
+const (
+	owned     ownership = iota
+	orphaned            // its worker was declared lost: an end would be refused
+	abandoned           // it was given back on its behalf: what its handler comes to is dropped
+)
+
+// doubt is who may have ended the run without a word. Then the store may answer
+// its end Already or Stale although nobody else owns the job.
+type doubt uint8
+
+const (
+	doubtTry doubt = 1 << iota // an earlier try of its end, whose answer was lost
+	doubtTx                    // a transaction whose end nobody told of
+)
 
 // txState is how far a handler got with finishing its job in a transaction.
 type txState uint8
@@ -69,6 +83,14 @@ const (
 
 // ending reports whether the transaction may have ended the run, or may yet.
 func (s txState) ending() bool { return s == txOpen || s == txDone || s == txUnclear }
+
+// doubt is what it leaves when the handler has returned.
+func (s txState) doubt() doubt {
+	if s == txOpen || s == txUnclear {
+		return doubtTx
+	}
+	return 0
+}
 
 // inVain is the outcome of a handler that returned nil although the transaction
 // in which it had finished its job is not known to be committed. It does not count

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -34,7 +36,7 @@ func (r *Runner) watchOnce(context.Context) error {
 // long (J13). Go cannot end them: their slots stay taken. The caller holds mu.
 func (r *Runner) newlyStuck(now time.Time) []stuckSlot {
 	var found []stuckSlot
-	for _, t := range r.running {
+	for t := range r.handlers() {
 		if t.cancelled.IsZero() {
 			t.cancelled = t.cancelledBy(now, r.config.Timeout)
 			continue
@@ -61,8 +63,21 @@ func (t *Task) cancelledBy(now time.Time, fallback time.Duration) time.Time {
 	return time.Time{}
 }
 
+// handlers visits the tasks whose handler has not returned, those that a stop has
+// given up too. The caller holds mu.
+func (r *Runner) handlers() iter.Seq[*Task] {
+	return func(yield func(*Task) bool) {
+		for t := range r.tasks.in(placeRunning) {
+			if !yield(t) {
+				return
+			}
+		}
+		slices.Values(r.abandoned)(yield)
+	}
+}
+
 func (r *Runner) anyStuck() bool {
-	for _, t := range r.running {
+	for t := range r.handlers() {
 		if t.stuck {
 			return true
 		}
@@ -103,12 +118,12 @@ func goroutineStack(dump []byte, number uint64) []byte {
 // the handlers before them take longer than those that set the pace, and now
 // count so. The caller holds mu.
 func (r *Runner) staleReady(now time.Time) {
-	if !r.healthy {
+	if !r.lease.Healthy {
 		return // they may still be ours when the store is back
 	}
 	for _, q := range r.queues {
 		late := func(t *Task) bool { return now.Sub(t.claimed) >= readyFor }
-		for _, t := range append(q.first.take(late), q.ready.take(late)...) {
+		for _, t := range append(q.first.where(late), q.ready.where(late)...) {
 			q.mean = max(q.mean, float64(readyFor))
 			r.giveBack(t, 0)
 			if t == r.suspect.task {

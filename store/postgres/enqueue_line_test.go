@@ -294,13 +294,13 @@ func TestP8_AFreeKeyAmongManyHeldOnes(t *testing.T) {
 				before := b.proxy.Refused(lockTimeout)
 				b.s.jobs.commitCareful(t.Context(), share)
 				for _, c := range share {
-					<-c.done
+					err := c.Wait()
 					if c == free {
-						if c.err != nil || c.receipts[0].Duplicate {
-							t.Errorf("the free key: %+v, %v", c.receipts, c.err)
+						if err != nil || c.receipts[0].Duplicate {
+							t.Errorf("the free key: %+v, %v", c.receipts, err)
 						}
-					} else if h := heldBy(c.err); h == nil || h.key.hash != string(c.drafts[0].Unique.Hash) {
-						t.Errorf("a held key: %+v, %v", c.receipts, c.err)
+					} else if h := heldBy(err); h == nil || h.key.hash != string(c.drafts[0].Unique.Hash) {
+						t.Errorf("a held key: %+v, %v", c.receipts, err)
 					}
 				}
 				if most := mostTogether + 2; free.tried > most { // with others, and alone

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/internal/commit"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
@@ -14,7 +15,7 @@ const bulk = 2000
 
 // enqueueCall is one caller's drafts.
 type enqueueCall struct {
-	callState
+	commit.Call
 	drafts   []job.Draft
 	weight   int
 	again    bool // they may have been committed before, the answer was lost
@@ -23,11 +24,10 @@ type enqueueCall struct {
 }
 
 func newEnqueueCall(drafts []job.Draft, weight int) *enqueueCall {
-	return &enqueueCall{callState: callState{done: make(chan struct{})}, drafts: drafts, weight: weight}
+	return &enqueueCall{Call: commit.NewCall(), drafts: drafts, weight: weight}
 }
 
-func (c *enqueueCall) rows() int         { return c.weight }
-func (c *enqueueCall) state() *callState { return &c.callState }
+func (c *enqueueCall) Rows() int { return c.weight }
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
@@ -71,7 +71,7 @@ func (s *jobRoom) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]jo
 				return nil, err
 			}
 			key, plain = held.key, false
-			c.callState, c.tried = callState{done: make(chan struct{})}, 0
+			c.tried = 0
 		}
 		if patient == nil {
 			var cancel context.CancelFunc
@@ -91,9 +91,9 @@ func (s *jobRoom) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) e
 	case len(c.drafts) >= bulk || c.weight >= maxGathered:
 		return s.enqueueBulk(ctx, c, plain)
 	case plain:
-		return s.plain.do(ctx, c)
+		return s.plain.Do(ctx, c)
 	}
-	return s.careful.do(ctx, c)
+	return s.careful.Do(ctx, c)
 }
 
 // isPlain reports whether a draft cannot meet a row of anybody else: its id is

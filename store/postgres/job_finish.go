@@ -11,21 +11,21 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/commit"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // finishCall is one caller's ends.
 type finishCall struct {
-	callState
+	commit.Call
 	worker   job.WorkerID
 	ends     []job.End
 	weight   int
 	verdicts []job.Verdict
 }
 
-func (c *finishCall) rows() int         { return c.weight }
-func (c *finishCall) state() *callState { return &c.callState }
+func (c *finishCall) Rows() int { return c.weight }
 
 // Finish ends runs, each fenced by its worker and run number. Calls of many
 // goroutines share a commit, and a large one takes several: what those came to
@@ -38,8 +38,8 @@ func (s *jobRoom) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([
 	var verdicts []job.Verdict
 	for len(ends) > 0 {
 		n, weight := portion(ends, weightOfEnd)
-		c := &finishCall{callState: callState{done: make(chan struct{})}, worker: w, ends: ends[:n], weight: weight}
-		err := s.finisher.do(ctx, c)
+		c := &finishCall{Call: commit.NewCall(), worker: w, ends: ends[:n], weight: weight}
+		err := s.finisher.Do(ctx, c)
 		if err != nil {
 			return verdicts, err // those before are committed
 		}
@@ -167,7 +167,7 @@ func newFinishing(s *jobRoom, calls []*finishCall) *finishing {
 // again, smaller perhaps, and those of others wait behind this commit.
 func (f *finishing) deserted() bool {
 	for _, c := range f.calls {
-		if !c.gone.Load() {
+		if !c.Gone() {
 			return false
 		}
 	}

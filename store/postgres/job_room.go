@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/internal/commit"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
@@ -18,9 +19,9 @@ type jobRoom struct {
 	workers  *workers.Room
 	jobConfig
 
-	plain    *gather[*enqueueCall] // enqueues that cannot meet a lock
-	careful  *gather[*enqueueCall] // enqueues with a unique key or a chosen id
-	finisher *gather[*finishCall]
+	plain    *commit.Committer[*enqueueCall] // enqueues that cannot meet a lock
+	careful  *commit.Committer[*enqueueCall] // enqueues with a unique key or a chosen id
+	finisher *commit.Committer[*finishCall]
 	blocked  blocked
 	lines    lines // of calls that wait for a held key
 	purges   purges
@@ -41,9 +42,9 @@ func newJobRoom(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *
 // stop ends shared commits. No call is under way any more.
 func (s *jobRoom) stop() {
 	if s.plain != nil {
-		s.plain.stop()
-		s.careful.stop()
-		s.finisher.stop()
+		s.plain.Close()
+		s.careful.Close()
+		s.finisher.Close()
 		s.blocked.going.Wait()
 	}
 }

@@ -369,13 +369,13 @@ func TestP8_OnlyWhoAsksForTheSameKeyWaits(t *testing.T) {
 			share := []*enqueueCall{call(b.key("a")), blocked, call(b.key("b")), call()}
 			b.s.jobs.commitCareful(t.Context(), share)
 			for _, c := range share {
-				<-c.done
+				err := c.Wait()
 				if c == blocked {
-					if held := heldBy(c.err); held == nil || held.key != (lockKey{hash: "same"}) {
-						t.Errorf("answered %+v, %v; want that its key is held", c.receipts, c.err)
+					if held := heldBy(err); held == nil || held.key != (lockKey{hash: "same"}) {
+						t.Errorf("answered %+v, %v; want that its key is held", c.receipts, err)
 					}
-				} else if c.err != nil || c.receipts[0].Duplicate {
-					t.Errorf("a neighbour was answered %+v, %v", c.receipts, c.err)
+				} else if err != nil || c.receipts[0].Duplicate {
+					t.Errorf("a neighbour was answered %+v, %v", c.receipts, err)
 				}
 			}
 			waits := b.asks(t.Context(), blocked.drafts...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/commit"
 )
 
 // Each job may be large, each call may have many, and calls share a commit: the
@@ -29,12 +30,12 @@ func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 	}
 
 	// Calls that come at once.
-	g := &gather[*enqueueCall]{most: maxGathered}
+	var calls []*enqueueCall
 	for range 5 {
 		list := drafts(1)
-		g.waiting = append(g.waiting, &enqueueCall{drafts: list, weight: weightOf(&list[0])})
+		calls = append(calls, newEnqueueCall(list, weightOf(&list[0])))
 	}
-	if n := len(g.take()); n != 2 {
+	if n := commit.Fit(calls, maxGathered); n != 2 {
 		t.Errorf("%d calls of a third of a commit share one", n)
 	}
 	// A call with ids that were chosen: several statements of one transaction.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // damage breaks one rule with SQL, as a bug or a person with a shell would.
@@ -32,10 +33,10 @@ var damage = map[string]string{
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
-	for _, w := range sweeps {
-		for _, r := range w.rules {
-			if damage[r.name] == "" {
-				t.Errorf("no test breaks the rule %q", r.name)
+	for _, w := range jobs.Sweeps {
+		for _, r := range w.Rules {
+			if damage[r.Name] == "" {
+				t.Errorf("no test breaks the rule %q", r.Name)
 			}
 		}
 	}

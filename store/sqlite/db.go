@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Connections for the user's own transactions. Each of them is a SQLite of its
@@ -30,7 +31,7 @@ const (
 // them closes it, the other's locks are gone.
 func (s *Store) DB() *sql.DB { return s.db }
 
-func (s *Store) openDB() *sql.DB {
+func openDB(s *Store) *sql.DB {
 	db := sql.OpenDB(connector{s})
 	db.SetMaxOpenConns(userConns)
 	db.SetMaxIdleConns(userIdleConns)
@@ -50,16 +51,16 @@ func (notByName) Open(string) (driver.Conn, error) {
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.s.connect(ctx, readerCache)
+	inner, err := c.s.file.Connect(ctx, lite.ReaderCache)
 	if err != nil {
-		return nil, c.s.explain("open", err)
+		return nil, c.s.file.Explain("open", err)
 	}
 	enforce := "PRAGMA foreign_keys=on"
 	if c.s.options.IgnoreForeignKeys {
 		enforce = "PRAGMA foreign_keys=off"
 	}
-	if err := inner.raw.Exec(enforce); err != nil {
-		return nil, errors.Join(err, inner.close())
+	if err := inner.Raw.Exec(enforce); err != nil {
+		return nil, errors.Join(err, inner.Close())
 	}
 	return &userConn{s: c.s, conn: inner}, nil
 }
@@ -69,7 +70,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 type userConn struct {
 	s    *Store
 	mu   sync.Mutex
-	conn *conn
+	conn *lite.Conn
 	tx   *userTx // the transaction that is open
 }
 
@@ -86,10 +87,8 @@ var (
 type userTx struct {
 	c        *userConn
 	readOnly bool
-	at       callsite // where it began
-	since    time.Time
-	reads    *reading    // of one that only reads
-	said     atomic.Bool // the log says that it is waited for
+	holder   lite.Holder   // where and when it began
+	reads    *lite.Reading // of one that only reads
 	limit    *time.Timer
 	expired  atomic.Bool   // the watchdog has ended it
 	over     bool          // it has ended, one way or another
@@ -121,11 +120,11 @@ func (c *userConn) use(ctx context.Context, f func() error) error {
 	if err := c.tx.goesOn(); err != nil {
 		return err
 	}
-	c.conn.raw.SetInterrupt(until{ctx, c.tx})
-	defer c.conn.raw.SetInterrupt(context.Background())
+	c.conn.Raw.SetInterrupt(until{ctx, c.tx})
+	defer c.conn.Raw.SetInterrupt(context.Background())
 	err := f()
-	if err == nil && c.tx == nil && !c.conn.raw.GetAutocommit() {
-		err = errors.Join(errors.New("pawl: begin transactions with BeginTx, not with SQL"), c.conn.exec("ROLLBACK"))
+	if err == nil && c.tx == nil && !c.conn.Raw.GetAutocommit() {
+		err = errors.Join(errors.New("pawl: begin transactions with BeginTx, not with SQL"), c.conn.Exec("ROLLBACK"))
 	}
 	if err == nil {
 		return nil
@@ -133,13 +132,13 @@ func (c *userConn) use(ctx context.Context, f func() error) error {
 	if c.tx != nil && c.tx.expired.Load() {
 		return store.ErrTxTooLong
 	}
-	if c.tx == nil && ambiguous(err) { // the statement was a commit as well
-		return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, withMeaning(err))
+	if c.tx == nil && lite.Ambiguous(err) { // the statement was a commit as well
+		return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, lite.WithMeaning(err))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return withMeaning(err)
+	return lite.WithMeaning(err)
 }
 
 // goesOn refuses statements of a transaction that has ended underneath its user.
@@ -149,7 +148,7 @@ func (tx *userTx) goesOn() error {
 		return nil
 	case tx.expired.Load():
 		return store.ErrTxTooLong
-	case tx.over || tx.c.conn.raw.GetAutocommit():
+	case tx.over || tx.c.conn.Raw.GetAutocommit():
 		return fmt.Errorf("pawl: the transaction was rolled back by an earlier error: %w", sql.ErrTxDone)
 	}
 	return nil
@@ -166,12 +165,12 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	default:
 		return nil, fmt.Errorf("pawl: isolation level %s: SQLite is always serializable", sql.IsolationLevel(opts.Isolation))
 	}
-	tx := &userTx{c: c, readOnly: opts.ReadOnly, at: here(), since: c.s.clock.instant()}
+	tx := &userTx{c: c, readOnly: opts.ReadOnly, holder: lite.Holder{At: lite.Here(), Since: c.s.clock.Instant()}}
 	if opts.ReadOnly {
-		tx.reads = &reading{"a read-only transaction of DB that has not ended", tx.at, tx.since}
-		c.s.readings.begin(tx.reads)
+		tx.reads = &lite.Reading{What: "a read-only transaction of DB that has not ended", At: tx.holder.At, Since: tx.holder.Since}
+		c.s.log.Readings.Begin(tx.reads)
 		if err := c.begin(ctx, tx, "BEGIN; PRAGMA query_only=on"); err != nil {
-			c.s.readings.end(tx.reads)
+			c.s.log.Readings.End(tx.reads)
 			return nil, err
 		}
 		return tx, nil
@@ -179,12 +178,12 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	tx.since = c.s.clock.instant()
+	tx.holder.Since = c.s.clock.Instant()
 	if err := c.begin(ctx, tx, "BEGIN IMMEDIATE"); err != nil {
-		c.s.lock.release()
+		c.s.lock.Release()
 		return nil, err
 	}
-	c.s.holder.Store(tx)
+	c.s.lock.Hold(&tx.holder)
 	tx.limit = time.AfterFunc(c.s.options.TxLimit, tx.expire)
 	return tx, nil
 }
@@ -192,13 +191,13 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 func (c *userConn) begin(ctx context.Context, tx *userTx, text string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn.raw.SetInterrupt(ctx)
-	defer c.conn.raw.SetInterrupt(context.Background())
-	if err := c.conn.raw.Exec(text); err != nil {
+	c.conn.Raw.SetInterrupt(ctx)
+	defer c.conn.Raw.SetInterrupt(context.Background())
+	if err := c.conn.Raw.Exec(text); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return c.s.explain("begin on", err)
+		return c.s.file.Explain("begin on", err)
 	}
 	c.tx = tx
 	return nil
@@ -214,35 +213,35 @@ func (tx *userTx) expire() {
 	if tx.over {
 		return
 	}
-	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.name,
-		"transaction", tx.at.String(), "limit", tx.c.s.options.TxLimit)
+	tx.c.s.logger.Warn("pawl: rolled back a transaction that held the write lock too long", "store", tx.c.s.file.Name,
+		"transaction", tx.holder.At.String(), "limit", tx.c.s.options.TxLimit)
 	if err := tx.rollback(store.ErrTxTooLong); err != nil {
-		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.name, "error", err)
+		tx.c.s.logger.Error("pawl: roll back", "store", tx.c.s.file.Name, "error", err)
 	}
 }
 
 // rollback ends the transaction, for a reason; mu is held.
 func (tx *userTx) rollback(why error) error {
 	defer tx.end(why)
-	if tx.c.conn.raw.GetAutocommit() {
+	if tx.c.conn.Raw.GetAutocommit() {
 		return nil
 	}
-	return tx.c.conn.raw.Exec("ROLLBACK")
+	return tx.c.conn.Raw.Exec("ROLLBACK")
 }
 
 // end gives back what the transaction held; mu is held.
 func (tx *userTx) end(came error) {
 	tx.over, tx.came = true, came
 	if tx.readOnly {
-		tx.c.s.readings.end(tx.reads)
-		if err := tx.c.conn.raw.Exec("PRAGMA query_only=off"); err != nil {
-			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.name, "error", err)
+		tx.c.s.log.Readings.End(tx.reads)
+		if err := tx.c.conn.Raw.Exec("PRAGMA query_only=off"); err != nil {
+			tx.c.s.logger.Error("pawl: end a read-only transaction", "store", tx.c.s.file.Name, "error", err)
 		}
 		return
 	}
 	tx.limit.Stop()
-	tx.c.s.holder.Store(nil)
-	tx.c.s.lock.release()
+	tx.c.s.lock.Hold(nil)
+	tx.c.s.lock.Release()
 }
 
 // tell tells those who want to know how the transaction ended. It is called
@@ -269,13 +268,13 @@ func (tx *userTx) Commit() error {
 		}
 		return err
 	}
-	if err := tx.c.conn.raw.Exec("COMMIT"); err != nil {
-		err = tx.c.s.commitError(err)
+	if err := tx.c.conn.Raw.Exec("COMMIT"); err != nil {
+		err = tx.c.s.file.CommitError(err)
 		return errors.Join(err, tx.rollback(err))
 	}
 	tx.end(nil)
 	if !tx.readOnly {
-		tx.c.s.watchLog(tx.c.conn)
+		tx.c.s.log.Watch(tx.c.conn)
 	}
 	return nil
 }
@@ -306,7 +305,7 @@ func (c *userConn) ResetSession(context.Context) error {
 func (c *userConn) IsValid() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tx == nil && c.conn.raw.GetAutocommit()
+	return c.tx == nil && c.conn.Raw.GetAutocommit()
 }
 
 // Close ends the connection and whatever its user left open.
@@ -320,5 +319,5 @@ func (c *userConn) Close() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(err, c.conn.close())
+	return errors.Join(err, c.conn.Close())
 }

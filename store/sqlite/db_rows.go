@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // userRows are the rows of a query.
@@ -19,7 +21,7 @@ type userRows struct {
 
 	ready  [][]driver.Value // of a statement that writes: those not handed out yet
 	failed bool             // Next has returned the statement's error
-	reads  *reading         // outside of a transaction
+	reads  *lite.Reading    // outside of a transaction
 }
 
 func (r *userRows) Columns() []string { return r.names }
@@ -39,7 +41,7 @@ var errMuchReturned = fmt.Errorf("pawl: a statement that writes answers rows of 
 func (r *userRows) readAll() error {
 	bytes := 0
 	for r.s.stmt.Step() {
-		r.s.c.conn.raw.SetInterrupt(context.Background())
+		r.s.c.conn.Raw.SetInterrupt(context.Background())
 		bytes += rowBytes
 		for i := range r.names {
 			if bytes += valueBytes; r.s.stmt.ColumnType(i) == sqlite3.TEXT || r.s.stmt.ColumnType(i) == sqlite3.BLOB {
@@ -70,7 +72,7 @@ const rowBytes, valueBytes = 32, 32
 // that is undone, as when a statement is interrupted: a part must not be kept.
 func (r *userRows) undo() error {
 	r.ready = nil
-	raw := r.s.c.conn.raw
+	raw := r.s.c.conn.Raw
 	if r.s.c.tx != nil {
 		return errors.Join(errMuchReturned, r.s.stmt.Reset(), raw.Exec("ROLLBACK"))
 	}
@@ -87,9 +89,9 @@ func (r *userRows) Close() error {
 	r.s.c.mu.Lock()
 	defer r.s.c.mu.Unlock()
 	r.ready = nil
-	r.s.c.s.readings.end(r.reads)
+	r.s.c.s.log.Readings.End(r.reads)
 	if err := r.s.stmt.Reset(); err != nil && !r.failed {
-		return withMeaning(err)
+		return lite.WithMeaning(err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 func (c *userConn) Prepare(text string) (driver.Stmt, error) {
@@ -18,7 +20,7 @@ func (c *userConn) Prepare(text string) (driver.Stmt, error) {
 func (c *userConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
 	var st *userStmt
 	err := c.use(ctx, func() error {
-		stmt, tail, err := c.conn.raw.Prepare(text)
+		stmt, tail, err := c.conn.Raw.Prepare(text)
 		if err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func (c *userConn) ExecContext(ctx context.Context, text string, args []driver.N
 	defer release()
 	var r result
 	err = c.use(ctx, func() error {
-		if err := c.conn.raw.Exec(text); err != nil {
+		if err := c.conn.Raw.Exec(text); err != nil {
 			return err
 		}
 		r = c.result()
@@ -86,13 +88,13 @@ func (c *userConn) lockOutside(ctx context.Context) (release func(), err error) 
 		return nil, err
 	}
 	return func() {
-		c.s.lock.release()
-		c.s.watchLog(c.conn)
+		c.s.lock.Release()
+		c.s.log.Watch(c.conn)
 	}, nil
 }
 
 func (c *userConn) result() result {
-	return result{id: c.conn.raw.LastInsertRowID(), rows: c.conn.raw.Changes()}
+	return result{id: c.conn.Raw.LastInsertRowID(), rows: c.conn.Raw.Changes()}
 }
 
 type result struct{ id, rows int64 }
@@ -169,7 +171,7 @@ func (s *userStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	r := &userRows{ctx: ctx, s: s}
 	if s.c.tx == nil && !s.writes {
-		r.reads = s.c.s.newReading("rows of a query of DB that are not closed")
+		r.reads = lite.NewReading("rows of a query of DB that are not closed", &s.c.s.clock)
 	}
 	if s.writes {
 		release, err := s.c.lockOutside(ctx)
@@ -192,7 +194,7 @@ func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (
 		return nil, err
 	}
 	if r.reads != nil {
-		s.c.s.readings.begin(r.reads)
+		s.c.s.log.Readings.Begin(r.reads)
 	}
 	return r, nil
 }

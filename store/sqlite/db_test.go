@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 func TestP3_RowsAndJobsCommitTogether(t *testing.T) {
@@ -156,7 +157,7 @@ func TestP3_AnInterruptedTransactionDoesNotGoOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err = c.Raw(func(driver any) error { // cancelled by the statement itself: not before it runs
-		return driver.(*userConn).conn.raw.CreateFunction("runs", 1, 0, func(c sqlite3.Context, arg ...sqlite3.Value) {
+		return driver.(*userConn).conn.Raw.CreateFunction("runs", 1, 0, func(c sqlite3.Context, arg ...sqlite3.Value) {
 			cancel()
 			c.ResultValue(arg[0])
 		})
@@ -260,9 +261,9 @@ func TestP3_AFailedEnqueueLeavesTheTransactionAsItWas(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	in := tx.(ownTx).within
-	err = in.run(t.Context(), func(tr *transition) error {
+	err = in.run(t.Context(), func(tr *jobs.Transition) error {
 		_, err := whole(tr, func() ([]job.Receipt, error) {
-			if _, err := tr.enqueue(drafts(3)); err != nil {
+			if _, err := tr.Enqueue(drafts(3)); err != nil {
 				return nil, err
 			}
 			return nil, broken

@@ -19,4 +19,12 @@
 //
 // Any number of processes on one machine may open the same file. A network
 // file system is refused, because its locks cannot be trusted.
+//
+// # Rooms
+//
+// This package puts rooms together: it opens and closes, runs their verbs in the
+// writer's transaction or in a user's, and has the driver behind [Store.DB]. What
+// is SQLite and not ours is internal/lite. On it stand, each knowing only those
+// before it: internal/hints, settings, workers, jobs and claims, each with its own
+// tables, statements and rules of Check.
 package sqlite

@@ -62,14 +62,14 @@ func TestFull_EveryCallerIsToldAndNothingIsHalfDone(t *testing.T) {
 // the sake of a large one beside it.
 func TestFull_TheSmallCallGoesThrough(t *testing.T) {
 	s, _ := faulty(t)
-	pages, err := s.writer.conn.query("PRAGMA page_count").one()
+	pages, err := s.writer.conn.Query("PRAGMA page_count").One()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.writer.conn.raw.Exec(fmt.Sprintf("PRAGMA max_page_count=%d", pages+4)); err != nil {
+	if err := s.writer.conn.Raw.Exec(fmt.Sprintf("PRAGMA max_page_count=%d", pages+4)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.lock.acquire(t.Context()); err != nil {
+	if err := s.lock.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -82,7 +82,7 @@ func TestFull_TheSmallCallGoesThrough(t *testing.T) {
 			t.Errorf("the small call: %v", err)
 		}
 	})
-	s.lock.release()
+	s.lock.Release()
 	wg.Wait()
 	if n := s.mustCount(t); n != 1 {
 		t.Errorf("%d jobs, want that of the small call", n)
@@ -143,7 +143,7 @@ func TestFull_ACheckpointThatFailsHarmsNobody(t *testing.T) {
 func TestBusy_AnotherProcessHoldsTheLockTooLong(t *testing.T) {
 	o := newFile(t, Options{BusyLimit: 1e6})
 	s, other := open(t, o), open(t, o)
-	if err := other.writer.conn.raw.Exec("BEGIN IMMEDIATE"); err != nil {
+	if err := other.writer.conn.Raw.Exec("BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Enqueue(t.Context(), drafts(1))
@@ -153,7 +153,7 @@ func TestBusy_AnotherProcessHoldsTheLockTooLong(t *testing.T) {
 	if n := s.mustCount(t); n != 0 { // reading needs no lock
 		t.Errorf("%d jobs, want none", n)
 	}
-	if err := other.writer.conn.raw.Exec("ROLLBACK"); err != nil {
+	if err := other.writer.conn.Raw.Exec("ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
 	s.mustEnqueue(t, draft())

@@ -3,6 +3,9 @@ package sqlite
 import (
 	"testing"
 	"time"
+
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // A long row of jobs that this worker cannot run must not hide what lies
@@ -43,7 +46,7 @@ func TestJ14_WhatWasPassedOverIsSeenAgain(t *testing.T) {
 	w := s.mustRegister(t)
 	rescued := draft()
 	s.mustEnqueue(t, rescued)
-	if err := s.write(t.Context(), 1, func(tr *transition) error { return tr.exec("UPDATE pawl_job SET rescues = 1") }); err != nil {
+	if err := s.write(t.Context(), 1, func(tr *jobs.Transition) error { return tr.Exec("UPDATE pawl_job SET rescues = 1") }); err != nil {
 		t.Fatal(err)
 	}
 	list := drafts(3000)
@@ -62,7 +65,7 @@ func TestJ14_WhatWasPassedOverIsSeenAgain(t *testing.T) {
 	if got := s.mustClaim(t, next).Jobs; len(got) != 1 || got[0].ID == rescued.ID {
 		t.Fatalf("claimed %v, want the job behind", got)
 	}
-	s.SetClockOffset(sweepAgain*time.Microsecond + time.Second)
+	s.SetClockOffset(claims.SweepAgain*time.Microsecond + time.Second)
 	next.Seq++
 	s.mustClaim(t, next)
 	next.Seq++

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // Ends that are alike go together in one statement. Whatever is among them, the
@@ -15,7 +16,7 @@ func TestP2_EndsInGroupsAreEndsOneByOne(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		together, single := open(t, Memory()), open(t, Memory())
-		list := drafts(3*group + random.IntN(group))
+		list := drafts(3*jobs.Group + random.IntN(jobs.Group))
 		for i := range list {
 			if random.IntN(150) == 0 {
 				list[i].Unique = job.Unique{Hash: list[i].ID[:]}
@@ -98,8 +99,8 @@ func (s *Store) picture(t *testing.T) []seen {
 		list = append(list, seen{j.ID, j.State, j.Run, string(j.Result), j.Expires.Sub(j.Finished) > 1e11})
 	}
 	for _, table := range []string{"pawl_tombstone", "pawl_job_unique", "pawl_job_log"} {
-		if err := s.write(t.Context(), 1, func(tr *transition) error {
-			n, err := tr.query("SELECT count(*) FROM " + table).one()
+		if err := s.write(t.Context(), 1, func(tr *jobs.Transition) error {
+			n, err := tr.Query("SELECT count(*) FROM " + table).One()
 			list = append(list, seen{run: n, result: table})
 			return err
 		}); err != nil {

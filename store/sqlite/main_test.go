@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -107,12 +108,12 @@ func wantErr(t *testing.T, what string, err error, want ...error) {
 // sqlOf runs SQL on a connection of its own, as another program on the file would.
 func sqlOf(t *testing.T, s *Store, text string) {
 	t.Helper()
-	c, err := s.connect(context.Background(), smallCache)
+	c, err := s.file.Connect(context.Background(), lite.SmallCache)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
-	if err := c.raw.Exec(text); err != nil {
+	defer c.Close()
+	if err := c.Raw.Exec(text); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }

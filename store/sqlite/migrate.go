@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Migration is one step of the schema, for teams that apply SQL with a tool of
@@ -59,56 +60,56 @@ func Migrations() []Migration {
 }
 
 // schemaVersion reads the numbers of the file; zeros when it is not ours yet.
-func schemaVersion(c *conn) (version, oldest int, err error) {
-	ok, err := c.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pawl_schema'").found()
+func schemaVersion(c *lite.Conn) (version, oldest int, err error) {
+	ok, err := c.Query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pawl_schema'").Found()
 	if err != nil || !ok {
 		return 0, 0, err
 	}
-	q := c.query("SELECT version, oldest FROM pawl_schema")
-	if q.step() {
-		version, oldest = int(q.colInt(0)), int(q.colInt(1))
+	q := c.Query("SELECT version, oldest FROM pawl_schema")
+	if q.Step() {
+		version, oldest = int(q.ColInt(0)), int(q.ColInt(1))
 	}
-	return version, oldest, q.done()
+	return version, oldest, q.Done()
 }
 
 // migrate checks the schema and brings it up to date where that is allowed.
 // Two processes that open a new file at once do it one after the other: the
 // version is read again under the write lock.
-func (s *Store) migrate(c *conn, mode store.Migrate) error {
+func migrate(file *lite.Database, c *lite.Conn, mode store.Migrate) error {
 	list := Migrations()
 	newest := list[len(list)-1].Version
 	if mode == store.MigrateOff {
-		return s.useWAL(c)
+		return file.UseWAL(c)
 	}
 	version, oldest, err := schemaVersion(c)
 	if err != nil {
 		return err
 	}
 	if version > newest && oldest > newest {
-		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.name, store.ErrSchemaNewer, version, oldest, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", file.Name, store.ErrSchemaNewer, version, oldest, newest)
 	}
 	if version < newest && mode == store.MigrateCheck {
-		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.name, store.ErrSchemaOlder, version, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", file.Name, store.ErrSchemaOlder, version, newest)
 	}
-	if err := s.useWAL(c); err != nil {
+	if err := file.UseWAL(c); err != nil {
 		return err
 	}
 	if version >= newest {
 		return nil
 	}
-	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	if err := apply(c, list); err != nil {
-		if !c.raw.GetAutocommit() {
-			err = errors.Join(err, c.exec("ROLLBACK"))
+		if !c.Raw.GetAutocommit() {
+			err = errors.Join(err, c.Exec("ROLLBACK"))
 		}
 		return err
 	}
-	return c.exec("COMMIT")
+	return c.Exec("COMMIT")
 }
 
-func apply(c *conn, list []Migration) error {
+func apply(c *lite.Conn, list []Migration) error {
 	version, _, err := schemaVersion(c)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func apply(c *conn, list []Migration) error {
 		if m.Version <= version {
 			continue
 		}
-		if err := c.raw.Exec(m.SQL); err != nil {
+		if err := c.Raw.Exec(m.SQL); err != nil {
 			if errors.Is(err, sqlite3.ERROR) && strings.Contains(err.Error(), "already exists") {
 				return fmt.Errorf("%w: schema step %d: %w", store.ErrForeign, m.Version, err)
 			}
@@ -125,30 +126,4 @@ func apply(c *conn, list []Migration) error {
 		}
 	}
 	return nil
-}
-
-// useWAL turns the write-ahead log on, which stays with the file. Stores in
-// memory have no log. Of several who do it to a new file at once, all but one
-// are told that it is locked, and SQLite does not ask the busy handler: they
-// would wait for each other. So it is asked here.
-func (s *Store) useWAL(c *conn) error {
-	if s.memory {
-		return nil
-	}
-	for count := 0; ; count++ {
-		q := c.query("PRAGMA journal_mode=WAL")
-		mode := ""
-		if q.step() {
-			mode = q.colText(0)
-		}
-		switch err := q.done(); {
-		case errors.Is(err, sqlite3.BUSY) && waitBusy(c.raw.GetInterrupt(), count, s.options.BusyLimit):
-		case err != nil:
-			return err
-		case mode != "wal":
-			return fmt.Errorf("open %s: journal mode is %q, want wal", s.name, mode)
-		default:
-			return nil
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 func openWith(t *testing.T, path string, m store.Migrate) error {
@@ -83,8 +84,8 @@ func TestMigrate_ANewerSchemaThatThisBuildMayUse(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "work.db")
 		s := open(t, File(path))
-		if err := s.write(t.Context(), 1, func(tr *transition) error {
-			return tr.query("UPDATE pawl_schema SET version = ?, oldest = ?").int(int64(c.version)).int(int64(c.oldest)).exec()
+		if err := s.write(t.Context(), 1, func(tr *jobs.Transition) error {
+			return tr.Query("UPDATE pawl_schema SET version = ?, oldest = ?").Int(int64(c.version)).Int(int64(c.oldest)).Exec()
 		}); err != nil {
 			t.Fatal(err)
 		}

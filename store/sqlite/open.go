@@ -12,22 +12,16 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	_ "github.com/ncruces/go-sqlite3/vfs/memdb" // the file system of stores in memory
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
-
-// Page cache of a connection: negative numbers are KiB, as SQLite has it.
-const (
-	writerCache = -16_384
-	readerCache = -4_096
-	smallCache  = -256
-)
-
-// readers is how many reads go on at once.
-const readers = 4
 
 // File opens the store in a file, which is made if it is not there. The user's
 // own tables may live in the same file.
@@ -49,30 +43,22 @@ type opener struct {
 
 // Store is one namespace of one SQLite database.
 type Store struct {
-	name    string // for messages
-	path    string // for SQLite
-	uri     bool   // path is a URI
-	memory  bool
+	file    lite.Database
 	options Options
 	logger  *slog.Logger
 
 	namespace int64
-	keep      func(queue string) job.Keep
-	maxLost   int
-	clock     clock
-	claims    claims
-	alive     *aliveFile
+	rules     jobs.Rules
+	clock     lite.Clock
+	claims    claims.Memory
+	alive     *lite.Alive
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
-	lock    writeLock
-	holder  atomic.Pointer[userTx] // the user's transaction that has the lock
+	lock    *lite.WriteLock
 	writer  *writer
-	readers chan *conn
-	reading int // connections that belong into readers
+	readers *lite.Readers
+	log     *lite.WAL
 	db      *sql.DB
-
-	log      logWatch
-	readings readings
 
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -95,7 +81,7 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 		if ctx.Err() != nil { // else it would say "interrupted"
 			err = context.Cause(ctx)
 		}
-		return nil, errors.Join(s.explain("open", err), s.Close())
+		return nil, errors.Join(s.file.Explain("open", err), s.Close())
 	}
 	return s, nil
 }
@@ -113,187 +99,130 @@ func (o opener) prepare(settings store.Settings) (*Store, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
+	file, log, err := o.database(options)
+	if err != nil {
+		return nil, err
+	}
 	s := &Store{
-		options: options, logger: settings.Logger, keep: settings.Keep, maxLost: settings.MaxLost,
-		lock: newWriteLock(), readers: make(chan *conn, readers), closing: make(chan struct{}),
+		file: file, options: options, logger: settings.Logger, rules: jobs.Rules{Keep: settings.Keep, MaxLost: settings.MaxLost},
+		closing: make(chan struct{}),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	if s.keep == nil {
-		s.keep = func(string) job.Keep { return job.Keep{} }
+	if s.rules.Keep == nil {
+		s.rules.Keep = func(string) job.Keep { return job.Keep{} }
 	}
-	if s.maxLost == 0 {
-		s.maxLost = job.MaxLost
+	if s.rules.MaxLost == 0 {
+		s.rules.MaxLost = job.MaxLost
 	}
-	if o.memory {
-		s.memory, s.uri = true, true
-		s.name = ":memory:"
-		s.path = fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
-		return s, nil
-	}
-	if err := s.locate(o.path); err != nil {
-		return nil, err
-	}
-	if o.vfs != "" {
-		s.path, s.uri = (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "vfs=" + o.vfs}).String(), true
-	}
+	s.lock = lite.NewWriteLock(file.Name, &s.clock, s.logger)
+	s.readers = lite.NewReaders(s.closing)
+	s.log = lite.NewWAL(log, file.Name, &s.clock, s.logger)
 	return s, nil
 }
 
-// locate checks the path before SQLite makes a file of it.
-func (s *Store) locate(path string) error {
+// database says where the database is, and where its log; a store in memory has
+// none.
+func (o opener) database(options Options) (d lite.Database, log string, err error) {
+	d.BusyLimit, d.Synchronous = options.BusyLimit, options.Synchronous.pragma()
+	if o.memory {
+		d.Name, d.Path = ":memory:", fmt.Sprintf("file:/pawl-%d?vfs=memdb", memories.Add(1))
+		d.Memory, d.URI = true, true
+		return d, "", nil
+	}
+	path, err := o.locate(options)
+	if err != nil {
+		return d, "", err
+	}
+	d.Name, d.Path = o.path, path
+	if o.vfs != "" {
+		d.Path, d.URI = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "vfs=" + o.vfs}).String(), true
+	}
+	return d, path + "-wal", nil
+}
+
+// locate checks the path before SQLite makes a file of it, and makes it absolute.
+func (o opener) locate(options Options) (string, error) {
+	path := o.path
 	switch {
 	case path == "" || path == ":memory:":
-		return job.Invalid("store file", path, "must be a path; Memory opens a store in memory")
+		return "", job.Invalid("store file", path, "must be a path; Memory opens a store in memory")
 	case strings.ContainsRune(path, 0):
-		return job.Invalid("store file", path, "must not contain a zero byte")
+		return "", job.Invalid("store file", path, "must not contain a zero byte")
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+		return "", fmt.Errorf("open %s: %w", path, err)
 	}
-	s.name, s.path = path, absolute
-	s.log.path, s.log.limit, s.log.worse, s.log.opened = absolute+"-wal", logLimit, unhealthyLog, s.clock.instant()
 	folder := filepath.Dir(absolute)
 	info, err := os.Stat(folder)
 	if err != nil {
-		return fmt.Errorf("open %s: its folder: %w", path, err)
+		return "", fmt.Errorf("open %s: its folder: %w", path, err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("open %s: %s is not a folder", path, folder)
+		return "", fmt.Errorf("open %s: %s is not a folder", path, folder)
 	}
 	if info, err := os.Stat(absolute); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("open %s: %w: it is not a regular file", path, store.ErrForeign)
+		return "", fmt.Errorf("open %s: %w: it is not a regular file", path, store.ErrForeign)
 	}
-	if kind, remote := networkFS(folder); remote && !s.options.TrustNetworkLocks {
-		return fmt.Errorf("open %s: %w: %s has no locks that SQLite can trust", path, store.ErrNetworkFS, kind)
+	if kind, remote := lite.NetworkFS(folder); remote && !options.TrustNetworkLocks {
+		return "", fmt.Errorf("open %s: %w: %s has no locks that SQLite can trust", path, store.ErrNetworkFS, kind)
 	}
-	return nil
+	return absolute, nil
 }
 
 func (s *Store) open(ctx context.Context, settings store.Settings) error {
-	c, err := s.connect(ctx, writerCache)
+	c, err := s.file.Connect(ctx, lite.WriterCache)
 	if err != nil {
 		return err
 	}
-	if err := s.setUp(ctx, c, settings); err != nil {
-		return errors.Join(err, c.close())
+	if s.namespace, err = setUp(ctx, &s.file, c, settings); err != nil {
+		return errors.Join(err, c.Close())
 	}
 	s.writer = startWriter(s, c)
-	if !s.memory {
-		for range readers {
-			r, err := s.connect(ctx, readerCache)
-			if err != nil {
-				return err
-			}
-			s.readers <- r
-			s.reading++
+	if !s.file.Memory {
+		if err := s.readers.Open(ctx, &s.file); err != nil {
+			return err
 		}
 	}
-	s.db = s.openDB()
-	if !s.memory && !s.uri && !s.options.TrustNetworkLocks {
-		s.alive = openAlive(s.path+aliveSuffix, s.logger)
+	s.db = openDB(s)
+	if !s.file.Memory && !s.file.URI && !s.options.TrustNetworkLocks {
+		s.alive = lite.OpenAlive(s.file.Path+lite.AliveSuffix, s.logger)
 	}
 	return nil
 }
 
-// setUp makes the file ours: journal mode, schema, namespace.
-func (s *Store) setUp(ctx context.Context, c *conn, settings store.Settings) error {
-	c.raw.SetInterrupt(ctx)
-	defer c.raw.SetInterrupt(context.Background())
-	if err := s.migrate(c, settings.Migrate); err != nil {
-		return err
+// setUp makes the file ours: journal mode, schema, namespace, whose number it
+// returns.
+func setUp(ctx context.Context, file *lite.Database, c *lite.Conn, settings store.Settings) (namespace int64, err error) {
+	c.Raw.SetInterrupt(ctx)
+	defer c.Raw.SetInterrupt(context.Background())
+	if err := migrate(file, c, settings.Migrate); err != nil {
+		return 0, err
 	}
 	name := settings.Namespace
 	if name == "" {
 		name = "default"
 	}
 	if err := job.CheckName("namespace", name); err != nil {
-		return err
+		return 0, err
 	}
-	return s.bindNamespace(c, name)
+	return bindNamespace(c, name)
 }
 
-func (s *Store) bindNamespace(c *conn, name string) error {
-	find := func() (int64, error) { return c.query("SELECT id FROM pawl_namespace WHERE name = ?").text(name).one() }
+func bindNamespace(c *lite.Conn, name string) (int64, error) {
+	find := func() (int64, error) {
+		return c.Query("SELECT id FROM pawl_namespace WHERE name = ?").Text(name).One()
+	}
 	id, err := find()
-	if err != nil {
-		return err
+	if err != nil || id != 0 {
+		return id, err
 	}
-	if id == 0 {
-		if err := c.query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").text(name).exec(); err != nil {
-			return err
-		}
-		if id, err = find(); err != nil {
-			return err
-		}
+	if err := c.Query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").Text(name).Exec(); err != nil {
+		return 0, err
 	}
-	s.namespace = id
-	return nil
-}
-
-// write runs a transition through the writer.
-func (s *Store) write(ctx context.Context, rows int, run func(*transition) error) error {
-	return s.writer.do(ctx, rows, run)
-}
-
-// read runs f in one snapshot. It may run beside the writer, except in memory,
-// where a reader would block the writer's commit and so takes its turn with it.
-func (s *Store) read(ctx context.Context, f func(*conn) error) error {
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	if s.memory {
-		return s.writer.do(ctx, 0, func(t *transition) error { return f(t.conn) })
-	}
-	var c *conn
-	select {
-	case c = <-s.readers:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.closing:
-		return store.ErrClosed
-	}
-	reads := s.newReading("a call of the engine")
-	s.readings.begin(reads)
-	defer func() {
-		s.readings.end(reads)
-		s.readers <- c
-	}()
-	c.raw.SetInterrupt(ctx)
-	defer c.raw.SetInterrupt(context.Background())
-	err := c.snapshot(f)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return s.explain("read", err)
-}
-
-// snapshot runs f between BEGIN and COMMIT, so that all it reads is of one moment.
-func (c *conn) snapshot(f func(*conn) error) error {
-	if err := c.exec("BEGIN"); err != nil {
-		return err
-	}
-	err := f(c)
-	c.raw.SetInterrupt(context.Background())
-	if c.raw.GetAutocommit() {
-		return err
-	}
-	return errors.Join(err, c.exec("ROLLBACK"))
-}
-
-// usable refuses calls after Close and calls whose time is over.
-func (s *Store) usable(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	select {
-	case <-s.closing:
-		return store.ErrClosed
-	default:
-		return nil
-	}
+	return find()
 }
 
 // Close waits for calls under way and releases everything.
@@ -306,13 +235,30 @@ func (s *Store) Close() error {
 		}
 		if s.writer != nil {
 			s.writer.close()
-			for range s.reading { // a reader that is out comes back when its call ends
-				errs = append(errs, (<-s.readers).close())
-			}
-			errs = append(errs, s.writer.conn.close())
+			errs = append(errs, s.readers.Close()...)
+			errs = append(errs, s.writer.conn.Close())
 		}
-		errs = append(errs, s.alive.close())
+		errs = append(errs, s.alive.Close())
 		s.closeErr = errors.Join(errs...)
 	})
 	return s.closeErr
 }
+
+// Health is an error while the log is large and cannot be emptied; it says who
+// reads from it.
+func (s *Store) Health(ctx context.Context) error {
+	if err := s.usable(ctx); err != nil || s.log.Path == "" {
+		return err
+	}
+	c, err := s.readers.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.readers.GiveBack(c)
+	return s.log.Health(c)
+}
+
+// SetClockOffset moves the store's clock against the process's. It is there
+// for storetest, which proves that a step of the clock does no harm; nothing
+// else may call it.
+func (s *Store) SetClockOffset(d time.Duration) { s.clock.SetOffset(d) }

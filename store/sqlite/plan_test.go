@@ -8,6 +8,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // The plans of what runs all the time: each must seek, never read a table.
@@ -35,15 +37,15 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 		}
 	}
 	looked := 0
-	for text := range s.writer.conn.queries {
-		q := s.writer.conn.once("EXPLAIN QUERY PLAN " + text)
-		for q.step() {
+	for _, text := range s.writer.conn.Texts() {
+		q := s.writer.conn.Once("EXPLAIN QUERY PLAN " + text)
+		for q.Step() {
 			looked++
-			if step := q.colText(3); scans(step) {
+			if step := q.ColText(3); scans(step) {
 				t.Errorf("%s\nin %s", step, text)
 			}
 		}
-		if err := q.close(); err != nil {
+		if err := q.Close(); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -80,23 +82,25 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		{States: []job.State{job.Dead}, Queue: "q", Kind: "k"},
 		{States: []job.State{job.Done, job.Dead, job.Cancelled}, Queue: "q", Tag: "x"},
 	} {
-		c := <-s.readers
-		spans, err := c.ranges(s.namespace, f)
-		if err != nil || len(spans) == 0 {
-			t.Fatal(spans, err)
+		c, err := s.readers.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, r := range spans {
-			text := "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " AND id < ? ORDER BY id DESC"
-			q := c.once("EXPLAIN QUERY PLAN " + text)
-			for q.step() {
-				if step := q.colText(3); scans(step) {
+		texts, err := jobs.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
+		if err != nil || len(texts) == 0 {
+			t.Fatal(texts, err)
+		}
+		for _, text := range texts {
+			q := c.Once("EXPLAIN QUERY PLAN " + text)
+			for q.Step() {
+				if step := q.ColText(3); scans(step) {
 					t.Errorf("%+v: %s", f, step)
 				}
 			}
-			if err := q.close(); err != nil {
+			if err := q.Close(); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
-		s.readers <- c
+		s.readers.GiveBack(c)
 	}
 }

@@ -2,139 +2,56 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/hints"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
 // Get returns the jobs that exist, live or archived, in the order asked.
-func (s *Store) Get(ctx context.Context, ids []job.ID) (jobs []job.Job, err error) {
+func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.read(ctx, func(c *conn) error {
-		jobs = nil
-		for _, id := range ids {
-			j, ok, err := c.get(s.namespace, id)
-			if err != nil {
-				return err
-			}
-			if ok {
-				jobs = append(jobs, j)
-			}
-		}
-		return nil
-	})
-	return jobs, err
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.Job, error) { return jobs.Get(c, ids) })
 }
 
-func (c *conn) get(namespace int64, id job.ID) (j job.Job, ok bool, err error) {
-	for _, text := range []string{
-		"SELECT " + liveColumns + " FROM pawl_job WHERE namespace = ? AND id = ?",
-		"SELECT " + archivedColumns + " FROM pawl_job_archive WHERE namespace = ? AND id = ?",
-	} {
-		q := c.query(text).int(namespace).blob(id[:])
-		if ok = q.step(); ok {
-			q.job(&j)
-		}
-		if err = q.done(); ok || err != nil {
-			return j, ok, err
-		}
+// List pages through jobs, newest id first.
+func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed store.Listed, err error) {
+	if p.Limit < 1 || p.Limit > 1000 {
+		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
-	return j, false, nil
+	return view(ctx, s, func(c *lite.Snapshot) (store.Listed, error) { return jobs.List(c, f, p) })
 }
 
-// runsOfQueue counts what the workers with totals run of a queue.
-func (c *conn) runsOfQueue(namespace int64, queue string) ([]store.QueueRuns, error) {
-	var runs []store.QueueRuns
-	q := c.query(`SELECT w.label, w.totals, w.lost IS NOT NULL, count(*) FROM pawl_worker AS w CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
-		WHERE w.namespace = ?1 AND w.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = w.id AND j.queue = ?2
-		GROUP BY w.id`).int(namespace).text(queue)
-	for q.step() {
-		runs = append(runs, store.QueueRuns{Label: q.colText(0), Totals: []byte(q.colText(1)), Lost: q.colBool(2), Runs: int(q.colInt(3))})
-	}
-	return runs, q.done()
+// Count counts the jobs a filter matches, up to cap (0 means exactly).
+func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
+	return view(ctx, s, func(c *lite.Snapshot) (int, error) { return jobs.Count(c, f, cap) })
 }
-
-// maxAhead caps the count of jobs that come first.
-const maxAhead = 10_000
 
 // Situation gathers why a job is not running, in one snapshot.
-func (s *Store) Situation(ctx context.Context, id job.ID) (sit job.Situation, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		sit = job.Situation{}
-		j, ok, err := c.get(s.namespace, id)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return fmt.Errorf("job %s: %w", id, job.ErrNotFound)
-		}
-		now := s.clock.now()
-		sit.Job, sit.Now = j, timeOf(now)
-		if j.State.Final() {
-			return nil
-		}
-		if sit.QueuePaused, err = c.paused(s.namespace, j.Queue); err != nil {
-			return err
-		}
-		workers, err := c.registry(s.namespace)
-		if err != nil {
-			return err
-		}
-		runs, err := c.runsOfQueue(s.namespace, j.Queue)
-		if err != nil {
-			return err
-		}
-		store.Situate(&sit, workers, runs)
-		switch j.State {
-		case job.Running:
-			q := c.query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").int(s.namespace).int(int64(j.Worker))
-			if q.step() {
-				sit.Label = q.colText(0)
-			}
-			return q.done()
-		case job.Waiting:
-			sit.Ahead, sit.AheadCapped, err = c.ahead(s.namespace, &j, now)
-		}
-		return err
-	})
-	return sit, err
-}
-
-// ahead counts the ready jobs of the queue that a claim meets first, as far as
-// the cap: index ranges of pawl_job_ready, one per priority.
-func (c *conn) ahead(namespace int64, j *job.Job, now int64) (n int, capped bool, err error) {
-	for p := job.MinPriority; p <= j.Priority && n <= maxAhead; p++ {
-		before := position{due: now + 1}
-		if p == j.Priority {
-			before = position{due: min(micros(j.Due), now+1), id: j.ID}
-		}
-		count, err := c.query(`SELECT count(*) FROM (SELECT 1 FROM pawl_job
-			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND (due, id) < (?, ?) LIMIT ?)`).
-			int(namespace).text(j.Queue).int(int64(p)).int(before.due).blob(before.id[:]).int(maxAhead + 1 - int64(n)).one()
-		if err != nil {
-			return 0, false, err
-		}
-		n += int(count)
-	}
-	return min(n, maxAhead), n > maxAhead, nil
+func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+	return view(ctx, s, func(c *lite.Snapshot) (job.Situation, error) { return jobs.Situation(c, id) })
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
-func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) (lines []job.LogLine, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		lines = nil
-		q := c.query("SELECT time, run, level, text FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ? ORDER BY line LIMIT ?").
-			int(s.namespace).blob(id[:]).int(int64(skip)).int(int64(limit))
-		for q.step() {
-			lines = append(lines, job.LogLine{Time: timeOf(q.colInt(0)), Run: q.colInt(1), Level: int(q.colInt(2)), Text: q.colText(3)})
-		}
-		return q.done()
-	})
-	return lines, err
+func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.LogLine, error) { return jobs.Logs(c, id, skip, limit) })
+}
+
+// Registry lists the workers.
+func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
+	return view(ctx, s, workers.Registry)
+}
+
+// Audit lists operator actions, the newest first.
+func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.AuditEntry, error) { return settings.Entries(c, limit) })
 }
 
 // Now is the store's clock.
@@ -142,5 +59,22 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if err := s.usable(ctx); err != nil {
 		return time.Time{}, err
 	}
-	return timeOf(s.clock.now()), nil
+	return lite.TimeOf(s.clock.Now()), nil
+}
+
+// Listen tells of commits made by other processes. A store in memory has no
+// others.
+func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if s.file.Memory {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.closing:
+			return store.ErrClosed
+		}
+	}
+	return hints.Listen(ctx, &s.file, s.namespace, &s.splits, s.closing, hear)
 }

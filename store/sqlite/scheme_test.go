@@ -46,9 +46,9 @@ func TestScheme_NamesTheFileItSeemsTo(t *testing.T) {
 			continue
 		}
 		s := open(t, o)
-		got := s.path
-		if s.memory {
-			got = s.name
+		got := s.file.Path
+		if s.file.Memory {
+			got = s.file.Name
 		}
 		if got != want {
 			t.Errorf("%s opened %s, want %s", address, got, want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // Begin opens a transaction in which jobs and the user's own rows commit
@@ -49,7 +50,7 @@ type watch struct {
 func (w within) OnEnd(f func(error)) { w.watch.told = f }
 
 // run takes a transition into the transaction.
-func (w within) run(ctx context.Context, run func(*transition) error) error {
+func (w within) run(ctx context.Context, run func(*jobs.Transition) error) error {
 	work := &work{run: func(c *userConn) error {
 		switch {
 		case c.s != w.s:
@@ -67,13 +68,13 @@ func (w within) run(ctx context.Context, run func(*transition) error) error {
 	if !work.ran && (err == nil || !errors.Is(err, sql.ErrTxDone)) && ctx.Err() == nil {
 		return store.ErrForeignTx
 	}
-	return w.s.explain("write to", err)
+	return w.s.file.Explain("write to", err)
 }
 
 // Enqueue accepts drafts with the transaction.
 func (w within) Enqueue(ctx context.Context, drafts []job.Draft) (receipts []job.Receipt, err error) {
-	err = w.run(ctx, func(t *transition) (err error) {
-		receipts, err = whole(t, func() ([]job.Receipt, error) { return t.enqueue(drafts) })
+	err = w.run(ctx, func(t *jobs.Transition) (err error) {
+		receipts, err = whole(t, func() ([]job.Receipt, error) { return t.Enqueue(drafts) })
 		return err
 	})
 	return receipts, err
@@ -81,8 +82,8 @@ func (w within) Enqueue(ctx context.Context, drafts []job.Draft) (receipts []job
 
 // Finish ends runs with the transaction.
 func (w within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End) (verdicts []job.Verdict, err error) {
-	err = w.run(ctx, func(t *transition) (err error) {
-		verdicts, err = whole(t, func() ([]job.Verdict, error) { return t.finish(worker, ends) })
+	err = w.run(ctx, func(t *jobs.Transition) (err error) {
+		verdicts, err = whole(t, func() ([]job.Verdict, error) { return t.Finish(worker, ends) })
 		return err
 	})
 	return verdicts, err
@@ -90,16 +91,16 @@ func (w within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 
 // whole undoes a transition that failed halfway, and leaves the rest of the
 // user's transaction as it was.
-func whole[T any](t *transition, f func() ([]T, error)) ([]T, error) {
-	if err := t.exec("SAVEPOINT pawl"); err != nil {
+func whole[T any](t *jobs.Transition, f func() ([]T, error)) ([]T, error) {
+	if err := t.Exec("SAVEPOINT pawl"); err != nil {
 		return nil, err
 	}
 	answer, err := f()
 	if err == nil {
-		return answer, t.exec("RELEASE pawl")
+		return answer, t.Exec("RELEASE pawl")
 	}
-	if !t.raw.GetAutocommit() {
-		err = errors.Join(err, t.exec("ROLLBACK TO pawl"), t.exec("RELEASE pawl"))
+	if !t.Raw.GetAutocommit() {
+		err = errors.Join(err, t.Exec("ROLLBACK TO pawl"), t.Exec("RELEASE pawl"))
 	}
 	return nil, err
 }

@@ -4,28 +4,14 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // Seen returns those of ids that the transaction sees as jobs.
-func (w within) Seen(ctx context.Context, ids []job.ID) (seen []job.ID, err error) {
-	err = w.run(ctx, func(t *transition) error {
-		seen = nil
-		for _, id := range ids {
-			n, err := t.query(seenText).int(w.s.namespace).blob(id[:]).int(w.s.namespace).blob(id[:]).one()
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				seen = append(seen, id)
-			}
-		}
-		return nil
+func (w within) Seen(ctx context.Context, ids []job.ID) (found []job.ID, err error) {
+	err = w.run(ctx, func(t *jobs.Transition) (err error) {
+		found, err = jobs.Seen(&t.Snapshot, ids)
+		return err
 	})
-	return seen, err
+	return found, err
 }
-
-// Two reads by the primary keys of the tables.
-const seenText = `SELECT count(*) FROM (
-	SELECT 1 FROM pawl_job WHERE namespace = ? AND id = ?
-	UNION ALL
-	SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?)`

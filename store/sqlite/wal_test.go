@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // A reader that does not end keeps the log from being emptied. The process says
@@ -57,10 +58,10 @@ func TestP10_WhoKeepsTheLogFromBeingEmptiedIsNamed(t *testing.T) {
 		"a call of the engine": {func(t *testing.T, s *Store) func() error {
 			begun, end, ended := make(chan bool), make(chan bool), make(chan error)
 			go func() {
-				ended <- s.read(context.Background(), func(c *conn) error { // the call
+				ended <- s.read(context.Background(), func(c *lite.Snapshot) error { // the call
 					defer func() { <-end }()
 					defer close(begun)
-					_, err := c.query("SELECT count(*) FROM pawl_job").one()
+					_, err := c.Query("SELECT count(*) FROM pawl_job").One()
 					return err
 				})
 			}()
@@ -68,14 +69,14 @@ func TestP10_WhoKeepsTheLogFromBeingEmptiedIsNamed(t *testing.T) {
 			return func() error { close(end); return <-ended }
 		}, []string{"a call of the engine", line("// the call")}},
 		"another process": {func(t *testing.T, s *Store) func() error {
-			other, err := s.connect(context.Background(), smallCache)
+			other, err := s.file.Connect(context.Background(), lite.SmallCache)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := other.raw.Exec("BEGIN; SELECT count(*) FROM pawl_job"); err != nil {
+			if err := other.Raw.Exec("BEGIN; SELECT count(*) FROM pawl_job"); err != nil {
 				t.Fatal(err)
 			}
-			return other.close
+			return other.Close
 		}, []string{"another process"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestP10_WhoKeepsTheLogFromBeingEmptiedIsNamed(t *testing.T) {
 				}
 				defer e.Close()
 				s := e.Store().(*Store)
-				s.log.limit, s.log.worse = 10<<20, 10<<20 // SQLite empties it at 8 MiB
+				s.log.Limit, s.log.Worse = 10<<20, 10<<20 // SQLite empties it at 8 MiB
 				s.mustEnqueue(t, draft())
 				if _, err := s.DB().Exec("CREATE TABLE filler (x)"); err != nil {
 					t.Fatal(err)
@@ -146,9 +147,9 @@ func TestP10_ALargeLogIsCutWhenItBeginsAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	info, err := os.Stat(s.log.path)
-	if err != nil || info.Size() > logLimit {
-		t.Errorf("the log has %d bytes, want at most %d (%v)", info.Size(), logLimit, err)
+	info, err := os.Stat(s.log.Path)
+	if err != nil || info.Size() > lite.LogLimit {
+		t.Errorf("the log has %d bytes, want at most %d (%v)", info.Size(), lite.LogLimit, err)
 	}
 }
 

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // maxRows bounds one commit: more rows per flush gain nothing, and whoever
@@ -18,35 +19,35 @@ const maxRows = 5000
 // call is one caller's transition on its way through the writer. run may be
 // called again after a rollback, so it starts from its inputs each time.
 type call struct {
-	ctx  context.Context
+	commit.Call
 	rows int
-	run  func(*transition) error
+	run  func(*jobs.Transition) error
 	err  error
-	done chan struct{}
 }
 
-// writer turns the transitions of many goroutines into few transactions: it
-// takes whatever has gathered while the last one was flushed. There is no
-// timer, so a lone call is not delayed, and under load a commit carries
-// everyone who waits.
+func (c *call) Rows() int { return c.rows }
+
+// writer turns the transitions of many goroutines into few transactions: group
+// commit, over the one connection that writes.
 type writer struct {
-	s    *Store
-	conn *conn
-
-	mu      sync.Mutex
-	arrived sync.Cond
-	pending []*call
-	closed  bool
-
-	calls sync.Pool // of this writer only: a channel must not leave its synctest bubble
-	ended chan struct{}
+	s      *Store
+	conn   *lite.Conn
+	shared *commit.Committer[*call]
+	calls  sync.Pool // of this writer only: a channel must not leave its synctest bubble
 }
 
-func startWriter(s *Store, c *conn) *writer {
-	w := &writer{s: s, conn: c, ended: make(chan struct{})}
-	w.arrived.L = &w.mu
-	w.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
-	go w.loop()
+func startWriter(s *Store, c *lite.Conn) *writer {
+	w := &writer{s: s, conn: c}
+	w.calls.New = func() any { return &call{Call: commit.NewCall()} }
+	w.shared = commit.Start(commit.Options[*call]{
+		MaxRows: maxRows,
+		Begin:   w.open,
+		Commit:  w.commit,
+		End:     w.release,
+		Yield:   commit.UntilHalf,
+		Closed:  store.ErrClosed,
+		Reuse:   true,
+	})
 	return w
 }
 
@@ -54,134 +55,34 @@ func startWriter(s *Store, c *conn) *writer {
 // was done. A caller whose ctx ends while it still waits for its turn is not
 // run; once it runs, its answer is waited for, because it comes soon and is
 // worth more than "unknown".
-func (w *writer) do(ctx context.Context, rows int, run func(*transition) error) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if tx := w.s.holder.Load(); tx != nil {
-		defer tx.awaited()()
-	}
+func (w *writer) do(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
+	defer w.s.lock.Await()()
 	c := w.calls.Get().(*call)
-	c.ctx, c.rows, c.run, c.err = ctx, rows, run, nil
-	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		return store.ErrClosed
+	c.rows, c.run = rows, run
+	err := w.shared.Do(ctx, c)
+	if c.Answered() {
+		c.run, c.err = nil, nil
+		w.calls.Put(c)
 	}
-	w.pending = append(w.pending, c)
-	w.mu.Unlock()
-	w.arrived.Signal()
-
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		if w.withdraw(c) {
-			return context.Cause(ctx)
-		}
-		<-c.done
-	}
-	err := c.err
-	c.ctx, c.run, c.err = nil, nil, nil
-	w.calls.Put(c)
 	return err
 }
 
-// withdraw takes a call back that has not been started.
-func (w *writer) withdraw(c *call) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, p := range w.pending {
-		if p == c {
-			w.pending = append(w.pending[:i], w.pending[i+1:]...)
-			return true
-		}
-	}
-	return false
+// close refuses new calls and lets those that wait finish.
+func (w *writer) close() { w.shared.Close() }
+
+// open begins a transaction under the write lock. Calls are taken afterwards: what
+// arrives while another writes is in the same commit, and who gives up waiting has
+// not been started.
+func (w *writer) open() error {
+	_ = w.s.lock.Acquire(context.Background())
+	return w.begin()
 }
 
-// close refuses new calls, lets those that wait finish, and ends the loop.
-func (w *writer) close() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	w.arrived.Broadcast()
-	<-w.ended
-}
-
-func (w *writer) loop() {
-	defer close(w.ended)
-	var batch []*call
-	for w.wait() {
-		// The lock first, then the calls: what arrives while another writes is in
-		// the same commit, and who gives up waiting has not been started.
-		_ = w.s.lock.acquire(context.Background())
-		begun := w.begin()
-		batch = w.take(batch[:0])
-		switch {
-		case begun != nil:
-			refuse(batch, begun)
-		case len(batch) == 0: // all of them gave up
-			w.rollback()
-		default:
-			w.commit(batch)
-		}
-		w.s.lock.release()
-		w.s.watchLog(w.conn)
-		w.yield(len(batch))
-		clear(batch)
-	}
-}
-
-// yield lets those who were just answered run before the next batch is closed:
-// most of them ask again at once, and would otherwise miss it by a moment. It
-// costs a lone caller nothing. (16 callers: 11 of them in a commit instead of 8.)
-func (w *writer) yield(answered int) {
-	for range 3 {
-		w.mu.Lock()
-		pending := len(w.pending)
-		w.mu.Unlock()
-		if 2*pending >= answered {
-			return
-		}
-		runtime.Gosched()
-	}
-}
-
-// wait returns when there is something to do, false when there never will be.
-func (w *writer) wait() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for len(w.pending) == 0 && !w.closed {
-		w.arrived.Wait()
-	}
-	return len(w.pending) > 0
-}
-
-// take moves waiting calls into a batch, up to the bound.
-func (w *writer) take(batch []*call) []*call {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	rows, n := 0, 0
-	for _, c := range w.pending {
-		if n > 0 && rows+c.rows > maxRows {
-			break
-		}
-		rows += c.rows
-		n++
-	}
-	batch = append(batch, w.pending[:n]...)
-	rest := copy(w.pending, w.pending[n:])
-	clear(w.pending[rest:])
-	w.pending = w.pending[:rest]
-	return batch
-}
-
-// refuse answers a whole batch with one error.
-func refuse(batch []*call, err error) {
-	for _, c := range batch {
-		c.err = err
-		c.done <- struct{}{}
-	}
+// release follows every open.
+func (w *writer) release() {
+	w.rollback() // where all callers gave up
+	w.s.lock.Release()
+	w.s.log.Watch(w.conn)
 }
 
 // commit runs a batch in the transaction that is open. When a call fails after
@@ -193,7 +94,7 @@ func (w *writer) commit(batch []*call) {
 		if !together {
 			c.err = w.alone(c)
 		}
-		c.done <- struct{}{}
+		c.Answer(c.err)
 	}
 }
 
@@ -204,17 +105,17 @@ func (w *writer) commit(batch []*call) {
 func (w *writer) together(batch []*call) bool {
 	t := w.s.transition(w.conn)
 	for _, c := range batch {
-		before := w.conn.raw.TotalChanges()
+		before := w.conn.Raw.TotalChanges()
 		if c.err = run(c, t); c.err == nil {
 			continue
 		}
-		if w.conn.raw.TotalChanges() != before || w.conn.raw.GetAutocommit() {
+		if w.conn.Raw.TotalChanges() != before || w.conn.Raw.GetAutocommit() {
 			w.rollback()
 			return false
 		}
-		c.err = w.s.explain("write to", c.err)
+		c.err = w.s.file.Explain("write to", c.err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.conn.Exec("COMMIT"); err != nil {
 		w.rollback()
 		return false
 	}
@@ -228,26 +129,17 @@ func (w *writer) alone(c *call) error {
 	}
 	if err := run(c, w.s.transition(w.conn)); err != nil {
 		w.rollback()
-		return w.s.explain("write to", err)
+		return w.s.file.Explain("write to", err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.conn.Exec("COMMIT"); err != nil {
 		w.rollback()
-		return w.s.commitError(err)
+		return w.s.file.CommitError(err)
 	}
 	return nil
 }
 
-// commitError says what a failed COMMIT means. Nearly always nothing was done;
-// see ambiguous for the rest.
-func (s *Store) commitError(err error) error {
-	if ambiguous(err) {
-		return fmt.Errorf("commit to %s: %w: %w", s.name, job.ErrOutcomeUnknown, withMeaning(err))
-	}
-	return s.explain("commit to", err)
-}
-
 // run keeps a panic in one call (P8).
-func run(c *call, t *transition) (err error) {
+func run(c *call, t *jobs.Transition) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("pawl: panic in a transition: %v", p)
@@ -257,15 +149,15 @@ func run(c *call, t *transition) (err error) {
 }
 
 func (w *writer) begin() error {
-	return w.s.explain("begin on", w.conn.exec("BEGIN IMMEDIATE"))
+	return w.s.file.Explain("begin on", w.conn.Exec("BEGIN IMMEDIATE"))
 }
 
 // rollback ends the transaction, which some errors of SQLite have done already.
 func (w *writer) rollback() {
-	if w.conn.raw.GetAutocommit() {
+	if w.conn.Raw.GetAutocommit() {
 		return
 	}
-	if err := w.conn.exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
-		w.s.logger.Error("pawl: roll back", "store", w.s.name, "error", err)
+	if err := w.conn.Exec("ROLLBACK"); err != nil && !errors.Is(err, store.ErrClosed) {
+		w.s.logger.Error("pawl: roll back", "store", w.s.file.Name, "error", err)
 	}
 }

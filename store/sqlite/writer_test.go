@@ -11,12 +11,13 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // gather starts calls while the write lock is held and lets them go at once.
 func gather(t *testing.T, s *Store, n int, call func(i int)) {
 	t.Helper()
-	if err := s.lock.acquire(t.Context()); err != nil {
+	if err := s.lock.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -24,7 +25,7 @@ func gather(t *testing.T, s *Store, n int, call func(i int)) {
 		wg.Go(func() { call(i) })
 	}
 	synctest.Wait() // all of them wait for the lock
-	s.lock.release()
+	s.lock.Release()
 	wg.Wait()
 }
 
@@ -32,7 +33,7 @@ func TestJ2_CallsOfManyGoroutinesShareACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, Memory())
 		commits := 0
-		s.writer.conn.raw.CommitHook(func() bool { commits++; return true })
+		s.writer.conn.Raw.CommitHook(func() bool { commits++; return true })
 		gather(t, s, 100, func(int) {
 			if _, err := s.Enqueue(t.Context(), drafts(1)); err != nil {
 				t.Error(err)
@@ -51,7 +52,7 @@ func TestJ2_RowsOfOneCommitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, Memory())
 		commits := 0
-		s.writer.conn.raw.CommitHook(func() bool { commits++; return true })
+		s.writer.conn.Raw.CommitHook(func() bool { commits++; return true })
 		gather(t, s, 3, func(int) {
 			if _, err := s.Enqueue(t.Context(), drafts(maxRows-1)); err != nil {
 				t.Error(err)
@@ -68,8 +69,8 @@ func TestP8_ACallsErrorIsItsOwn(t *testing.T) {
 		s := open(t, Memory())
 		broken := errors.New("broken")
 		gather(t, s, 30, func(i int) {
-			err := s.write(t.Context(), 1, func(tr *transition) error {
-				if _, err := tr.enqueue(drafts(1)); err != nil {
+			err := s.write(t.Context(), 1, func(tr *jobs.Transition) error {
+				if _, err := tr.Enqueue(drafts(1)); err != nil {
 					return err
 				}
 				switch i {
@@ -104,7 +105,7 @@ func TestP8_ARefusedCallDoesNotSplitTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, Memory())
 		commits := 0
-		s.writer.conn.raw.CommitHook(func() bool { commits++; return true })
+		s.writer.conn.Raw.CommitHook(func() bool { commits++; return true })
 		gather(t, s, 10, func(i int) {
 			if i == 3 {
 				_, err := s.Claim(t.Context(), claimOf(99, 1, 1))
@@ -124,7 +125,7 @@ func TestP8_ARefusedCallDoesNotSplitTheBatch(t *testing.T) {
 func TestJ2_ACallerThatGivesUpWhileItWaitsIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, Memory())
-		if err := s.lock.acquire(t.Context()); err != nil {
+		if err := s.lock.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -142,7 +143,7 @@ func TestJ2_ACallerThatGivesUpWhileItWaitsIsNotRun(t *testing.T) {
 		synctest.Wait()
 		cancel(tired)
 		synctest.Wait()
-		s.lock.release()
+		s.lock.Release()
 		wg.Wait()
 		if n := s.mustCount(t); n != 1 {
 			t.Errorf("%d jobs, want only that of the caller who stayed", n)
@@ -155,9 +156,9 @@ func TestJ2_ACallerThatGivesUpWhileItWaitsIsNotRun(t *testing.T) {
 func TestP1_ACallThatRunsIsAnswered(t *testing.T) {
 	s := open(t, Memory())
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.write(ctx, 1, func(tr *transition) error {
+	err := s.write(ctx, 1, func(tr *jobs.Transition) error {
 		cancel()
-		_, err := tr.enqueue(drafts(1))
+		_, err := tr.Enqueue(drafts(1))
 		return err
 	})
 	if err != nil {
@@ -204,7 +205,7 @@ func TestJ6_AnEmptyClaimWritesNothing(t *testing.T) {
 	later.In = 1e12
 	s.mustEnqueue(t, later)
 	size := func() int64 {
-		info, err := os.Stat(s.name + "-wal")
+		info, err := os.Stat(s.file.Name + "-wal")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +225,7 @@ func TestJ6_AnEmptyClaimWritesNothing(t *testing.T) {
 func TestClose_AnswersThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, Memory())
-		if err := s.lock.acquire(t.Context()); err != nil {
+		if err := s.lock.Acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
@@ -240,7 +241,7 @@ func TestClose_AnswersThoseWhoWait(t *testing.T) {
 		synctest.Wait()
 		_, err := s.Enqueue(t.Context(), drafts(1))
 		wantErr(t, "enqueue while it closes", err, store.ErrClosed)
-		s.lock.release()
+		s.lock.Release()
 		wg.Wait()
 	})
 }

@@ -73,13 +73,13 @@ type Frontier struct {
 // more than maxHints rows ends there, and the frontiers are dropped instead.
 type rows struct {
 	mu        sync.Mutex
-	seen      snapshot // by the last look; zero at first
+	seen      xidSnapshot // by the last look; zero at first
 	at        time.Time
 	listeners int // listeners that are connected
 }
 
-// snapshot is one of pg_current_snapshot.
-type snapshot struct {
+// xidSnapshot is one of pg_current_snapshot.
+type xidSnapshot struct {
 	Text string
 	xmax uint64
 }
@@ -145,7 +145,7 @@ type RowLook struct {
 	pg.Statement
 	Told Set
 	Rows int64 // that were read
-	Seen snapshot
+	Seen xidSnapshot
 }
 
 // Some reports whether there may be hints to remove. The first look did not see

@@ -68,7 +68,7 @@ const (
 )
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
-// (suspects in lost.go says why); what it still holds is rescued.
+// (suspects in mark_lost.go says why); what it still holds is rescued.
 func (s *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	if err := s.pg.Enter(ctx); err != nil {
 		return err

@@ -1,0 +1,112 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A word of docs/glossary.md names one type. Where the same idea has a type on more than one floor, the floors are here,
+// with what each of them is: a second type of that name that is not listed is a second meaning, or an idea that somebody
+// had before.
+var floors = map[string]map[string]string{
+	"job":     {".Job": "what a handler is given", "job.Job": "the job"},
+	"handler": {".handler": "what Handle was given", "internal/runner.Handler": "what the runner calls"},
+	"hooks":   {".Hooks": "as a user writes them", "internal/runner.Hooks": "as the runner calls them"},
+	"room": {
+		"store/postgres/internal/hints.Room": "of hints", "store/postgres/internal/settings.Room": "of what operators set", "store/postgres/internal/workers.Room": "of the registry",
+	},
+	"store": {"store.Store": "the seam", "store/postgres.Store": "on Postgres", "store/sqlite.Store": "on SQLite"},
+}
+
+var glossaryRow = regexp.MustCompile(`(?m)^\| ([^|]+) \|`)
+
+// words are what the first column of the glossary's tables names.
+func words(page file) (list []string) {
+	for _, row := range glossaryRow.FindAllStringSubmatch(string(page.text), -1) {
+		for _, word := range strings.Split(row[1], ",") {
+			if word = strings.Trim(word, " `"); word != "word" && !strings.HasPrefix(word, "--") {
+				list = append(list, word)
+			}
+		}
+	}
+	return list
+}
+
+// checkWords finds words that name more types than their floors have.
+func checkWords(glossary []string, files []file, floors map[string]map[string]string) (findings []string) {
+	types := map[string][]string{}
+	for _, f := range files {
+		if f.syntax == nil || f.test() || outside.MatchString(f.dir()) {
+			continue
+		}
+		for _, d := range f.syntax.Decls {
+			d, ok := d.(*ast.GenDecl)
+			if !ok || d.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range d.Specs {
+				made := spec.(*ast.TypeSpec)
+				if made.Assign.IsValid() {
+					continue // the same type under the user's roof
+				}
+				name := made.Name.Name
+				place := strings.TrimPrefix(f.dir()+"."+name, ".")
+				if word := strings.ToLower(name); !slices.Contains(types[word], place) {
+					types[word] = append(types[word], place)
+				}
+			}
+		}
+	}
+	for _, word := range glossary {
+		named := types[strings.ReplaceAll(word, " ", "")]
+		known := floors[word]
+		for _, place := range named {
+			if len(named) > 1 && known[place] == "" {
+				findings = append(findings, fmt.Sprintf("%q of the glossary names a second type: %s, beside %s", word, place, strings.Join(named, ", ")))
+			}
+		}
+		for place := range known {
+			if !slices.Contains(named, place) {
+				findings = append(findings, fmt.Sprintf("%q: there is no type %s", word, place))
+			}
+		}
+	}
+	return findings
+}
+
+// outside are modules and folders with words of their own.
+var outside = regexp.MustCompile(`^(bench|examples|internal/(testenv|tools|breaks|need|archtest|fault))(/|$)`)
+
+func TestU12_AWordNamesOneType(t *testing.T) {
+	files := tree(t)
+	i := slices.IndexFunc(files, func(f file) bool { return f.path == "docs/glossary.md" })
+	if i < 0 {
+		t.Fatal("there is no docs/glossary.md")
+	}
+	for _, finding := range checkWords(words(files[i]), files, floors) {
+		t.Error(finding)
+	}
+}
+
+func TestU12_RuleOfWordsCatches(t *testing.T) {
+	files := []file{
+		mustParse(t, "job/a.go", "package job\ntype Draft struct{}\ntype Offer struct{}\n"),
+		mustParse(t, "store/x/b.go", "package x\ntype draft struct{}\ntype offer struct{}\n"),
+		mustParse(t, "store/x/b_test.go", "package x\ntype Job struct{}\n"),
+	}
+	known := map[string]map[string]string{"offer": {"job.Offer": "the offer", "store/x.offer": "as statements take it"}, "job": {"job.Job": "the job"}}
+	got := checkWords([]string{"draft", "offer", "job"}, files, known)
+	want := []string{
+		`"draft" of the glossary names a second type: job.Draft, beside job.Draft, store/x.draft`,
+		`"draft" of the glossary names a second type: store/x.draft, beside job.Draft, store/x.draft`,
+		`"job": there is no type job.Job`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

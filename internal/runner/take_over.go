@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// takeOver takes over the jobs of a claim. The caller holds mu.
+func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.Time) {
+	r.offset = answer.Now.Sub(now)
+	r.marked(claim.Begun)
+	r.stats.Claimed += uint64(len(answer.Jobs))
+	got := make(map[string]int, len(claim.Queues))
+	var suspects []*Task
+	for i := range answer.Jobs {
+		t := r.newTask(&answer.Jobs[i], claim.Worker, now)
+		if t == nil {
+			continue
+		}
+		got[t.Job.Queue]++
+		switch {
+		case claim.Worker != r.lease.Worker || r.stopping():
+			r.giveBack(t, 0)
+		case t.Job.Suspect():
+			suspects = append(suspects, t)
+		case t.Job.Rescues > 0:
+			r.tasks.move(t, placeFirst)
+		default:
+			r.tasks.move(t, placeReady)
+		}
+	}
+	for _, asked := range claim.Queues {
+		q := r.queueNamed(asked.Queue)
+		n := got[asked.Queue]
+		switch {
+		case n >= asked.Limit || answer.More:
+			q.lookBy(now)
+		case n >= asked.Start && asked.Limit > asked.Start:
+			q.lookBy(now) // what was left behind may be a rescued job, which only starts first
+		case answer.Next > 0:
+			q.lookBy(now.Add(max(answer.Next, soonest)))
+		}
+	}
+	r.startReady()
+	r.suspects(suspects)
+}
+
+// newTask makes a task of a leased job. The caller holds mu.
+func (r *Runner) newTask(l *store.LeasedJob, w job.WorkerID, now time.Time) *Task {
+	q, kind := r.queueNamed(l.Queue), r.kinds[l.Kind]
+	if q == nil || kind == nil {
+		// Never asked for. What is not held is given back by the next report.
+		r.log.Error("the store leased a job that was not asked for", "job", l.ID, "queue", l.Queue, "kind", l.Kind)
+		r.claims.unclear = true
+		return nil
+	}
+	t := &Task{Job: l.Job, kind: kind, queue: q, worker: w, offset: r.offset, claimed: now, marked: l.Begun}
+	t.ctx, t.cancel = context.WithCancelCause(r.base)
+	q.weighed(len(l.Args) + len(l.HeaderBytes))
+	return t
+}
+
+func (r *Runner) queueNamed(name string) *queue {
+	for _, q := range r.queues {
+		if q.name == name {
+			return q
+		}
+	}
+	return nil
+}
+
+// begunSince lists the running tasks that began by then and that the store
+// does not know to have begun. The caller holds mu.
+func (r *Runner) begunSince(by time.Time) []store.RunRef {
+	var refs []store.RunRef
+	for t := range r.tasks.in(placeRunning) {
+		if !t.marked && t.ownership != orphaned && !t.began.After(by) {
+			refs = append(refs, t.Ref())
+		}
+	}
+	return refs
+}
+
+// marked notes that the store knows these runs to have begun. The caller holds mu.
+func (r *Runner) marked(refs []store.RunRef) {
+	if len(refs) == 0 {
+		return
+	}
+	for t := range r.tasks.in(placeRunning) {
+		for _, ref := range refs {
+			if t.Job.ID == ref.ID && t.Job.Run == ref.Run {
+				t.marked = true
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package claims
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Memory remembers, per worker of this process, which claims were answered and
+// where looks that met their bound go on. It only saves work: what is lost with
+// the process costs a look from the front.
+type Memory struct {
+	mu      sync.Mutex
+	workers map[job.WorkerID]*claimer
+}
+
+type claimer struct {
+	answered int64
+	places   Places
+}
+
+// Answered reports whether a claim was answered before. The worker's row knows
+// only of claims that took something; an empty one writes nothing.
+func (c *Memory) Answered(w job.WorkerID, seq int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.workers[w]
+	return k != nil && seq <= k.answered
+}
+
+// Places returns a copy of the worker's places for a claim to work on.
+func (c *Memory) Places(w job.WorkerID) Places {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.workers[w]; k != nil && len(k.places) > 0 {
+		return maps.Clone(k.places)
+	}
+	return Places{}
+}
+
+// Keep stores what a committed claim leaves behind.
+func (c *Memory) Keep(w job.WorkerID, seq int64, p Places) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.workers == nil {
+		c.workers = map[job.WorkerID]*claimer{}
+	}
+	k := c.workers[w]
+	if k == nil {
+		k = &claimer{}
+		c.workers[w] = k
+	}
+	k.answered, k.places = max(k.answered, seq), p
+}
+
+// Forget drops a worker that will not claim again.
+func (c *Memory) Forget(w job.WorkerID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.workers, w)
+}
+
+// Places is where the looks of a worker go on, by queue and priority.
+type Places map[laneName]place
+
+type laneName struct {
+	queue    string
+	priority int
+}
+
+type place struct {
+	at    position
+	since int64 // when the sweep began in front
+}
+
+// SweepAgain is how long looks go on behind rows that were skipped, before one
+// starts in front again: what was skipped for want of a free slot is seen then.
+const SweepAgain = 5_000_000 // microseconds
+
+// leave keeps a lane's position when a long row of skipped jobs lies before it;
+// otherwise the next look starts in front again.
+func (p Places) leave(name laneName, l *lane, now int64) {
+	bounded := l.skipped >= l.bound
+	resumed := l.place.at != (position{})
+	if l.passed == (position{}) || !bounded && !(resumed && now-l.place.since < SweepAgain) {
+		delete(p, name)
+		return
+	}
+	since := l.place.since
+	if !resumed {
+		since = now
+	}
+	p[name] = place{at: l.passed, since: since}
+}

@@ -1,0 +1,101 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
+
+// archive ends a job: it leaves the live table in the transaction that ends it.
+func (t *Transition) archive(s *subject, e job.End) error {
+	if forgotten(&e) {
+		if t.dropped += s.logs; t.dropped > store.DropLines {
+			return t.archiveUntilPurge(s, e)
+		}
+	}
+	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
+		return err
+	}
+	if s.logs > 0 && forgotten(&e) {
+		if err := t.dropLogs(s.id); err != nil {
+			return err
+		}
+	}
+	if err := t.dropLive(s.id); err != nil {
+		return err
+	}
+	return t.releaseUnique(s)
+}
+
+// archiveUntilPurge ends a job that is not kept and has said too much for one
+// transaction: its time in the archive is over at once, and the purge removes it
+// with its lines in rounds. Its tombstone outlives that, as of any that is not kept.
+func (t *Transition) archiveUntilPurge(s *subject, e job.End) error {
+	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
+		return err
+	}
+	e.Keep = job.Keep{Done: time.Microsecond, Dead: time.Microsecond, Cancelled: time.Microsecond}
+	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
+		return err
+	}
+	if err := t.dropLive(s.id); err != nil {
+		return err
+	}
+	return t.releaseUnique(s)
+}
+
+// forgotten reports whether the archive does not keep a job that ends so.
+func forgotten(e *job.End) bool { return e.Keep.WithDefaults().For(e.To) < 0 }
+
+// remember starts the statement that leaves behind what stays of jobs that end:
+// their rows in the archive or, where it keeps nothing, a tombstone that still
+// stops a resend. The caller binds which jobs are meant.
+func (t *Transition) remember(of remembering, e *job.End) *lite.Query {
+	if forgotten(e) {
+		return t.Query(of.tombstoned).Int(lite.Later(t.Now, job.KeepTombstone)).Int(t.Namespace)
+	}
+	return t.Query(of.archived).
+		Int(int64(e.To)).TextOrNull(e.Reason).BlobOrNull(e.Result).Int(t.Now).Int(lite.Later(t.Now, e.Keep.WithDefaults().For(e.To))).Int(t.Namespace)
+}
+
+// remembering is one choice of jobs, in both ways of remembering them.
+type remembering struct{ archived, tombstoned string }
+
+// The columns that a job takes along into the archive and back.
+const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, started, timeout, deadline,
+	queue, kind, "key", budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
+
+const (
+	// REPLACE, because a copy that should not be there must not stop the end of a job.
+	copied = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carried + `)
+		SELECT namespace, id, ?, ?, ?, ?, ?, worker, ` + carried + ` FROM pawl_job WHERE namespace = ? AND `
+	buried = "INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) SELECT namespace, id, ? FROM pawl_job WHERE namespace = ? AND "
+
+	one = "id = ?"
+	// The fence (P2), and what ends without further ado: no unique key to
+	// release, no logs to remove.
+	ownedOne   = "id = ? AND run = ? AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0"
+	ownedGroup = `(id, run) IN (VALUES (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+		(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
+		AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0`
+)
+
+var (
+	ofOne        = remembering{copied + one, buried + one}
+	ofOwned      = remembering{copied + ownedOne, buried + ownedOne}
+	ofOwnedGroup = remembering{copied + ownedGroup, buried + ownedGroup}
+)
+
+func (t *Transition) dropLive(id job.ID) error {
+	return t.On("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
+}
+
+func (t *Transition) dropArchived(id job.ID) error {
+	return t.On("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
+}
+
+func (t *Transition) dropLogs(id job.ID) error {
+	return t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").Blob(id[:]).Exec()
+}

@@ -1,0 +1,88 @@
+package jobs
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
+
+// Delete removes jobs that are not running, and asks running ones to cancel.
+func (t *Transition) Delete(ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return t.operate(ids, op, "delete", (*Transition).deleteOne)
+}
+
+// Shorten removes lines of jobs that are to be deleted, so many at most that as
+// many may be left, and reports whether there are more to remove.
+func (t *Transition) Shorten(ids []job.ID, most int64) (more bool, err error) {
+	total, left := int64(0), most
+	for _, id := range ids {
+		s, live, err := t.live(id)
+		if err != nil {
+			return false, err
+		}
+		table := "pawl_job"
+		switch {
+		case live && s.state == job.Running:
+			continue
+		case !live:
+			table = "pawl_job_archive"
+			if s.logs, err = t.On("SELECT logs FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).One(); err != nil {
+				return false, err
+			}
+		}
+		total += s.logs
+		n := min(s.logs, total-most, left)
+		if n <= 0 {
+			continue
+		}
+		if err := t.shortenLogs(table, id, s.logs-n); err != nil {
+			return false, err
+		}
+		total -= n
+		if left -= n; left == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// deleteOne deletes a job with its logs and unique key. Its tombstone stays, so
+// that a resend under way does not bring it back.
+func (t *Transition) deleteOne(id job.ID) (store.Change, error) {
+	s, ok, err := t.live(id)
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		if s.state == job.Running {
+			return store.Asked, t.askToCancel(id)
+		}
+		if err := t.dropLive(id); err != nil {
+			return 0, err
+		}
+	} else {
+		q := t.On("SELECT logs, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+		if !q.Step() {
+			return store.NotFound, q.Done()
+		}
+		s = subject{id: id, logs: q.ColInt(0), hash: q.ColBlob(1)}
+		if err := q.Done(); err != nil {
+			return 0, err
+		}
+		if err := t.dropArchived(id); err != nil {
+			return 0, err
+		}
+	}
+	if s.hash != nil {
+		if err := t.dropUnique(s.hash, id); err != nil {
+			return 0, err
+		}
+	}
+	if s.logs > 0 {
+		if err := t.dropLogs(id); err != nil {
+			return 0, err
+		}
+	}
+	return store.Changed, t.On("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
+		Blob(id[:]).Int(lite.Later(t.Now, job.KeepTombstone)).Exec()
+}

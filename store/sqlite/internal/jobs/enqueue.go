@@ -1,0 +1,132 @@
+package jobs
+
+import (
+	"encoding/json"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
+
+// Enqueue accepts drafts, all or none.
+func (t *Transition) Enqueue(drafts []job.Draft) ([]job.Receipt, error) {
+	receipts := make([]job.Receipt, len(drafts))
+	for i := range drafts {
+		var err error
+		if receipts[i], err = t.accept(&drafts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return receipts, nil
+}
+
+// accept takes one draft in. The order of the looks matters: a resend is
+// answered with its own id before its unique key is judged, because that key
+// may be held by itself.
+func (t *Transition) accept(d *job.Draft) (job.Receipt, error) {
+	if d.Resend {
+		if seen, err := t.acceptedBefore(d.ID); err != nil || seen {
+			return job.Receipt{ID: d.ID, Duplicate: seen}, err
+		}
+	}
+	if d.Unique.Hash != nil {
+		holder, taken, err := t.uniqueHolder(d.Unique.Hash)
+		if err != nil || taken {
+			return job.Receipt{ID: holder, Duplicate: taken}, err
+		}
+	}
+	added, err := t.insert(d)
+	if err != nil {
+		return job.Receipt{}, err
+	}
+	if added && d.Unique.Hash != nil {
+		if err := t.takeUnique(d.Unique.Hash, d.ID); err != nil {
+			return job.Receipt{}, err
+		}
+	}
+	return job.Receipt{ID: d.ID, Duplicate: !added}, nil
+}
+
+// acceptedBefore looks for an id among live, archived and buried jobs.
+func (t *Transition) acceptedBefore(id job.ID) (bool, error) {
+	for _, look := range []string{
+		"SELECT 1 FROM pawl_job WHERE namespace = ? AND id = ?",
+		"SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?",
+		"SELECT 1 FROM pawl_tombstone WHERE namespace = ? AND id = ?",
+	} {
+		if ok, err := t.On(look).Blob(id[:]).Found(); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// uniqueHolder names the job that holds a unique key now.
+func (t *Transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err error) {
+	q := t.On("SELECT job FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)").Blob(hash).Int(t.Now)
+	if taken = q.Step(); taken {
+		holder = q.ColID(0)
+	}
+	return holder, taken, q.Done()
+}
+
+// takeUnique gives a free key to a live job; a row whose time is over is replaced.
+func (t *Transition) takeUnique(hash []byte, id job.ID) error {
+	return t.On("INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until) VALUES (?, ?, ?, NULL)").Blob(hash).Blob(id[:]).Exec()
+}
+
+// insert adds the live row; false when the id is live already.
+func (t *Transition) insert(d *job.Draft) (bool, error) {
+	due := t.Now
+	switch {
+	case !d.At.IsZero():
+		due = max(due, lite.Micros(d.At))
+	case d.In > 0:
+		due = lite.Later(t.Now, d.In)
+	}
+	if plain(d) {
+		// Most jobs are plain; binding and storing twelve NULLs for each would cost a third of the insert.
+		n, err := t.On(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args)
+			VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
+			Blob(d.ID[:]).Int(int64(d.Priority)).Int(due).Int(int64(d.Attempts)).Int(int64(d.Version)).Int(t.Now).
+			Text(d.Queue).Text(d.Kind).BlobOrNull(d.Args).Changes()
+		return n == 1, err
+	}
+	n, err := t.On(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args,
+			timeout, deadline, "key", budget, unique_hash, unique_period, capabilities, tags, headers)
+		VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
+		Blob(d.ID[:]).Int(int64(d.Priority)).Int(due).Int(int64(d.Attempts)).Int(int64(d.Version)).Int(t.Now).
+		Text(d.Queue).Text(d.Kind).BlobOrNull(d.Args).
+		IntOrNull(d.Timeout.Microseconds()).TimeOrNull(d.Deadline).TextOrNull(d.Key).TextOrNull(d.Budget).
+		BlobOrNull(d.Unique.Hash).IntOrNull(d.Unique.Period.Microseconds()).
+		TextOrNull(words(d.Capabilities)).TextOrNull(words(d.Tags)).BlobOrNull(d.HeaderBytes).Changes()
+	return n == 1, err
+}
+
+func plain(d *job.Draft) bool {
+	return d.Timeout == 0 && d.Deadline.IsZero() && d.Unique.Hash == nil && d.Key == "" && d.Budget == "" &&
+		len(d.Capabilities) == 0 && len(d.Tags) == 0 && d.HeaderBytes == nil
+}
+
+// words writes a list of names as the JSON array in which it is stored.
+func words(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(list)
+	if err != nil { // strings always encode
+		panic("sqlite: encode names: " + err.Error())
+	}
+	return string(b)
+}
+
+// ParseWords reads what words wrote.
+func ParseWords(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var list []string
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}

@@ -1,0 +1,112 @@
+package jobs
+
+import "github.com/pawlwork/pawl/job"
+
+// Finish ends runs, each fenced by its worker and run number.
+func (t *Transition) Finish(w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	verdicts := make([]job.Verdict, len(ends))
+	for i := 0; i < len(ends); {
+		if alike(ends[i:]) {
+			done, err := t.finishGroup(w, ends[i:i+Group])
+			if err != nil {
+				return nil, err
+			}
+			if done {
+				for range Group {
+					verdicts[i] = job.Applied
+					i++
+				}
+				continue
+			}
+		}
+		for range min(Group, len(ends)-i) {
+			var err error
+			if verdicts[i], err = t.finishOne(w, &ends[i]); err != nil {
+				return nil, err
+			}
+			i++
+		}
+	}
+	return verdicts, nil
+}
+
+func (t *Transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) {
+	if short(e) {
+		if done, err := t.finishShort(w, e); err != nil || done {
+			return job.Applied, err
+		}
+	}
+	s, ok, err := t.owned(w, e.ID, e.Run)
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok && e.Again:
+		return t.endedBefore(w, e)
+	case !ok:
+		return job.Stale, nil
+	}
+	return job.Applied, t.move(&s, job.Settle(*e, s.cancel), false)
+}
+
+// endedBefore tells whether a run that is over was ended by its own worker. While
+// a worker lives nobody else lets go of its runs, so it was, if the job has ended
+// with this run, or went on from it. (Primary keys.)
+func (t *Transition) endedBefore(w job.WorkerID, e *job.End) (job.Verdict, error) {
+	q := t.Query(`SELECT EXISTS (SELECT 1 FROM pawl_worker WHERE namespace = ?1 AND id = ?2 AND lost IS NULL AND gone = 0) AND (
+			EXISTS (SELECT 1 FROM pawl_job_archive WHERE namespace = ?1 AND id = ?3 AND (run = ?4 OR NOT ?5 AND run > ?4))
+			OR EXISTS (SELECT 1 FROM pawl_tombstone WHERE namespace = ?1 AND id = ?3)
+			OR NOT ?5 AND EXISTS (SELECT 1 FROM pawl_job WHERE namespace = ?1 AND id = ?3 AND (run > ?4 OR run = ?4 AND state IN (2, 4))))`).
+		Int(t.Namespace).Int(int64(w)).Blob(e.ID[:]).Int(e.Run).Bool(e.To.Final())
+	own, err := q.One()
+	if err != nil || own == 0 {
+		return job.Stale, err
+	}
+	return job.Already, nil
+}
+
+// short reports whether an end is the common one: done, and nothing else to
+// write down.
+func short(e *job.End) bool {
+	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0
+}
+
+// alike reports whether the next ends are short and differ only in their run.
+func alike(ends []job.End) bool {
+	if len(ends) < Group {
+		return false
+	}
+	for i := range ends[:Group] {
+		if e := &ends[i]; !short(e) || e.Result != nil || e.Reason != ends[0].Reason || e.Keep != ends[0].Keep {
+			return false
+		}
+	}
+	return true
+}
+
+// finishShort ends a run in two statements instead of three, by putting the
+// fence into the first. False means that it was not that simple.
+func (t *Transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
+	n, err := t.remember(ofOwned, e).Blob(e.ID[:]).Int(e.Run).Int(int64(w)).Changes()
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, t.dropLive(e.ID)
+}
+
+// finishGroup ends a group of runs in two statements. False means that not all
+// of them were that simple; then each is to be ended by itself, which also
+// repeats, without harm, what was copied here.
+func (t *Transition) finishGroup(w job.WorkerID, ends []job.End) (bool, error) {
+	q := t.remember(ofOwnedGroup, &ends[0])
+	for i := range ends {
+		q.Blob(ends[i].ID[:]).Int(ends[i].Run)
+	}
+	if n, err := q.Int(int64(w)).Changes(); err != nil || n != Group {
+		return false, err
+	}
+	q = t.On("DELETE FROM pawl_job WHERE namespace = ? AND id IN " + GroupOfIDs)
+	for i := range ends {
+		q.Blob(ends[i].ID[:])
+	}
+	return true, q.Exec()
+}

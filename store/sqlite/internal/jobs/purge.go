@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Purge removes up to limit rows of each table of jobs whose time is over, by
+// index and in one short transaction, so that it never delays a claim for long.
+func (t *Transition) Purge(limit int) (int, error) {
+	purged, err := t.purgeArchive(limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, text := range []string{
+		`DELETE FROM pawl_tombstone WHERE namespace = ?1 AND id IN (
+			SELECT id FROM pawl_tombstone WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
+		`DELETE FROM pawl_job_unique WHERE namespace = ?1 AND hash IN (
+			SELECT hash FROM pawl_job_unique WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2 ORDER BY until LIMIT ?3)`,
+	} {
+		n, err := t.On(text).Int(t.Now).Int(int64(limit)).Changes()
+		if err != nil {
+			return 0, err
+		}
+		purged += int(n)
+	}
+	return purged, nil
+}
+
+// purgeArchive removes archived jobs whose time is over, by pawl_job_archive_expires,
+// and answers how many. Log lines go before their job, and no more than the bound
+// in one transaction: a job with more of them loses its newest lines, keeps a row
+// that counts the rest, and goes when they have. Then it answers at least limit,
+// so that its caller comes again.
+func (t *Transition) purgeArchive(limit int) (int, error) {
+	type late struct {
+		id   job.ID
+		logs int64
+	}
+	var list []late
+	q := t.On("SELECT id, logs FROM pawl_job_archive WHERE namespace = ? AND expires <= ? ORDER BY expires, id LIMIT ?").Int(t.Now).Int(int64(limit))
+	for q.Step() {
+		list = append(list, late{q.ColID(0), q.ColInt(1)})
+	}
+	if err := q.Done(); err != nil {
+		return 0, err
+	}
+	lines := int64(limit) * store.PurgeLines
+	for _, j := range list {
+		if j.logs > lines {
+			return limit, t.shortenLogs("pawl_job_archive", j.id, j.logs-lines)
+		}
+		if err := t.dropArchived(j.id); err != nil {
+			return 0, err
+		}
+		if j.logs == 0 {
+			continue
+		}
+		if err := t.dropLogs(j.id); err != nil {
+			return 0, err
+		}
+		lines -= j.logs
+	}
+	return len(list), nil
+}
+
+// shortenLogs keeps the first lines of a job in one of its tables.
+func (t *Transition) shortenLogs(table string, id job.ID, keep int64) error {
+	if err := t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ?").Blob(id[:]).Int(keep).Exec(); err != nil {
+		return err
+	}
+	return t.Query("UPDATE " + table + " SET logs = ? WHERE namespace = ? AND id = ?").Int(keep).Int(t.Namespace).Blob(id[:]).Exec()
+}

@@ -1,0 +1,42 @@
+package jobs
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
+)
+
+// ReportRuns takes a worker's word for the runs it owns. What is leased to it beyond them was
+// lost on the way, in the answer of a claim, and goes back.
+func (t *Transition) ReportRuns(w job.WorkerID, refs []store.RunRef) (held store.ReportReply, err error) {
+	if _, err := workers.Live(t.Session, w); err != nil {
+		return held, err
+	}
+	leased, err := subjects(t.On("SELECT " + subjectColumns + " FROM " + Running + " AND worker = ?").Int(int64(w)))
+	if err != nil {
+		return held, err
+	}
+	owned := make(map[store.RunRef]bool, len(leased))
+	for _, s := range leased {
+		owned[store.RunRef{ID: s.id, Run: s.run}] = true
+	}
+	reported := make(map[store.RunRef]bool, len(refs))
+	for _, r := range refs {
+		reported[r] = true
+		if !owned[r] {
+			held.Stale = append(held.Stale, r)
+		}
+	}
+	for i := range leased {
+		s := &leased[i]
+		if reported[store.RunRef{ID: s.id, Run: s.run}] {
+			continue
+		}
+		end := job.End{ID: s.id, Run: s.run, To: job.Waiting, Keep: t.Keep(s.queue)}
+		if err := t.move(s, job.Settle(end, s.cancel), false); err != nil {
+			return held, err
+		}
+		held.Returned++
+	}
+	return held, nil
+}

@@ -1,0 +1,70 @@
+package jobs
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Rescue ends up to limit runs whose worker is absent or lost.
+func (t *Transition) Rescue(limit int) (rescued store.RescueReply, err error) {
+	orphans, err := t.orphans(limit)
+	if err != nil {
+		return rescued, err
+	}
+	for i := range orphans {
+		s := &orphans[i]
+		j := job.Job{ID: s.id, Run: s.run, Worker: s.worker, Used: s.used, Lost: s.lost, CancelAsked: s.cancel}
+		end := job.Rescue(&j, s.begun, t.MaxLost, t.Keep(s.queue))
+		if err := t.move(s, end, true); err != nil {
+			return rescued, err
+		}
+		switch end.To {
+		case job.Dead:
+			rescued.Dead++
+			rescued.Deaths = store.AddDeaths(rescued.Deaths, s.death(end.Reason))
+		case job.Cancelled:
+			rescued.Cancelled++
+		default:
+			rescued.Waiting++
+		}
+	}
+	return rescued, nil
+}
+
+// orphans reads running jobs whose worker is absent or lost. It steps from one
+// worker to the next on pawl_job_held, so that the jobs of live workers, which
+// are nearly all, are never read.
+func (t *Transition) orphans(limit int) ([]subject, error) {
+	var found []subject
+	worker := int64(-1 << 62)
+	for len(found) < limit {
+		q := t.On("SELECT worker FROM " + Running + " AND worker > ? ORDER BY worker LIMIT 1").Int(worker)
+		if !q.Step() {
+			return found, q.Done()
+		}
+		worker = q.ColInt(0)
+		if err := q.Done(); err != nil {
+			return nil, err
+		}
+		live, err := t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").Int(worker).Found()
+		if err != nil {
+			return nil, err
+		}
+		if live {
+			continue
+		}
+		more, err := mortals(t.On("SELECT " + subjectColumns + mortalColumns + " FROM " + Running + " AND worker = ? ORDER BY id LIMIT ?").
+			Int(worker).Int(int64(limit - len(found))))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return found, nil
+}
+
+// HasOrphans reports whether there is something to rescue.
+func (t *Transition) HasOrphans() (bool, error) {
+	found, err := t.orphans(1)
+	return len(found) > 0, err
+}

@@ -1,0 +1,69 @@
+package jobs
+
+import (
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
+// budget, and scheduled ones due at once.
+func (t *Transition) Retry(ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return t.operate(ids, op, "retry", (*Transition).retryOne)
+}
+
+func (t *Transition) retryOne(id job.ID) (store.Change, error) {
+	s, ok, err := t.live(id)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case !ok:
+		return t.revive(id)
+	case s.state == job.Waiting && s.due > t.Now:
+		return store.Changed, t.Query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	case s.state == job.Suspended && s.wait == job.Parked:
+		return store.Changed, t.Query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
+			Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	}
+	return store.Active, nil
+}
+
+// revive brings a dead or cancelled job back from the archive. Its run number
+// goes on from where it was (P2); attempts and lost runs are forgiven, and so
+// is a deadline that has passed, for the retry would end at once by it.
+func (t *Transition) revive(id job.ID) (store.Change, error) {
+	q := t.On("SELECT state, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+	if !q.Step() {
+		return store.NotFound, q.Done()
+	}
+	state, hash := job.State(q.ColInt(0)), q.ColBlob(1)
+	if err := q.Done(); err != nil {
+		return 0, err
+	}
+	if state != job.Dead && state != job.Cancelled {
+		return store.Ended, nil
+	}
+	if hash != nil {
+		holder, taken, err := t.uniqueHolder(hash)
+		if err != nil {
+			return 0, err
+		}
+		if taken && holder != id {
+			return store.Duplicate, nil
+		}
+		if err := t.takeUnique(hash, id); err != nil {
+			return 0, err
+		}
+	}
+	err := t.Query(`INSERT INTO pawl_job (namespace, id, state, ` + carried + `) SELECT namespace, id, 2, ` + carried + ` FROM pawl_job_archive
+		WHERE namespace = ? AND id = ?`).Int(t.Namespace).Blob(id[:]).Exec()
+	if err != nil {
+		return 0, err
+	}
+	err = t.Query(`UPDATE pawl_job SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
+		WHERE namespace = ? AND id = ?`).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	if err != nil {
+		return 0, err
+	}
+	return store.Changed, t.dropArchived(id)
+}

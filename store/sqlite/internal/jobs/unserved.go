@@ -1,0 +1,76 @@
+package jobs
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
+)
+
+// Unserved finds jobs that no live worker takes.
+func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	now := c.Clock.Now()
+	offers, err := workers.Served(c, by, now)
+	if err != nil || len(offers) == 0 {
+		return nil, err
+	}
+	var ready []store.Ready
+	queue, looked, unknown := "", 0, 0
+	for looked < store.UnservedLook && unknown < store.UnservedQueues {
+		// A seek in pawl_job_ready for each queue.
+		q := c.Query("SELECT queue FROM pawl_job INDEXED BY pawl_job_ready WHERE namespace = ? AND state = 2 AND queue > ? ORDER BY queue LIMIT 1").
+			Int(c.Namespace).Text(queue)
+		more := q.Step()
+		if more {
+			queue = strings.Clone(q.ColText(0))
+		}
+		if err := q.Done(); err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		if offers[queue] == nil {
+			unknown++
+		}
+		paused, err := settings.Paused(c, queue)
+		if err != nil {
+			return nil, err
+		}
+		for p := job.MinPriority; p <= job.MaxPriority && !paused; p++ {
+			head, err := readyHead(c, queue, p, now-older.Microseconds())
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range head {
+				looked += r.Jobs
+			}
+			ready = append(ready, head...)
+		}
+	}
+	return store.FindUnserved(ready, offers), nil
+}
+
+// readyHead groups the first ready jobs of a queue and priority, by pawl_job_ready.
+func readyHead(c *lite.Snapshot, queue string, priority int, until int64) ([]store.Ready, error) {
+	var list []store.Ready
+	q := c.Query(`SELECT kind, version, capabilities, count(*), min(due) FROM (
+			SELECT kind, version, capabilities, due FROM pawl_job INDEXED BY pawl_job_ready
+			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? ORDER BY due, id LIMIT ?)
+		GROUP BY kind, version, capabilities`).
+		Int(c.Namespace).Text(queue).Int(int64(priority)).Int(until).Int(store.UnservedHead)
+	for q.Step() {
+		r := store.Ready{Queue: queue, Kind: strings.Clone(q.ColText(0)), Version: int(q.ColInt(1)), Jobs: int(q.ColInt(3)), Oldest: lite.TimeOf(q.ColInt(4))}
+		r.Most = r.Jobs
+		if !q.ColNull(2) {
+			_ = json.Unmarshal([]byte(q.ColText(2)), &r.Capabilities) // Check finds those that cannot be read
+		}
+		list = append(list, r)
+	}
+	return list, q.Done()
+}

@@ -1,0 +1,81 @@
+package workers
+
+import (
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
+
+// Live refuses workers that are not registered or were lost, and returns
+// the number of the newest claim that took something.
+func Live(t *lite.Session, w job.WorkerID) (newest int64, err error) {
+	q := t.On("SELECT claim FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").Int(int64(w))
+	live := q.Step()
+	if live {
+		newest = q.ColInt(0)
+	}
+	if err := q.Done(); err != nil {
+		return 0, err
+	}
+	if !live {
+		return 0, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
+	}
+	return newest, nil
+}
+
+// Beat renews a worker's lease.
+func Beat(t *lite.Session, b *store.Beat) (store.BeatReply, error) {
+	beaten := store.BeatReply{Now: lite.TimeOf(t.Now)}
+	if _, err := Live(t, b.Worker); err != nil {
+		return beaten, err
+	}
+	// Who does not share yet is not told by this: it may begin to (shareTotals).
+	return beaten, t.Query("UPDATE pawl_worker SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE ?2 END WHERE namespace = ?3 AND id = ?4").
+		Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker)).Exec()
+}
+
+// ShareTotals tells the registry's version, whether it is settled (store.BeatReply),
+// and who shares each of the worker's totals; then the worker may begin to.
+func ShareTotals(t *lite.Session, b *store.Beat, beaten *store.BeatReply) (err error) {
+	if beaten.Version, err = t.On("SELECT registry FROM pawl_namespace WHERE id = ?").One(); err != nil {
+		return err
+	}
+	q := t.On(`SELECT o.id, o.totals, o.split FROM pawl_worker AS o
+		WHERE o.namespace = ?1 AND o.lost IS NULL AND o.totals IS NOT NULL AND (o.split <> 0 OR o.id = ?2) ORDER BY o.id`).Int(int64(b.Worker))
+	crews := store.Crews{Worker: b.Worker}
+	apart, may := false, b.Version != 0
+	beaten.Settled = true
+	for q.Step() {
+		o, split := job.WorkerID(q.ColInt(0)), q.ColInt(2)
+		crews.Add(o, []byte(q.ColText(1)), split != 0)
+		if o == b.Worker {
+			apart = split == 0
+			continue
+		}
+		beaten.Settled = beaten.Settled && split == beaten.Version
+		may = may && split >= b.Version
+	}
+	if err := q.Done(); err != nil {
+		return err
+	}
+	// pawl_job_held tells what those hold that left or were lost.
+	q = t.On(`SELECT o.totals, j.queue, count(*) FROM pawl_worker AS o CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
+		WHERE o.namespace = ?1 AND o.lost IS NOT NULL AND o.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = o.id
+		GROUP BY o.id, j.queue`)
+	for q.Step() {
+		crews.AddHeld([]byte(q.ColText(0)), q.ColText(1), int(q.ColInt(2)))
+	}
+	if err := q.Done(); err != nil {
+		return err
+	}
+	beaten.Crews = crews.Mine()
+	if !apart || !may {
+		return nil
+	}
+	if err := t.On("UPDATE pawl_worker SET split = ?3 WHERE namespace = ?1 AND id = ?2").Int(int64(b.Worker)).Int(b.Version).Exec(); err != nil {
+		return err
+	}
+	return changeRegistry(t)
+}

@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
+)
+
+// MarkLost declares workers lost whose last beat is older than their own limit, if
+// the declarer has beaten throughout such a time.
+func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
+	var locks []string
+	lost, err := ask(ctx, s, 1, func(t *jobs.Transition) (lost store.MarkLostReply, err error) {
+		if lost.Neighbours, locks, err = workers.Neighbours(t.Session, &l); err != nil {
+			return lost, err
+		}
+		if lost.Orphans, err = t.HasOrphans(); err != nil {
+			return lost, err
+		}
+		lost.Workers, err = workers.MarkLost(t.Session, &l)
+		return lost, err
+	})
+	for i := range lost.Neighbours {
+		n := &lost.Neighbours[i]
+		n.Dead = lite.SameKernel(n.Machine, l.Machine) && s.alive.IsFree(s.namespace, n.ID, locks[i])
+	}
+	return lost, err
+}
+
+// MarkDead declares workers lost that are proven dead.
+func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+	return ask(ctx, s, len(dead), func(t *jobs.Transition) (int, error) { return workers.MarkDead(t.Session, dead) })
+}
+
+// Rescue ends up to limit runs whose worker is absent or lost.
+func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
+	return ask(ctx, s, limit, func(t *jobs.Transition) (store.RescueReply, error) { return t.Rescue(limit) })
+}
+
+// Expire ends up to limit jobs that are not running and past their deadline.
+func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
+	return ask(ctx, s, limit, func(t *jobs.Transition) (store.ExpireReply, error) { return t.Expire(limit) })
+}
+
+// Purge removes up to limit rows of each kind whose time is over.
+func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
+	return ask(ctx, s, limit, func(t *jobs.Transition) (int, error) {
+		purged, err := t.Purge(limit)
+		if err != nil {
+			return 0, err
+		}
+		for _, purge := range []func(*lite.Session, int) (int64, error){settings.Purge, workers.Purge} {
+			n, err := purge(t.Session, limit)
+			if err != nil {
+				return 0, err
+			}
+			purged += int(n)
+		}
+		return purged, nil
+	})
+}
+
+// MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
+func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
+	return ask(ctx, s, limit, func(t *jobs.Transition) (int, error) { return t.MakeDueAgain(&b, limit) })
+}
+
+// Unserved finds jobs that no live worker takes, in one snapshot.
+func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.Unserved, error) { return jobs.Unserved(c, by, older) })
+}
