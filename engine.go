@@ -148,7 +148,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		if backoff == nil {
 			backoff = e.cfg.Backoff
 		}
-		cfg.Queues = append(cfg.Queues, runner.Queue{
+		cfg.Queues = append(cfg.Queues, runner.QueueConfig{
 			Name: name, Workers: q.Workers, Total: q.Total, Keep: q.keep(),
 			Backoff: backoff, Aging: q.Aging,
 		})

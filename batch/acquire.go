@@ -8,7 +8,7 @@ import (
 
 // acquire gets the resource of a batch in time. Its context lives until the batch is finished, because a resource may
 // live by it: a transaction of database/sql is rolled back when the context it was begun with ends.
-func (b *Batcher[K, In, Out]) acquire(r *activeBatch[K, In, Out], key K) (lease[K, In, Out], error) {
+func (b *Batcher[K, In, Out]) acquire(r *activeBatch[K, In, Out], key K) (acquired[K, In, Out], error) {
 	ctx, cancel := context.WithCancelCause(b.context)
 	r.cancel = cancel
 	timeout := b.options.AcquireTimeout
@@ -22,7 +22,7 @@ func (b *Batcher[K, In, Out]) acquire(r *activeBatch[K, In, Out], key K) (lease[
 		r.release = got.release
 		err = ctx.Err()
 	}
-	return lease[K, In, Out]{}, fmt.Errorf("%sbatch: Work.Acquire took longer than Options.AcquireTimeout, which is %v: %w: %w", prefix(b.options.Name), timeout, context.DeadlineExceeded, err)
+	return acquired[K, In, Out]{}, fmt.Errorf("%sbatch: Work.Acquire took longer than Options.AcquireTimeout, which is %v: %w: %w", prefix(b.options.Name), timeout, context.DeadlineExceeded, err)
 }
 
 // giveBack releases the batch's resource once, and returns the panic of doing so.

@@ -30,8 +30,8 @@ type Work[K comparable, R, In, Out any] struct {
 	Weigh func(in In) int
 }
 
-// lease is a batch's right to process: the process function with its resource bound, and how to give that back.
-type lease[K comparable, In, Out any] struct {
+// acquired is a batch's right to process: the process function with its resource bound, and how to give that back.
+type acquired[K comparable, In, Out any] struct {
 	process func(ctx context.Context, key K, in []In) ([]Out, error)
 	release func()
 }
@@ -39,7 +39,7 @@ type lease[K comparable, In, Out any] struct {
 // functions is Work without its resource type, so that a Batcher has three type parameters and not four.
 type functions[K comparable, In, Out any] struct {
 	process func(ctx context.Context, key K, in []In) ([]Out, error)    // when there is nothing to acquire
-	acquire func(ctx context.Context, key K) (lease[K, In, Out], error) // otherwise
+	acquire func(ctx context.Context, key K) (acquired[K, In, Out], error) // otherwise
 	weigh   func(in In) int
 }
 
@@ -52,12 +52,12 @@ func (w Work[K, R, In, Out]) functions() functions[K, In, Out] {
 		}
 		return f
 	}
-	f.acquire = func(ctx context.Context, key K) (lease[K, In, Out], error) {
+	f.acquire = func(ctx context.Context, key K) (acquired[K, In, Out], error) {
 		resource, err := w.Acquire(ctx, key)
 		if err != nil {
-			return lease[K, In, Out]{}, err
+			return acquired[K, In, Out]{}, err
 		}
-		return lease[K, In, Out]{
+		return acquired[K, In, Out]{
 			process: func(ctx context.Context, key K, in []In) ([]Out, error) {
 				return w.Process(ctx, key, resource, in)
 			},

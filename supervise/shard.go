@@ -14,7 +14,7 @@ const (
 // shard is one part of a tick's cycle. A plain tick is a single shard that has no name, no place in
 // the Status, and is never skipped.
 type shard struct {
-	member   *member
+	member   *child
 	logger   *slog.Logger
 	timeout  time.Duration
 	function func(context.Context) error
@@ -24,7 +24,7 @@ type shard struct {
 	skipsLeft    int
 }
 
-func newShard(m *member, s Service, position int, name string) *shard {
+func newShard(m *child, s Service, position int, name string) *shard {
 	if position < 0 {
 		return &shard{member: m, logger: m.logger, timeout: s.timeout, function: s.run, position: position}
 	}

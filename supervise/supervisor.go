@@ -15,7 +15,7 @@ import (
 // that calls Stop or Wait waits for itself, which Stop's grace period ends and Wait's does not.
 type Supervisor struct {
 	config  Config
-	members []*member        // in start order
+	members []*child        // in start order
 	ticks   map[string]*tick // by name
 
 	allEnded  chan struct{} // closed when the last member has ended
@@ -118,7 +118,7 @@ func (s *Supervisor) begin(ctx context.Context) error {
 
 // launch starts m unless a stop has been asked for. Both sides hold the lock: a member is either
 // launched before the stop, and then the stop waits for it, or never (S5).
-func (s *Supervisor) launch(ctx context.Context, m *member) bool {
+func (s *Supervisor) launch(ctx context.Context, m *child) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping || ctx.Err() != nil {

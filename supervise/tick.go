@@ -10,7 +10,7 @@ import (
 // It outlives restarts: due times and skipped shards survive a panic, so that a panicking tick
 // neither runs more often than its interval nor forgets which shard is to blame.
 type tick struct {
-	member      *member
+	member      *child
 	interval    time.Duration
 	floor       time.Duration
 	startJitter time.Duration
@@ -23,7 +23,7 @@ type tick struct {
 	changed <-chan struct{} // set only while the last answer was "not yours"
 }
 
-func newTick(m *member, s Service, floor time.Duration) *tick {
+func newTick(m *child, s Service, floor time.Duration) *tick {
 	t := &tick{
 		member:      m,
 		interval:    s.interval,

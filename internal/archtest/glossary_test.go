@@ -18,10 +18,17 @@ var floors = map[string]map[string]string{
 	"handler": {".handler": "what Handle was given", "internal/runner.Handler": "what the runner calls"},
 	"hooks":   {".Hooks": "as a user writes them", "internal/runner.Hooks": "as the runner calls them"},
 	"room": {
-		"store/postgres/internal/hints.Room": "of hints", "store/postgres/internal/settings.Room": "of what operators set", "store/postgres/internal/workers.Room": "of the registry",
+		"a store's": "of hints", "store/postgres/internal/settings.Room": "of what operators set", "store/postgres/internal/workers.Room": "of the registry",
 	},
-	"store": {"store.Store": "the seam", "store/postgres.Store": "on Postgres", "store/sqlite.Store": "on SQLite"},
+	"stuck":  {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
+	"worker": {".Worker": "as a user sees it", "store.Worker": "the worker"},
+	"offer":  {"job.Offer": "the offer", "a store's": "as its statements take it"},
+	"store":  {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
+	"kind":   {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
 }
+
+// A type of both stores is one idea in two dialects.
+var dialect = regexp.MustCompile(`^store/(postgres|sqlite)(/|\.)`)
 
 var glossaryRow = regexp.MustCompile(`(?m)^\| ([^|]+) \|`)
 
@@ -39,7 +46,7 @@ func words(page file) (list []string) {
 
 // checkWords finds words that name more types than their floors have.
 func checkWords(glossary []string, files []file, floors map[string]map[string]string) (findings []string) {
-	types := map[string][]string{}
+	types, inStore := map[string][]string{}, map[string]string{}
 	for _, f := range files {
 		if f.syntax == nil || f.test() || outside.MatchString(f.dir()) {
 			continue
@@ -56,6 +63,13 @@ func checkWords(glossary []string, files []file, floors map[string]map[string]st
 				}
 				name := made.Name.Name
 				place := strings.TrimPrefix(f.dir()+"."+name, ".")
+				if d := dialect.FindStringSubmatch(place); d != nil {
+					place = "a store's"
+					if before := inStore[d[1]+strings.ToLower(name)]; before != "" && before != f.dir() {
+						place = f.dir() + "." + name // a second one in the same store
+					}
+					inStore[d[1]+strings.ToLower(name)] = f.dir()
+				}
 				if word := strings.ToLower(name); !slices.Contains(types[word], place) {
 					types[word] = append(types[word], place)
 				}

@@ -67,9 +67,9 @@ func perform(name string) error {
 		stop()
 	}()
 	before := goleak.IgnoreCurrent()
-	e, err := pawl.Open(ctx, os.Getenv(storeVariable), r.config())
+	e, err := pawl.Open(context.Background(), os.Getenv(storeVariable), r.config())
 	for errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil { // a server that starts again: who supervises a process starts it again
-		e, err = pawl.Open(ctx, os.Getenv(storeVariable), r.config())
+		e, err = pawl.Open(context.Background(), os.Getenv(storeVariable), r.config())
 	}
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func drain(b *testing.B, workers int, work time.Duration) {
 	all := make(chan struct{})
 	r, err := runner.New(runner.Config{
 		Store:  st,
-		Queues: []runner.Queue{{Name: "q", Workers: workers}},
+		Queues: []runner.QueueConfig{{Name: "q", Workers: workers}},
 		Kinds: []runner.Kind{{Name: "k", Handler: handle(func(context.Context, *runner.Task) job.Outcome {
 			if work > 0 {
 				time.Sleep(work) // stimulus: a handler of known length

@@ -51,7 +51,7 @@ func TestP10_ManyQueuesOfLargeJobsOverASlowLinkEnd(t *testing.T) {
 		p := l.run(4, func(context.Context, *runner.Task) job.Outcome { return succeed }, func(c *runner.Config) {
 			c.Queues = nil
 			for i := range queues {
-				c.Queues = append(c.Queues, runner.Queue{Name: fmt.Sprint("q", i), Workers: 1, Backoff: job.NoBackoff})
+				c.Queues = append(c.Queues, runner.QueueConfig{Name: fmt.Sprint("q", i), Workers: 1, Backoff: job.NoBackoff})
 			}
 			c.Store.(*faults).speed = 1 << 20
 		})

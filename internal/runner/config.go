@@ -33,8 +33,8 @@ type Kind struct {
 	Handler Handler
 }
 
-// Queue is one queue that this process serves.
-type Queue struct {
+// QueueConfig is one queue that this process serves.
+type QueueConfig struct {
 	Name     string
 	Workers  int             // slots of this process
 	Total    int             // at most so many run in the cluster, split over its live workers; 0 means no limit
@@ -53,7 +53,7 @@ type Config struct {
 	Label        string // of the process in the registry
 	Host         string
 	Boot         boot.Identity // by which others of this machine see whether it lives
-	Queues       []Queue       // at least one
+	Queues       []QueueConfig // at least one
 	Kinds        []Kind
 	Capabilities []string
 

@@ -246,7 +246,7 @@ func ignoreEverything(release chan struct{}) { <-release }
 
 func TestP8_ConfigFaultsAreAllReported(t *testing.T) {
 	_, err := runner.New(runner.Config{
-		Queues:       []runner.Queue{{Name: "a,b", Workers: 0}, {Name: "q", Workers: 1, Total: -1, Aging: -1}, {Name: "q", Workers: 1}},
+		Queues:       []runner.QueueConfig{{Name: "a,b", Workers: 0}, {Name: "q", Workers: 1, Total: -1, Aging: -1}, {Name: "q", Workers: 1}},
 		Kinds:        []runner.Kind{{Name: ""}, {Name: "k", Version: -1, Timeout: -1}, {Name: "k"}},
 		Capabilities: []string{"a b"},
 		Beat:         time.Second, LostAfter: 2 * time.Second, Grace: -1,

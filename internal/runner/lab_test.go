@@ -79,7 +79,7 @@ func (l *lab) run(slots int, h handle, configure ...func(*runner.Config)) *proce
 	p.faults = &faults{Store: l.store}
 	c := runner.Config{
 		Store: p.faults, Hub: p.hub, Logger: slog.New(slog.NewTextHandler(l.log, nil)), Label: "lab-worker",
-		Queues: []runner.Queue{{Name: "q", Workers: slots, Backoff: job.NoBackoff}},
+		Queues: []runner.QueueConfig{{Name: "q", Workers: slots, Backoff: job.NoBackoff}},
 		Kinds:  []runner.Kind{{Name: "k", Handler: h}},
 	}
 	for _, f := range configure {

@@ -12,7 +12,7 @@ type queue struct {
 	name    string
 	keep    job.Keep
 	backoff job.BackoffFunc
-	setting Queue
+	setting QueueConfig
 
 	slots   int  // here; of a queue with a total, its portion (split.go)
 	running int  // tasks that take a slot

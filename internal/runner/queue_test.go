@@ -18,8 +18,8 @@ func TestQueue_PrefetchFollowsThePace(t *testing.T) {
 		{"few slots", queue{slots: 4, mean: 1}, time.Millisecond, 128, 128},
 		{"no-op jobs", queue{slots: 100, mean: 1}, time.Millisecond, 800, 800},
 		{"many slots", queue{slots: 10_000, mean: 1}, time.Millisecond, 1000, 1000},
-		{"switched off", queue{slots: 100, mean: 1, setting: Queue{Prefetch: -1}}, time.Millisecond, 0, 0},
-		{"asked for 7", queue{slots: 100, mean: 1, setting: Queue{Prefetch: 7}}, time.Millisecond, 7, 7},
+		{"switched off", queue{slots: 100, mean: 1, setting: QueueConfig{Prefetch: -1}}, time.Millisecond, 0, 0},
+		{"asked for 7", queue{slots: 100, mean: 1, setting: QueueConfig{Prefetch: 7}}, time.Millisecond, 7, 7},
 		{"large payloads", queue{slots: 100, mean: 1, bytes: 1 << 20}, time.Millisecond, 16, 16},
 	} {
 		if got := c.q.prefetch(c.horizon); got < c.min || got > c.max {

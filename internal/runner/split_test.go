@@ -352,7 +352,7 @@ func TestJ18_ARunOfALostWorkerCostsOnlyItself(t *testing.T) {
 		}
 		both := func(c *runner.Config) {
 			totalOf(4)(c)
-			c.Queues = append(c.Queues, runner.Queue{Name: "other", Workers: 4, Total: 4})
+			c.Queues = append(c.Queues, runner.QueueConfig{Name: "other", Workers: 4, Total: 4})
 		}
 		p := l.run(4, waits, both, func(c *runner.Config) { c.Store.(*faults).before = locked })
 		l.add(10, nil, p)

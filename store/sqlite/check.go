@@ -20,7 +20,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	for _, w := range jobs.Sweeps {
 		last := []byte{}
 		for last != nil {
-			var suspects []lite.Suspect
+			var suspects []lite.Finding
 			var looked int64
 			err := s.read(ctx, func(c *lite.Snapshot) (err error) {
 				suspects = nil

@@ -11,17 +11,17 @@ type Shareable interface {
 
 // Call is the part of a call that the committer and its caller share.
 type Call struct {
-	place place         // guarded by the committer's lock until the answer is there
+	place progress         // guarded by the committer's lock until the answer is there
 	gone  atomic.Bool   // its caller is gone
 	err   error         // the answer
 	done  chan struct{} // holds a token when the answer is there
 }
 
-// place is how far a call has come.
-type place uint8
+// progress is how far a call has come.
+type progress uint8
 
 const (
-	fresh place = iota
+	fresh progress = iota
 	waiting
 	left // its caller is gone, and it was not taken
 	taken

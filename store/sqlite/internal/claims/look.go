@@ -25,7 +25,7 @@ type look struct {
 // only as far as jobs are needed.
 type lane struct {
 	q       *lite.Query
-	place   place // where the look began
+	place   front // where the look began
 	skipped int   // rows this worker cannot run
 	bound   int
 	passed  position // the last row that was taken or skipped
@@ -108,7 +108,7 @@ func (l *look) first() (int, error) {
 func (l *look) open(p int) error {
 	from := l.from[laneName{l.queue.Queue, p}]
 	if from.since > l.Now || from.at.due > l.Now {
-		from = place{} // the clock was set back: new jobs come in front of this place
+		from = front{} // the clock was set back: new jobs come in front of this place
 	}
 	lane := &lane{place: from, passed: from.at, bound: 1000 + 10*l.queue.Limit}
 	lane.q = l.On(laneQueries[p]).Text(l.queue.Queue).Int(int64(p)).Int(l.Now).Int(from.at.due).Blob(from.at.id[:])

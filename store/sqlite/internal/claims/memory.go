@@ -62,14 +62,14 @@ func (c *Memory) Forget(w job.WorkerID) {
 }
 
 // Places is where the looks of a worker go on, by queue and priority.
-type Places map[laneName]place
+type Places map[laneName]front
 
 type laneName struct {
 	queue    string
 	priority int
 }
 
-type place struct {
+type front struct {
 	at    position
 	since int64 // when the sweep began in front
 }
@@ -91,5 +91,5 @@ func (p Places) leave(name laneName, l *lane, now int64) {
 	if !resumed {
 		since = now
 	}
-	p[name] = place{at: l.passed, since: since}
+	p[name] = front{at: l.passed, since: since}
 }

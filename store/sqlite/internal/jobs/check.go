@@ -3,7 +3,7 @@ package jobs
 import "github.com/pawlwork/pawl/store/sqlite/internal/lite"
 
 // Sweeps are the rules of the tables of jobs.
-var Sweeps = []lite.Sweep{
+var Sweeps = []lite.TableCheck{
 	{Table: "pawl_job", Key: "id", Rules: []lite.Rule{
 		{Name: "live job in a final state", SQL: live("state NOT IN (1, 2, 3, 4)", "'state ' || state")},
 		{Name: "job in two places", SQL: live("EXISTS (SELECT 1 FROM pawl_job_archive AS a WHERE a.namespace = j.namespace AND a.id = j.id)", "'live and archived'")},

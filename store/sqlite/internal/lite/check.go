@@ -16,21 +16,21 @@ type Rule struct {
 	SQL  string
 }
 
-// Sweep walks a table by its key, which follows the namespace.
-type Sweep struct {
+// TableCheck walks a table by its key, which follows the namespace.
+type TableCheck struct {
 	Table, Key string
 	Rules      []Rule
 }
 
-// Suspect is a row that seemed to break a rule, with the stretch it was in.
-type Suspect struct {
+// Finding is a row that seemed to break a rule, with the stretch it was in.
+type Finding struct {
 	rule        Rule
 	after, last []byte
 	fault       store.Fault
 }
 
 // Stretch finds where the next step rows end; nil when there are none.
-func (w Sweep) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked int64, err error) {
+func (w TableCheck) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked int64, err error) {
 	q := c.Query("SELECT max(k), count(*) FROM (SELECT " + w.Key + " AS k FROM " + w.Table + " WHERE namespace = ? AND " + w.Key + " > ? ORDER BY " + w.Key + " LIMIT ?)").
 		Int(c.Namespace).Blob(after).Int(int64(step))
 	if q.Step() {
@@ -40,19 +40,19 @@ func (w Sweep) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked
 }
 
 // Find returns the rows of a stretch that seem to break the rule.
-func (r Rule) Find(c *Snapshot, after, last []byte, now, grace int64) ([]Suspect, error) {
-	var found []Suspect
+func (r Rule) Find(c *Snapshot, after, last []byte, now, grace int64) ([]Finding, error) {
+	var found []Finding
 	q := c.Query(r.SQL).Int(c.Namespace).Blob(after).Blob(last).Int(now).Int(grace)
 	for q.Step() {
 		id := job.ID(q.ColID(0))
-		found = append(found, Suspect{rule: r, after: after, last: last, fault: store.Fault{Rule: r.Name, ID: id, Detail: q.ColText(1)}})
+		found = append(found, Finding{rule: r, after: after, last: last, fault: store.Fault{Rule: r.Name, ID: id, Detail: q.ColText(1)}})
 	}
 	return found, q.Done()
 }
 
 // Confirm reads suspects again, in a later snapshot, and returns those that
 // still break their rule.
-func Confirm(c *Snapshot, suspects []Suspect, grace int64) (faults []store.Fault, err error) {
+func Confirm(c *Snapshot, suspects []Finding, grace int64) (faults []store.Fault, err error) {
 	again := map[string]bool{}
 	key := func(f store.Fault) string { return fmt.Sprintf("%s %s", f.Rule, f.ID) }
 	seen := map[string]bool{}

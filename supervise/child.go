@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// member is one service of a running tree. Its goroutine is supervise; everything else about it
+// child is one service of a running tree. Its goroutine is supervise; everything else about it
 // happens under the ledger's lock or through the two channels.
-type member struct {
+type child struct {
 	ledger
 	name   string
 	kind   Kind
@@ -27,8 +27,8 @@ type member struct {
 	onEnd   func(failed bool)       // tells the supervisor, after ended is closed
 }
 
-func newMember(name string, s Service, c Config, onEnd func(failed bool)) *member {
-	return &member{
+func newMember(name string, s Service, c Config, onEnd func(failed bool)) *child {
+	return &child{
 		ledger: ledger{status: Status{Name: name, Kind: s.kind, State: StateNew}},
 		name:   name,
 		kind:   s.kind,
@@ -40,7 +40,7 @@ func newMember(name string, s Service, c Config, onEnd func(failed bool)) *membe
 }
 
 // plain makes attempt of the function of a Loop or Once: one attempt is one call.
-func (m *member) plain(run func(context.Context) error) {
+func (m *child) plain(run func(context.Context) error) {
 	m.attempt = func(ctx context.Context) (time.Time, error) {
 		began := time.Now()
 		m.runBegan(began)
@@ -54,7 +54,7 @@ func (m *member) plain(run func(context.Context) error) {
 }
 
 // supervise runs the service until it is done, stopped, or beyond its policy.
-func (m *member) supervise(ctx context.Context) {
+func (m *child) supervise(ctx context.Context) {
 	account := m.policy.open()
 	for {
 		began, err := m.attempt(ctx)
@@ -90,7 +90,7 @@ func (m *member) supervise(ctx context.Context) {
 
 // reportFailure counts and logs one failed run. It is logged here, where it happened, because nobody
 // called this run: Wait tells only the end of a service, not what led there.
-func (m *member) reportFailure(ctx context.Context, logger *slog.Logger, err error) {
+func (m *child) reportFailure(ctx context.Context, logger *slog.Logger, err error) {
 	m.runFailed(time.Now(), err)
 	if panicked, ok := err.(*PanicError); ok {
 		logger.ErrorContext(ctx, "service panicked", "error", err, "stack", string(panicked.Stack))
@@ -100,7 +100,7 @@ func (m *member) reportFailure(ctx context.Context, logger *slog.Logger, err err
 }
 
 // end is called once, by whoever owns the member: its goroutine, or Stop if it was never launched.
-func (m *member) end(state State, failure error) {
+func (m *child) end(state State, failure error) {
 	m.failure = failure
 	m.enter(state, time.Time{})
 	close(m.ended)
@@ -108,7 +108,7 @@ func (m *member) end(state State, failure error) {
 }
 
 // askToStop ends the context of a launched member. Asking again changes nothing.
-func (m *member) askToStop() {
+func (m *child) askToStop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stopping = true
@@ -117,7 +117,7 @@ func (m *member) askToStop() {
 	}
 }
 
-func (m *member) hasEnded() bool {
+func (m *child) hasEnded() bool {
 	select {
 	case <-m.ended:
 		return true
