@@ -17,11 +17,14 @@ var floors = map[string]map[string]string{
 	"job":     {".Job": "what a handler is given", "job.Job": "the job"},
 	"handler": {".handler": "what Handle was given", "internal/runner.Handler": "what the runner calls"},
 	"hooks":   {".Hooks": "as a user writes them", "internal/runner.Hooks": "as the runner calls them"},
-	"stuck":   {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
-	"worker":  {".Worker": "as a user sees it", "store.Worker": "the worker"},
-	"offer":   {"job.Offer": "the offer", "a store's": "as its statements take it"},
-	"store":   {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
-	"kind":    {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
+	"room": {
+		"a store's": "of hints", "store/postgres/internal/settings.Room": "of what operators set", "store/postgres/internal/workers.Room": "of the registry",
+	},
+	"stuck":  {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
+	"worker": {".Worker": "as a user sees it", "store.Worker": "the worker"},
+	"offer":  {"job.Offer": "the offer", "a store's": "as its statements take it"},
+	"store":  {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
+	"kind":   {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
 }
 
 // A type of both stores is one idea in two dialects.

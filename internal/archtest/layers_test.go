@@ -148,6 +148,27 @@ var layers = []layer{
 		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
+	// Its rooms, each built on those before it; none knows the store or a later one.
+	{
+		at: "store/postgres/internal/pg", is: "connections, sessions, statements; names no table of ours",
+		may:   list(domain, pgx),
+		never: list("."),
+	},
+	{
+		at: "store/postgres/internal/hints", is: "what tells claims of jobs that became ready",
+		may:   list(domain, "store/postgres/internal/pg", pgx, uuid),
+		never: list("."),
+	},
+	{
+		at: "store/postgres/internal/settings", is: "what operators have set, and who did what",
+		may:   list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", pgx),
+		never: list("."),
+	},
+	{
+		at: "store/postgres/internal/workers", is: "the registry and its leases",
+		may:   list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings", pgx),
+		never: list("."),
+	},
 	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,

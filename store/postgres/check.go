@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Defaults of a check.
@@ -63,8 +64,8 @@ var checkedTables = []checkedTable{
 	}},
 }
 
-// CheckRules lists the names of the rules that Check knows.
-func (s *Store) CheckRules() []string {
+// checkRules lists the names of the rules that Check knows.
+func checkRules() []string {
 	var names []string
 	for _, w := range checkedTables {
 		for _, r := range w.rules {
@@ -106,11 +107,11 @@ const (
 )
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
-func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.CheckReport{}, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	if c.Grace == 0 {
 		c.Grace = checkGrace
 	}
@@ -129,9 +130,9 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	} {
 		for last := []byte{}; last != nil; {
 			var seen look
-			err := s.retry(ctx, "check", reading, func(ctx context.Context, _ bool) error {
+			err := s.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
-				return s.send(ctx, s.work, upkeepLimits, &statement{text: table.text, args: []any{s.namespace, table.key(last), c.Step, c.Grace.Microseconds()}, each: seen.read})
+				return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: table.text, Args: []any{s.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read})
 			})
 			if err != nil {
 				return store.CheckReport{}, err
@@ -160,7 +161,7 @@ type look struct {
 	faults []store.Fault
 }
 
-func (l *look) read(scan scan) error {
+func (l *look) read(scan pg.Scan) error {
 	var rule pgtype.Text
 	var id pgtype.UUID
 	var detail pgtype.Text

@@ -44,10 +44,10 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.users.Exec(t.Context(), s.sql("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique")); err != nil {
 				t.Fatal(err)
 			}
-			s.frontiers.drop()
+			s.claims.frontiers.drop()
 			c := hire(t, s)
 			done, running, waiting := someDraft(), someDraft(), someDraft(unique("u"))
 			c.enqueue(done, running, waiting)
@@ -59,7 +59,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 			for what, id := range map[string]job.ID{"$done": held[0].ID, "$running": held[1].ID, "$waiting": waiting.ID} {
 				text = strings.ReplaceAll(text, what, "'"+id.String()+"'")
 			}
-			if _, err := s.users.Exec(t.Context(), s.sql(text)); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(text)); err != nil {
 				t.Fatal(err)
 			}
 			for _, step := range []int{0, 1} {

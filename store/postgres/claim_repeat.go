@@ -6,11 +6,12 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // claimAgain answers a claim that was asked for before.
-func (s *Store) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
-	err = s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) (err error) {
+func (s *claimRoom) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
+	err = s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) (err error) {
 		claimed, err = s.claimedBefore(ctx, c)
 		return err
 	})
@@ -32,55 +33,32 @@ ORDER BY queue, priority, due, id`
 )
 
 // claimedBefore reads what a worker still holds of one of its claims.
-func (s *Store) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
+func (s *claimRoom) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
 	claimed := store.ClaimReply{More: true} // how much was left is not known any more
 	var rows rowReader
 	alive := false
-	steps := []*statement{
-		{text: awaitClaims, args: []any{s.namespace, c.Worker}, each: func(scan scan) error { return scan(&claimed.Now, &alive) }},
-		{text: claimHeld, args: []any{s.namespace, c.Worker, c.Seq, c.PerQueue()}, raw: func(cols [][]byte) error {
+	steps := []*pg.Statement{
+		{Text: awaitClaims, Args: []any{s.pg.Namespace, c.Worker}, Each: func(scan pg.Scan) error { return scan(&claimed.Now, &alive) }},
+		{Text: claimHeld, Args: []any{s.pg.Namespace, c.Worker, c.Seq, c.PerQueue()}, Raw: func(cols [][]byte) error {
 			claimed.Jobs = append(claimed.Jobs, store.LeasedJob{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]
 			if err := rows.job(cols, &l.Job); err != nil {
 				return err
 			}
-			l.Begun = rows.bool()
-			return rows.err
+			l.Begun = rows.Bool()
+			return rows.Err
 		}},
 	}
 	if len(c.Begun) > 0 {
-		steps = append(steps, s.begunStep(c.Worker, c.Begun))
+		steps = append(steps, s.workers.BegunStep(c.Worker, c.Begun))
 	}
-	if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
+	if err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 		return store.ClaimReply{}, err
 	}
 	claimed.Now = claimed.Now.UTC()
 	if !alive {
-		s.claims.forget(c.Worker)
+		s.workers.Asked.Forget(c.Worker)
 		return store.ClaimReply{}, fmt.Errorf("worker %d: %w", c.Worker, job.ErrWorkerLost)
 	}
 	return claimed, nil
-}
-
-// markBegun notes that handlers have begun. A row that a handler's own
-// transaction holds is passed over: its finish is on the way, and a heartbeat
-// must not wait for a user's transaction. A lost worker marks nothing.
-const markBegun = `WITH own AS MATERIALIZED (
-		SELECT job.ctid AS place FROM (SELECT $1::int AS namespace, 3::smallint AS running, r.* FROM unnest($3::uuid[], $4::bigint[]) AS r (id, run) OFFSET 0) AS r
-		JOIN pawl.job ON job.namespace = r.namespace AND job.id = r.id
-		WHERE job.run = r.run AND job.worker = $2 AND job.state = r.running AND NOT job.begun
-			AND EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)
-		ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
-	UPDATE pawl.job SET begun = true, started = {now} FROM own WHERE job.ctid = own.place`
-
-func (s *Store) begunStep(w job.WorkerID, refs []store.RunRef) *statement {
-	ids, runs := refArrays(refs)
-	return &statement{text: markBegun, args: []any{s.namespace, w, ids, runs}}
-}
-
-func refArrays(refs []store.RunRef) (ids [][16]byte, runs []int64) {
-	for _, r := range refs {
-		ids, runs = append(ids, r.ID), append(runs, r.Run)
-	}
-	return ids, runs
 }

@@ -2,6 +2,14 @@
 // newer: the store for more than one machine, and for transactions that hold
 // jobs together with rows of the user's own tables.
 //
+// # Rooms
+//
+// The package puts rooms together: internal/pg (connections, sessions and
+// statements; it names no table), internal/hints, internal/settings and
+// internal/workers. Each is built on those before it and knows none after it.
+// Jobs and claims are types of this package (job_room.go, claim_room.go) on the
+// way to rooms of their own; seam.go says whose each verb is.
+//
 // # Connections
 //
 // [Pool] takes the user's pool and opens two small ones of its own with the same

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // acceptance takes drafts in that may meet a unique key or an id of before.
@@ -18,14 +20,14 @@ import (
 // The order of the looks matters: a resend is answered with its own id before
 // its unique key is judged, because that key may be held by itself.
 type acceptance struct {
-	s        *Store
-	session  session
+	s        *jobRoom
+	session  pg.Session
 	drafts   []job.Draft
 	receipts []job.Receipt
 	// again: this very call may have been committed before, its answer lost.
 	// Then an id that is found is this call's own, and no duplicate.
 	again bool
-	told  hintSet // what went in, for claims
+	told  hints.Set // what went in, for claims
 
 	answered []bool
 	left     int              // drafts without an answer
@@ -61,7 +63,7 @@ func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
 			return a.receipts, nil
 		}
 	}
-	return nil, &faulted{fault{err: errRestless, passing: true}}
+	return nil, pg.Fault{Err: errRestless, Passing: true}.AsError()
 }
 
 // settle answers a draft.
@@ -74,7 +76,7 @@ func (a *acceptance) settle(i int, r job.Receipt) {
 // nobody has told claims of it yet: it is due at the given time, or later.
 func (a *acceptance) known(i int, due time.Time) {
 	if a.again {
-		a.told.add(a.drafts[i].Queue, a.drafts[i].Priority, due)
+		a.told.Add(a.drafts[i].Queue, a.drafts[i].Priority, due)
 	}
 	a.settle(i, job.Receipt{ID: a.drafts[i].ID, Duplicate: !a.again || a.drafts[i].Resend})
 }
@@ -116,19 +118,19 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 		}
 		delete(at, id)
 	}
-	args := []any{a.s.namespace, ids}
-	return a.session.run(ctx,
-		&statement{text: lookLive, args: args, each: func(scan scan) error {
+	args := []any{a.s.pg.Namespace, ids}
+	return a.session.Run(ctx,
+		&pg.Statement{Text: lookLive, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			var due time.Time
 			err := scan(&id, &due)
 			found(id, due)
 			return err
 		}},
-		&statement{text: lookArchived, args: args, each: func(scan scan) error {
+		&pg.Statement{Text: lookArchived, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
-			found(id, start.due)
+			found(id, longAgo)
 			return err
 		}})
 }
@@ -169,7 +171,7 @@ func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
 			batch = append(batch, i)
 		case taken[n].holder != (job.ID{}):
 			if taken[n].holder == a.drafts[i].ID {
-				a.known(i, start.due) // committed after the look by id, by the try whose answer was lost
+				a.known(i, longAgo) // committed after the look by id, by the try whose answer was lost
 			}
 			a.answerKey(a.drafts[i].Unique.Hash, job.Receipt{ID: taken[n].holder, Duplicate: true})
 		}
@@ -222,8 +224,8 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.s.namespace, drafts, insertNew)
-	put.each = func(scan scan) error {
+	put := insertStep(a.s.pg.Namespace, drafts, insertNew)
+	put.Each = func(scan pg.Scan) error {
 		var id job.ID
 		var due time.Time
 		if err := scan(&id, &due); err != nil {
@@ -231,13 +233,13 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 		added[id] = true
 		d := &a.drafts[at[id]]
-		a.told.add(d.Queue, d.Priority, due)
+		a.told.Add(d.Queue, d.Priority, due)
 		return nil
 	}
-	steps := []*statement{put}
+	steps := []*pg.Statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &statement{text: lookArchived, args: []any{a.s.namespace, sought}, each: func(scan scan) error {
+		steps = append(steps, &pg.Statement{Text: lookArchived, Args: []any{a.s.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -246,12 +248,12 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			return err
 		}})
 	}
-	if err := a.session.run(ctx, steps...); err != nil {
+	if err := a.session.Run(ctx, steps...); err != nil {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &statement{text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", args: []any{a.s.namespace, ended}}
-		if err := a.session.run(ctx, undo); err != nil {
+		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.s.pg.Namespace, ended}}
+		if err := a.session.Run(ctx, undo); err != nil {
 			return err
 		}
 		for _, id := range ended {
@@ -268,10 +270,109 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			}
 			continue
 		}
-		a.known(i, start.due)
+		a.known(i, longAgo)
 		if d.Unique.Hash != nil {
 			unused = append(unused, uniqueKey{hash: d.Unique.Hash, job: d.ID})
 		}
 	}
 	return a.s.dropUnique(ctx, a.session, unused)
+}
+
+// uniqueKey asks for a key in the name of a job.
+type uniqueKey struct {
+	hash []byte
+	job  job.ID
+}
+
+// uniqueAnswer says who has it. Neither free nor a holder means that it changed
+// hands in between: ask again.
+type uniqueAnswer struct {
+	free   bool
+	holder job.ID
+}
+
+// A conflict neither locks nor changes the row of a live job: its finish would
+// have to wait for the transaction that asked, which may be a user's.
+const (
+	// job_unique_pkey; rows go in by ascending hash, as everywhere.
+	takeUnique = `INSERT INTO pawl.job_unique (namespace, hash, job)
+		SELECT $1, k.hash, k.job FROM unnest($2::bytea[], $3::uuid[]) WITH ORDINALITY AS k (hash, job, n) ORDER BY k.n
+		ON CONFLICT (namespace, hash) DO NOTHING RETURNING hash`
+	// A key whose time is over is taken over. An archived job that comes back also
+	// takes its own ($4); a resend of one that was purged does not: its period holds.
+	replaceUnique = `WITH old AS MATERIALIZED (
+			SELECT k.namespace, u.hash, k.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
+			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+			WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
+			ORDER BY u.hash FOR UPDATE OF u)
+		UPDATE pawl.job_unique AS u SET job = old.job, until = NULL FROM old WHERE u.namespace = old.namespace AND u.hash = old.hash RETURNING u.hash`
+	uniqueHolders = `SELECT u.hash, u.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
+		JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash WHERE u.until IS NULL OR u.until > {now}`
+	dropUnique = `WITH mine AS MATERIALIZED (
+			SELECT k.namespace, u.hash FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
+			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash AND u.job = k.job
+			ORDER BY u.hash FOR UPDATE OF u)
+		DELETE FROM pawl.job_unique AS u USING mine WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
+)
+
+// takeUnique takes keys, which are in the order of their hashes. back says that
+// their jobs come back from the archive.
+func (s *jobRoom) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
+	answers := make([]uniqueAnswer, len(keys))
+	at := make(map[string]int, len(keys))
+	for i, k := range keys {
+		at[string(k.hash)] = i
+	}
+	free := func(scan pg.Scan) error {
+		var hash []byte
+		if err := scan(&hash); err != nil {
+			return err
+		}
+		answers[at[string(hash)]].free = true
+		return nil
+	}
+	hashes, jobs := keyArrays(keys)
+	if err := session.Run(ctx, &pg.Statement{Text: takeUnique, Args: []any{s.pg.Namespace, hashes, jobs}, Each: free}); err != nil {
+		return nil, err
+	}
+	var rest []uniqueKey
+	for i, k := range keys {
+		if !answers[i].free {
+			rest = append(rest, k)
+		}
+	}
+	if len(rest) == 0 {
+		return answers, nil
+	}
+	hashes, jobs = keyArrays(rest)
+	err := session.Run(ctx,
+		&pg.Statement{Text: replaceUnique, Args: []any{s.pg.Namespace, hashes, jobs, back}, Each: free},
+		&pg.Statement{Text: uniqueHolders, Args: []any{s.pg.Namespace, hashes}, Each: func(scan pg.Scan) error {
+			var hash []byte
+			var holder job.ID
+			if err := scan(&hash, &holder); err != nil {
+				return err
+			}
+			if a := &answers[at[string(hash)]]; !a.free {
+				a.holder = holder
+			}
+			return nil
+		}})
+	return answers, err
+}
+
+// dropUnique gives keys back that were taken for nothing.
+func (s *jobRoom) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	hashes, jobs := keyArrays(keys)
+	return session.Run(ctx, &pg.Statement{Text: dropUnique, Args: []any{s.pg.Namespace, hashes, jobs}})
+}
+
+func keyArrays(keys []uniqueKey) (hashes [][]byte, jobs [][16]byte) {
+	for _, k := range keys {
+		hashes, jobs = append(hashes, k.hash), append(jobs, k.job)
+	}
+	return hashes, jobs
 }

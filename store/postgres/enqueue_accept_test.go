@@ -8,18 +8,19 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // between is a session that lets others act right before a statement.
 type between struct {
-	session
+	pg.Session
 	act func(text string)
 }
 
-func (b between) run(ctx context.Context, steps ...*statement) error {
+func (b between) Run(ctx context.Context, steps ...*pg.Statement) error {
 	for _, st := range steps {
-		b.act(st.text)
-		if err := b.session.run(ctx, st); err != nil {
+		b.act(st.Text)
+		if err := b.Session.Run(ctx, st); err != nil {
 			return err
 		}
 	}
@@ -41,11 +42,11 @@ func TestP2_AResendDoesNotUndoARetry(t *testing.T) {
 	w, err := s.Register(ctx, store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Offer: offer})
 	must(err)
 	d := someDraft(func(d *job.Draft) { d.Resend = true })
-	tx, err := s.users.Begin(ctx)
+	tx, err := s.pg.Users.Begin(ctx)
 	must(err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	looks := 0
-	a := &acceptance{s: s, drafts: []job.Draft{d}, session: between{s.inside(tx), func(text string) {
+	a := &acceptance{s: s.jobs, drafts: []job.Draft{d}, session: between{s.pg.Inside(tx), func(text string) {
 		switch {
 		case strings.HasPrefix(text, "INSERT INTO pawl.job "):
 			_, err := s.Enqueue(ctx, []job.Draft{d})

@@ -3,22 +3,24 @@ package postgres
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // commitCareful commits drafts of many callers of which some are unique or sent
 // again. It waits only a moment for a key that an open transaction holds; then
 // the calls are sorted out beside, and the shared commits go on (P8).
-func (s *Store) commitCareful(ctx context.Context, calls []*enqueueCall) {
+func (s *jobRoom) commitCareful(ctx context.Context, calls []*enqueueCall) {
 	if calls = s.turnAway(calls); len(calls) > 0 {
 		s.commitAccepted(ctx, calls)
 	}
 }
 
 // turnAway answers the calls whose key is known to be held, and returns the others.
-func (s *Store) turnAway(calls []*enqueueCall) []*enqueueCall {
+func (s *jobRoom) turnAway(calls []*enqueueCall) []*enqueueCall {
 	if !s.lines.some() {
 		return calls
 	}
@@ -31,22 +33,22 @@ func (s *Store) turnAway(calls []*enqueueCall) []*enqueueCall {
 	})
 }
 
-func (s *Store) commitAccepted(ctx context.Context, calls []*enqueueCall) {
-	err := s.acceptTogether(ctx, calls, sharedLimits)
+func (s *jobRoom) commitAccepted(ctx context.Context, calls []*enqueueCall) {
+	err := s.acceptTogether(ctx, calls, pg.SharedLimits)
 	switch {
 	case err == nil:
-	case faultOf(err).blocked:
+	case pg.FaultOf(err).Blocked:
 		s.blocked.alone(func() { s.sortOut(ctx, calls) })
 	default:
 		for _, c := range calls {
-			s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, sharedLimits)) })
+			s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, pg.SharedLimits)) })
 		}
 	}
 }
 
 // acceptTogether is one try to take the drafts of calls in, and answers them if
 // it succeeds.
-func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *limits) error {
+func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *pg.Limits) error {
 	weight := 0
 	again := false
 	for _, c := range calls {
@@ -54,9 +56,9 @@ func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *lim
 		again = again || c.again
 		c.tried++
 	}
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.tryTimeout+loading(weight), l, again)
+	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.pg.TryTimeout+loading(weight), l, again)
 	if err != nil {
-		if faultOf(err).unknown {
+		if pg.FaultOf(err).Unknown {
 			for _, c := range calls {
 				c.again = true
 			}
@@ -71,12 +73,12 @@ func (s *Store) acceptTogether(ctx context.Context, calls []*enqueueCall, l *lim
 }
 
 // acceptOnce is one try to take drafts in.
-func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *limits, again bool) ([]job.Receipt, error) {
+func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *pg.Limits, again bool) ([]job.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a := &acceptance{s: s, drafts: drafts, again: again}
 	var receipts []job.Receipt
-	err := s.transact(ctx, s.work, l, func(t *transaction) (err error) {
+	err := s.pg.Transact(ctx, s.pg.Work, l, func(t *pg.Transaction) (err error) {
 		a.session = t
 		receipts, err = a.run(ctx)
 		return err
@@ -84,36 +86,176 @@ func (s *Store) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.D
 	if err != nil {
 		return nil, err
 	}
-	s.tell(a.told)
+	s.hints.Tell(a.told)
 	return receipts, nil
 }
 
 // acceptAlone takes one caller's drafts in by themselves. It waits a moment only
 // for a key that somebody holds, and then says which.
-func (s *Store) acceptAlone(ctx context.Context, c *enqueueCall, l *limits) error {
+func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *pg.Limits) error {
 	for n := 1; ; n++ {
 		c.tried++
-		receipts, err := s.acceptOnce(ctx, c.drafts, s.tryTimeout+loading(c.weight), l, c.again)
+		receipts, err := s.acceptOnce(ctx, c.drafts, s.pg.TryTimeout+loading(c.weight), l, c.again)
 		if err == nil {
 			c.receipts = receipts
 			return nil
 		}
-		f := faultOf(err)
-		c.again = c.again || f.unknown
+		f := pg.FaultOf(err)
+		c.again = c.again || f.Unknown
 		switch {
 		case ctx.Err() != nil:
-			return lost("enqueue", context.Cause(ctx), c.again)
-		case f.blocked:
+			return pg.Failure("enqueue", context.Cause(ctx), c.again)
+		case f.Blocked:
 			keys := lockKeys(c.drafts, c.again)
 			if len(keys) == 0 { // an id that ought to be fresh is being put in by somebody else
 				keys = lockKeys(c.drafts, true)
 			}
 			return &keyHeld{s.firstHeld(ctx, keys)}
-		case !f.passing || n >= tries:
-			return lost("enqueue", f.err, c.again)
+		case !f.Passing || n >= pg.Tries:
+			return pg.Failure("enqueue", f.Err, c.again)
 		}
-		if !pause(ctx, n) {
-			return lost("enqueue", context.Cause(ctx), c.again)
+		if !pg.Pause(ctx, n) {
+			return pg.Failure("enqueue", context.Cause(ctx), c.again)
 		}
 	}
+}
+
+// sortOut answers calls whose shared commit met a held key: those that need it are
+// told so, the others are taken in. Nothing tells which keys are held but an
+// insert that waits a moment, so calls are tried in parts. A part that went in
+// doubles the next one and a part that met a held key halves it: one held key
+// among many costs a few looks, however many calls want it, and where nearly all
+// are held each costs one look. A part that was blocked goes to the back, and no
+// call is tried with others for ever: whoever wants a free key is tried a bounded
+// number of times, however many keys are held. The looks of all that is sorted
+// out take turns, so that nobody stands behind the whole of another commit.
+func (s *jobRoom) sortOut(ctx context.Context, calls []*enqueueCall) {
+	s.turns()
+	o := &sorting{s: s, left: byKey(calls)}
+	workers := min(cap(s.lines.sorting), len(o.left))
+	o.size = max(len(o.left)/(2*workers), 1) // enough parts for all of them
+	for range workers {
+		s.blocked.alone(func() { o.work(ctx) })
+	}
+}
+
+// sorting is calls that are being sorted out.
+type sorting struct {
+	s *jobRoom
+
+	mu   sync.Mutex
+	left [][]*enqueueCall // by the key they ask for first
+	size int              // of the next part
+}
+
+// mostTogether is how often a call is tried with others before it is tried alone.
+const mostTogether = 8
+
+// work tries parts until none is left. One that is taken up again was put back by
+// a worker that goes on.
+func (o *sorting) work(ctx context.Context) {
+	for {
+		release, ok := take(ctx, o.s.lines.sorting)
+		part := o.next()
+		if !ok {
+			for _, c := range slices.Concat(part...) {
+				answer(c, pg.Failure("enqueue", context.Cause(ctx), c.again))
+			}
+		} else {
+			o.try(ctx, part)
+			release()
+		}
+		if len(part) == 0 {
+			return
+		}
+	}
+}
+
+// next takes the next part. Calls that were tried often are a part of their own.
+func (o *sorting) next() [][]*enqueueCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := min(o.size, len(o.left))
+	for i, group := range o.left[:n] {
+		if group[0].tried > mostTogether {
+			n = max(i, 1)
+			break
+		}
+	}
+	part := o.left[:n:n]
+	o.left = o.left[n:]
+	return part
+}
+
+// try answers a part, or puts it back.
+func (o *sorting) try(ctx context.Context, part [][]*enqueueCall) {
+	part = o.s.turnGroupsAway(part)
+	if len(part) == 0 {
+		return
+	}
+	var err error
+	if len(part) == 1 {
+		err = o.s.answerGroup(ctx, part[0])
+	} else {
+		err = o.s.acceptTogether(ctx, slices.Concat(part...), probeLimits)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err == nil:
+		o.size = max(o.size, 2*len(part)) // others may have come further meanwhile
+	case len(part) > 1:
+		o.size = min(o.size, len(part)/2)
+		o.left = append(o.left, part...)
+	}
+}
+
+// turnGroupsAway is turnAway for groups: others may have found out by now.
+func (s *jobRoom) turnGroupsAway(groups [][]*enqueueCall) [][]*enqueueCall {
+	var rest [][]*enqueueCall
+	for _, group := range groups {
+		if group = s.turnAway(group); len(group) > 0 {
+			rest = append(rest, group)
+		}
+	}
+	return rest
+}
+
+// byKey puts calls together that ask for the same key first.
+func byKey(calls []*enqueueCall) [][]*enqueueCall {
+	var groups [][]*enqueueCall
+	at := map[lockKey]int{}
+	for _, c := range calls {
+		keys := lockKeys(c.drafts, c.again)
+		if len(keys) == 0 { // needs nothing that could be held
+			groups = append(groups, []*enqueueCall{c})
+			continue
+		}
+		n, ok := at[keys[0]]
+		if !ok {
+			n = len(groups)
+			at[keys[0]], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], c)
+	}
+	return groups
+}
+
+// answerGroup answers calls that ask for the same key first. One of them finds
+// out; if that key is held, the others are not tried. The error is the last one's.
+func (s *jobRoom) answerGroup(ctx context.Context, calls []*enqueueCall) (err error) {
+	for i, c := range calls {
+		keys := lockKeys(c.drafts, c.again)
+		err = s.acceptAlone(ctx, c, probeLimits)
+		answer(c, err)
+		held := heldBy(err)
+		if held == nil || len(keys) == 0 || held.key != keys[0] {
+			continue
+		}
+		for _, c := range calls[i+1:] {
+			answer(c, held)
+		}
+		return held
+	}
+	return err
 }

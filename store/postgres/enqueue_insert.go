@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"context"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -9,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // draftColumn is a column of a new job: how drafts fill it and how the insert
@@ -74,19 +77,19 @@ func words(list []string) pgtype.Text {
 }
 
 func list(name string, of func(*job.Draft) []string) draftColumn {
-	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) }, copyNullText)
-	c.copied = func(b []byte, d *job.Draft) []byte { return copyList(b, of(d)) }
+	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) }, pg.CopyNullText)
+	c.copied = func(b []byte, d *job.Draft) []byte { return pg.CopyList(b, of(d)) }
 	return c
 }
 
 // The order is that of the arguments; the first are in every insert.
 var draftColumns = []draftColumn{
-	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }, copyUUID),
-	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }, copyInt2),
-	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }, copyInt4),
-	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }, copyText),
-	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }, copyText),
-	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }, copyBytes),
+	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }, pg.CopyUUID),
+	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }, pg.CopyInt2),
+	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }, pg.CopyInt4),
+	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }, pg.CopyText),
+	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }, pg.CopyText),
+	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }, pg.CopyBytes),
 	{ // due: how long after now, or when
 		name: "delay", kind: "bigint", used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
 		values: func(drafts []job.Draft) any {
@@ -101,16 +104,16 @@ var draftColumns = []draftColumn{
 			return each(drafts, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.At) })
 		},
 	},
-	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }, copyInt4),
-	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }, copyNullInt8),
-	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }, copyNullTime),
-	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }, copyNullText),
-	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }, copyNullText),
-	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }, copyBytes),
-	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }, copyNullInt8),
+	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }, pg.CopyInt4),
+	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }, pg.CopyNullInt8),
+	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }, pg.CopyNullTime),
+	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }, pg.CopyNullText),
+	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }, pg.CopyNullText),
+	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }, pg.CopyBytes),
+	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }, pg.CopyNullInt8),
 	list("capabilities", func(d *job.Draft) []string { return d.Capabilities }),
 	list("tags", func(d *job.Draft) []string { return d.Tags }),
-	column("headers", "bytea", func(d *job.Draft) bool { return d.HeaderBytes != nil }, func(d *job.Draft) []byte { return d.HeaderBytes }, copyBytes),
+	column("headers", "bytea", func(d *job.Draft) bool { return d.HeaderBytes != nil }, func(d *job.Draft) []byte { return d.HeaderBytes }, pg.CopyBytes),
 }
 
 // usedColumns is the set of columns that a batch needs, as bits.
@@ -152,7 +155,7 @@ type insertKind struct {
 var insertTexts sync.Map // insertKind → string
 
 // insertStep puts drafts in with one statement, each column as an array.
-func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *statement {
+func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *pg.Statement {
 	kind := insertKind{usedColumns(drafts), mode}
 	args := make([]any, 0, 1+len(draftColumns))
 	args = append(args, namespace)
@@ -165,7 +168,7 @@ func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *statement
 	if !ok {
 		text, _ = insertTexts.LoadOrStore(kind, insertText(kind))
 	}
-	return &statement{text: text.(string), args: args}
+	return &pg.Statement{Text: text.(string), Args: args}
 }
 
 // insertText writes the statement for a set of columns.
@@ -207,7 +210,104 @@ func insertText(kind insertKind) string {
 	case insertNew:
 		return insert + "\nON CONFLICT (namespace, id) DO NOTHING RETURNING id, due"
 	case insertDurable:
-		return "WITH durable AS MATERIALIZED (SELECT " + durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
+		return "WITH durable AS MATERIALIZED (SELECT " + pg.Durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
 	}
 	return "WITH added AS (" + insert + ") SELECT {now}"
+}
+
+// enqueueBulk takes many drafts of one caller in, in one transaction of their
+// own. Where nothing can conflict they go straight into the table by COPY.
+// Otherwise keys and ids are settled first and the rest goes in by a few large
+// inserts: a staging table was not faster than arrays, and needs the right to
+// make temporary tables (docs/adr/0008-postgres-bulk.md).
+func (s *jobRoom) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) error {
+	if !plain || c.again {
+		return s.acceptAlone(ctx, c, pg.SharedLimits)
+	}
+	drafts := c.drafts
+	var now time.Time
+	unknown := false
+	err := s.pg.RetryWithin(ctx, s.pg.TryTimeout+loading(c.weight), "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		err := s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error { return s.copyIn(ctx, t, drafts, &now) })
+		unknown = unknown || pg.FaultOf(err).Unknown
+		return err
+	})
+	switch {
+	case err == nil:
+		c.receipts = make([]job.Receipt, len(drafts))
+		for i := range drafts {
+			c.receipts[i].ID = drafts[i].ID
+		}
+		s.accepted(drafts, now)
+		return nil
+	case ctx.Err() == nil && (unknown || pg.HasCode(err, uniqueViolation)):
+		c.again = unknown
+		return s.acceptAlone(ctx, c, pg.SharedLimits)
+	}
+	return err
+}
+
+// copyIn copies plain drafts into the table. COPY computes nothing, so the
+// store's time is asked first.
+func (s *jobRoom) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
+	err := t.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(now) }})
+	if err != nil {
+		return err
+	}
+	used := usedColumns(drafts)
+	r := &copyReader{namespace: s.pg.Namespace, drafts: drafts, now: *now}
+	names := []string{"namespace", "state", "due", "created"}
+	for n, c := range draftColumns {
+		if used&(1<<n) != 0 && c.copied != nil {
+			names, r.columns = append(names, c.name), append(r.columns, c)
+		}
+	}
+	r.rest = append(r.rest, pg.CopySignature...)
+	text := "COPY pawl.job (" + strings.Join(names, ", ") + ") FROM STDIN (FORMAT binary)"
+	return t.CopyFrom(ctx, r, text)
+}
+
+// copyReader writes drafts as the server reads them from COPY. (Value by value
+// through pgx, a row costs eight times as much.)
+type copyReader struct {
+	namespace int32
+	now       time.Time
+	drafts    []job.Draft
+	columns   []draftColumn
+	rest      []byte // what is written and not read yet
+	at        int    // the next draft
+	ended     bool
+}
+
+func (r *copyReader) Read(b []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.ended {
+			return 0, io.EOF
+		}
+		r.fill(len(b))
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// fill writes rows until there is enough for one read.
+func (r *copyReader) fill(enough int) {
+	buffer := r.rest[:0]
+	for ; r.at < len(r.drafts) && len(buffer) < enough; r.at++ {
+		d := &r.drafts[r.at]
+		buffer = pg.AppendInt2(buffer, int16(4+len(r.columns)))
+		buffer = pg.CopyInt4(buffer, r.namespace)
+		buffer = pg.CopyInt2(buffer, int16(job.Waiting))
+		buffer = pg.CopyTime(buffer, dueOf(d, r.now))
+		buffer = pg.CopyTime(buffer, r.now)
+		for n := range r.columns {
+			buffer = r.columns[n].copied(buffer, d)
+		}
+	}
+	if r.at == len(r.drafts) {
+		buffer = pg.AppendInt2(buffer, -1)
+		r.ended = true
+	}
+	r.rest = buffer
 }

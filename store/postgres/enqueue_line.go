@@ -1,13 +1,17 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // lockKey is what an enqueue may have to wait for: a unique key, or the id of a
@@ -95,10 +99,10 @@ type line struct {
 	end     context.CancelFunc // nobody waits any more
 }
 
-func (s *Store) turns() {
+func (s *jobRoom) turns() {
 	l := &s.lines
 	l.once.Do(func() {
-		l.sorting, l.young, l.old = make(chan struct{}, s.options.sorting()), make(chan struct{}, 1), make(chan struct{}, 1)
+		l.sorting, l.young, l.old = make(chan struct{}, s.sorting), make(chan struct{}, 1), make(chan struct{}, 1)
 	})
 }
 
@@ -136,7 +140,7 @@ func (l *lines) among(drafts []job.Draft, again bool) (lockKey, bool) {
 
 // wait stands in the line of a key until the key was found free. An error says
 // that the time of ctx is over, or that too many wait.
-func (s *Store) wait(ctx context.Context, key lockKey) error {
+func (s *jobRoom) wait(ctx context.Context, key lockKey) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -154,7 +158,7 @@ func (s *Store) wait(ctx context.Context, key lockKey) error {
 }
 
 // join enters the line of a key, or opens it.
-func (s *Store) join(key lockKey) (*line, error) {
+func (s *jobRoom) join(key lockKey) (*line, error) {
 	l := &s.lines
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +170,7 @@ func (s *Store) join(key lockKey) (*line, error) {
 		at.callers++
 		return at, nil
 	}
-	ctx, end := context.WithCancel(s.ending)
+	ctx, end := context.WithCancel(s.pg.Ending)
 	at := &line{callers: 1, free: make(chan struct{}), end: end}
 	if l.all == nil {
 		l.all = map[lockKey]*line{}
@@ -199,10 +203,10 @@ func (l *lines) remove(key lockKey, at *line) {
 const youth = 5
 
 // attend asks for a line's key until it is free, then lets the line go on.
-func (s *Store) attend(ctx context.Context, key lockKey, at *line) {
+func (s *jobRoom) attend(ctx context.Context, key lockKey, at *line) {
 	s.turns()
 	turn := s.lines.young
-	for n := 1; pause(ctx, min(n, youth)); n++ {
+	for n := 1; pg.Pause(ctx, min(n, youth)); n++ {
 		if n > youth {
 			turn = s.lines.old
 		}
@@ -220,4 +224,75 @@ func (s *Store) attend(ctx context.Context, key lockKey, at *line) {
 	defer s.lines.mu.Unlock()
 	s.lines.remove(key, at)
 	close(at.free)
+}
+
+// probeLimits is no wait at all, as far as the server can: an insert has no NOWAIT.
+var probeLimits = &pg.Limits{Lock: 2 * time.Millisecond}
+
+// errProbed undoes a probe.
+var errProbed = errors.New("undo")
+
+// probeIDs asks for ids by job_pkey. Nobody ever sees these rows.
+const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, created, max_attempts, queue, kind)
+	SELECT $1, e.id, 1, 5, {now}, {now}, 1, '', ''
+	FROM unnest($2::uuid[]) AS e (id)
+	ORDER BY e.id
+	ON CONFLICT (namespace, id) DO NOTHING`
+
+// held reports whether somebody's transaction holds one of the keys at this
+// moment. It takes them as an enqueue would, and undoes that. A probe that fails
+// for another reason says no: whoever wants the keys meets that reason itself.
+func (s *jobRoom) held(ctx context.Context, keys []lockKey) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.pg.TryTimeout)
+	defer cancel()
+	var hashes []uniqueKey
+	var ids [][16]byte
+	for _, k := range keys {
+		if k.hash != "" {
+			hashes = append(hashes, uniqueKey{hash: []byte(k.hash)})
+		} else {
+			ids = append(ids, k.id)
+		}
+	}
+	slices.SortFunc(hashes, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
+	err := s.pg.Transact(ctx, s.pg.Work, probeLimits, func(t *pg.Transaction) error {
+		if len(hashes) > 0 {
+			if _, err := s.takeUnique(ctx, t, hashes, false); err != nil {
+				return err
+			}
+		}
+		if len(ids) > 0 {
+			if err := t.Run(ctx, &pg.Statement{Text: probeIDs, Args: []any{s.pg.Namespace, ids}}); err != nil {
+				return err
+			}
+		}
+		return errProbed
+	})
+	return pg.FaultOf(err).Blocked
+}
+
+// firstHeld finds the key that a call has to wait for, by halves. If none is held
+// any more, it names one that the caller finds free.
+func (s *jobRoom) firstHeld(ctx context.Context, keys []lockKey) lockKey {
+	for len(keys) > 1 {
+		half := len(keys) / 2
+		if s.held(ctx, keys[:half]) {
+			keys = keys[:half]
+		} else {
+			keys = keys[half:]
+		}
+	}
+	return keys[0]
+}
+
+// allHeld finds every key that is held, by halves.
+func (s *jobRoom) allHeld(ctx context.Context, keys []lockKey) []lockKey {
+	switch {
+	case len(keys) == 0 || !s.held(ctx, keys):
+		return nil
+	case len(keys) == 1:
+		return keys
+	}
+	half := len(keys) / 2
+	return slices.Concat(s.allHeld(ctx, keys[:half]), s.allHeld(ctx, keys[half:]))
 }

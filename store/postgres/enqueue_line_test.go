@@ -39,10 +39,10 @@ func (b *bystanders) waiters(xid string) (n int) {
 
 // lines are the calls that wait, by key.
 func (b *bystanders) lines() map[lockKey]int {
-	b.s.lines.mu.Lock()
-	defer b.s.lines.mu.Unlock()
+	b.s.jobs.lines.mu.Lock()
+	defer b.s.jobs.lines.mu.Unlock()
 	m := map[lockKey]int{}
-	for k, l := range b.s.lines.all {
+	for k, l := range b.s.jobs.lines.all {
 		m[k] = l.callers
 	}
 	return m
@@ -129,8 +129,8 @@ func TestP8_WhoWaitsForOneKeyDoesNotStandBehindAnother(t *testing.T) {
 	for _, answered := range forA {
 		b.answer(answered, job.Receipt{ID: first.ID, Duplicate: true})
 	}
-	if lines := b.lines(); len(lines) != 0 || b.s.lines.waiting != 0 {
-		t.Errorf("lines %v and %d calls are left, want none", lines, b.s.lines.waiting)
+	if lines := b.lines(); len(lines) != 0 || b.s.jobs.lines.waiting != 0 {
+		t.Errorf("lines %v and %d calls are left, want none", lines, b.s.jobs.lines.waiting)
 	}
 }
 
@@ -212,9 +212,9 @@ func TestP10_LinesHaveABound(t *testing.T) {
 	b := bystand(t)
 	tx, _ := b.holds(someDraft(unique("A")))
 	wait := func(by int) {
-		b.s.lines.mu.Lock()
-		defer b.s.lines.mu.Unlock()
-		b.s.lines.waiting += by
+		b.s.jobs.lines.mu.Lock()
+		defer b.s.jobs.lines.mu.Unlock()
+		b.s.jobs.lines.waiting += by
 	}
 	wait(mostWaiting)
 	if _, err := b.s.Enqueue(t.Context(), []job.Draft{someDraft(unique("A"))}); !errors.Is(err, store.ErrBusy) || !errors.Is(err, errManyWait) {
@@ -254,8 +254,8 @@ func TestP8_ALookAtAStuckKeyHoldsUpNoOther(t *testing.T) {
 	stuck, _ := b.holds(someDraft(unique("A")))
 	forA := b.asks(t.Context(), someDraft(unique("A")))
 	b.until("it waits", func() bool { return b.lines()[lockKey{hash: "A"}] == 1 })
-	b.s.turns()
-	b.s.lines.old <- struct{}{} // the look that does not end
+	b.s.jobs.turns()
+	b.s.jobs.lines.old <- struct{}{} // the look that does not end
 
 	second := someDraft(unique("B"))
 	short, _ := b.holds(second)
@@ -266,7 +266,7 @@ func TestP8_ALookAtAStuckKeyHoldsUpNoOther(t *testing.T) {
 	b.must(short.Commit(t.Context()))
 	b.answer(forB, job.Receipt{ID: second.ID, Duplicate: true})
 
-	<-b.s.lines.old
+	<-b.s.jobs.lines.old
 	b.must(stuck.Rollback(t.Context()))
 	if a := <-forA; a.err != nil || a.receipts[0].Duplicate {
 		t.Errorf("answered %+v, want that it went in", a)
@@ -292,7 +292,7 @@ func TestP8_AFreeKeyAmongManyHeldOnes(t *testing.T) {
 				free := newEnqueueCall([]job.Draft{someDraft(unique("free"))}, 1)
 				share = slices.Insert(share, map[string]int{"first": 0, "middle": held / 2, "last": held}[at], free)
 				before := b.proxy.Refused(lockTimeout)
-				b.s.commitCareful(t.Context(), share)
+				b.s.jobs.commitCareful(t.Context(), share)
 				for _, c := range share {
 					err := c.Wait()
 					if c == free {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // lockLate finds jobs past their deadline on job_deadline, which holds those
@@ -15,16 +17,16 @@ const lockLate = "SELECT " + subjectColumns + mortalColumns + ` FROM pawl.job WH
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
-func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.ExpireReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	some := false
-	err := s.retry(ctx, "expire", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &statement{
-			text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
-			args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) },
+	err := s.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{
+			Text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
+			Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
 		})
 	})
 	if err != nil || !some {
@@ -32,8 +34,8 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error
 	}
 	var expired store.ExpireReply
 	var deaths []store.Death
-	err = s.retry(ctx, "expire", always, func(ctx context.Context, _ bool) error {
-		err := s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
+	err = s.pg.Retry(ctx, "expire", pg.Always, func(ctx context.Context, _ bool) error {
+		err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			expired, err = s.expire(ctx, t, limit)
 			return err
 		})
@@ -47,10 +49,10 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error
 	return expired, nil
 }
 
-func (s *Store) expire(ctx context.Context, session session, limit int) (expired store.ExpireReply, err error) {
-	lock, late := mortals(lockLate, s.namespace, limit)
+func (s *jobRoom) expire(ctx context.Context, session pg.Session, limit int) (expired store.ExpireReply, err error) {
+	lock, late := mortals(lockLate, s.pg.Namespace, limit)
 	var now time.Time
-	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
 		return expired, err
 	}
 	var moves []move
@@ -73,4 +75,48 @@ func (s *Store) expire(ctx context.Context, session session, limit int) (expired
 	}
 	_, err = s.apply(ctx, session, moves, now)
 	return expired, err
+}
+
+// redateJobs makes jobs due now whose time came before the clock was set back:
+// a seek per queue and priority on job_ready, over that stretch only.
+const redateJobs = `WITH early AS MATERIALIZED (
+	SELECT j.place FROM unnest($2::text[]) AS q (name) CROSS JOIN unnest($3::smallint[]) AS p (priority)
+	CROSS JOIN LATERAL (
+		SELECT ctid AS place FROM pawl.job
+		WHERE namespace = $1 AND queue = q.name AND state = 2 AND priority = p.priority AND due > {now} AND due <= $4
+			AND (created > {now} OR created < {now} - $5::bigint * interval '1 microsecond')
+		ORDER BY due, id LIMIT $6 FOR UPDATE SKIP LOCKED
+	) AS j
+	LIMIT $6
+)
+UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNING job.queue, job.priority, job.due`
+
+// MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
+func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
+	if err := s.pg.Enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.pg.Leave()
+	var told hints.Set
+	redated := 0
+	err := s.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
+		told, redated = nil, 0
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+			Text: redateJobs, Args: []any{s.pg.Namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
+			Each: func(scan pg.Scan) error {
+				var queue string
+				var priority int
+				var due time.Time
+				err := scan(&queue, &priority, &due)
+				told.Add(queue, priority, due)
+				redated++
+				return err
+			},
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.hints.Tell(told)
+	return redated, nil
 }

@@ -76,14 +76,14 @@ func TestJ32_AFinishThatFailsAnswersWhatItCommitted(t *testing.T) {
 		e.Result = make([]byte, (maxGathered/2+1)*bytesOfRow) // two do not fit into one commit
 		ends = append(ends, e)
 	}
-	_, err := b.users.Exec(t.Context(), b.s.sql(`CREATE FUNCTION pawl.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+	_, err := b.users.Exec(t.Context(), b.s.pg.SQL(`CREATE FUNCTION pawl.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
 		CREATE TRIGGER refuse BEFORE INSERT ON pawl.job_archive FOR EACH ROW WHEN (NEW.id = '`+jobs[1].ID.String()+`') EXECUTE FUNCTION pawl.refuse()`))
 	b.must(err)
 	verdicts, err := b.s.Finish(t.Context(), b.crew.worker, ends)
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) || !slices.Equal(verdicts, []job.Verdict{job.Applied}) {
 		t.Errorf("%v, %v; want that the first is applied, and an error that leaves nothing open", verdicts, err)
 	}
-	_, err = b.users.Exec(t.Context(), b.s.sql("DROP TRIGGER refuse ON pawl.job_archive; DROP FUNCTION pawl.refuse()"))
+	_, err = b.users.Exec(t.Context(), b.s.pg.SQL("DROP TRIGGER refuse ON pawl.job_archive; DROP FUNCTION pawl.refuse()"))
 	b.must(err)
 	verdicts, err = b.s.Finish(t.Context(), b.crew.worker, ends)
 	if want := []job.Verdict{job.Stale, job.Applied, job.Applied}; err != nil || !slices.Equal(verdicts, want) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // position is a place in the order in which a priority of a queue is claimed.
@@ -38,7 +39,7 @@ func (p position) previous() position {
 }
 
 // start is in front of everything.
-var start = position{due: time.Unix(0, 0).UTC()}
+var start = position{due: longAgo}
 
 // frontiers remember where claims go on, so that a look does not step over the
 // dead index entries of what was claimed before: with a snapshot held open
@@ -64,7 +65,7 @@ type frontiers struct {
 	mu      sync.Mutex
 	fronts  map[frontName]*front
 	latest  time.Time // the store's clock as last seen
-	guess   *clock    // what it shows by now, about
+	guess   *pg.Clock // what it shows by now, about
 	dropped int64     // how often everything was forgotten
 }
 
@@ -188,7 +189,7 @@ func (f *frontiers) about() time.Time {
 	if f.guess == nil {
 		return f.latest
 	}
-	return f.guess.estimate().Add(10 * time.Millisecond)
+	return f.guess.Estimate().Add(10 * time.Millisecond)
 }
 
 // asOf is what is still ahead of a time. What has fallen due since is ready, and

@@ -75,7 +75,7 @@ func TestJ14_HintsThatNeverCeaseDoNotStopTheFrontier(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.frontiers.lower("q", job.DefaultPriority, from.Add(time.Second))
+				s.claims.frontiers.lower("q", job.DefaultPriority, from.Add(time.Second))
 			}
 		}
 	}()
@@ -104,7 +104,7 @@ func TestP10_ClaimsLeaveNoViewsBehind(t *testing.T) {
 	if _, err := s.Claim(t.Context(), store.Claim{Worker: c.worker, Seq: c.seq, Offer: knowsK, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err == nil {
 		t.Fatal("a worker that is not registered has claimed")
 	}
-	for name, l := range s.frontiers.fronts {
+	for name, l := range s.claims.frontiers.fronts {
 		if len(l.views) > 0 {
 			t.Errorf("%v has %d views of claims that are over", name, len(l.views))
 		}

@@ -176,7 +176,7 @@ func TestP5_TheClaimsPredicateIsTakes(t *testing.T) {
 			stored = needs
 		}
 		var takes *bool
-		err := s.work.QueryRow(t.Context(), `SELECT version <= ($2::int[])[array_position($1::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $3::text[])
+		err := s.pg.Work.QueryRow(t.Context(), `SELECT version <= ($2::int[])[array_position($1::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $3::text[])
 			FROM (SELECT $4::text AS kind, $5::int AS version, $6::text[] AS capabilities) AS job`, made.kinds, made.newest, made.capabilities, kind, version, stored).Scan(&takes)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ const maxGathered = 4096
 func newGather[C commit.Shareable](s *Store, most int, run func(context.Context, []C)) *commit.Committer[C] {
 	return commit.Start(commit.Options[C]{
 		MaxRows: most,
-		Commit:  func(calls []C) { run(s.ending, calls) }, // it may keep them, and answer later
+		Commit:  func(calls []C) { run(s.pg.Ending, calls) }, // it may keep them, and answer later
 		Yield:   commit.UntilAll,
 		Unknown: func(cause error) error { return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, cause) },
 		Closed:  store.ErrClosed,

@@ -10,19 +10,20 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 )
 
 // hintless counts the jobs of a user's transaction that no hint of it covers:
 // what commits late is found through hints alone, or by a sweep seconds later.
 func hintless(t *testing.T, s *Store, edit func(t *testing.T, tx pgx.Tx, w store.Tx)) (count int) {
 	t.Helper()
-	tx, err := s.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	edit(t, tx, s.Within(tx))
-	err = tx.QueryRow(t.Context(), s.sql(`SELECT count(*) FROM pawl.job AS j WHERE NOT EXISTS (SELECT FROM pawl.hint AS h
+	err = tx.QueryRow(t.Context(), s.pg.SQL(`SELECT count(*) FROM pawl.job AS j WHERE NOT EXISTS (SELECT FROM pawl.hint AS h
 		WHERE h.namespace = j.namespace AND h.transaction = pg_current_xact_id() AND h.queue = j.queue AND h.priority = j.priority AND h.due <= j.due)`)).Scan(&count)
 	if err != nil {
 		t.Fatal(err)
@@ -66,14 +67,14 @@ func TestP3_AHintThatASavepointTookBackIsWrittenAgain(t *testing.T) {
 func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
 	s := openInternal(t)
 	ctx := t.Context()
-	if _, err := s.users.Exec(ctx, s.sql("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.namespace); err != nil {
+	if _, err := s.pg.Users.Exec(ctx, s.pg.SQL("INSERT INTO pawl.hint (namespace, transaction, priority, due, queue) VALUES ($1, '9000000000000', 5, now(), 'q')"), s.pg.Namespace); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.remover.round(ctx, 0); err != nil {
+	if err := s.hints.Remover.Round(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	var left int
-	if err := s.users.QueryRow(ctx, s.sql("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil || left != 0 {
+	if err := s.pg.Users.QueryRow(ctx, s.pg.SQL("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d hints are left, %v", left, err)
 	}
 }
@@ -81,8 +82,8 @@ func TestP10_HintsOfAnotherServerGoAway(t *testing.T) {
 // leaveHints commits hint rows, each as if of a transaction of its own.
 func leaveHints(t *testing.T, s *Store, n int) {
 	t.Helper()
-	_, err := s.users.Exec(t.Context(), s.sql(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
-		SELECT $1, (n % 700 + 3)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n`), s.namespace, n)
+	_, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
+		SELECT $1, (n % 700 + 3)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n`), s.pg.Namespace, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func leaveHints(t *testing.T, s *Store, n int) {
 
 func countHints(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	if err := s.users.QueryRow(t.Context(), s.sql("SELECT count(*) FROM pawl.hint")).Scan(&n); err != nil {
+	if err := s.pg.Users.QueryRow(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.hint")).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -101,8 +102,8 @@ func countHints(t *testing.T, s *Store) (n int) {
 // other. What an open transaction has left stays for its commit.
 func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	s := openInternal(t)
-	leaveHints(t, s, 5*removedAtOnce+10)
-	tx, err := s.users.Begin(t.Context())
+	leaveHints(t, s, 5*hints.RemovedAtOnce+10)
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +111,10 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
 		t.Fatal(err)
 	}
-	other := &hintRemover{s: s}
+	other := s.hints.NewRemover()
 	ended := make(chan error)
-	go func() { ended <- other.round(t.Context(), 0) }()
-	if err := errors.Join(s.remover.round(t.Context(), 0), <-ended); err != nil {
+	go func() { ended <- other.Round(t.Context(), 0) }()
+	if err := errors.Join(s.hints.Remover.Round(t.Context(), 0), <-ended); err != nil {
 		t.Fatal(err)
 	}
 	if n := countHints(t, s); n != 0 {
@@ -125,7 +126,7 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 	if n := countHints(t, s); n != 1 {
 		t.Errorf("%d hints of the transaction that committed late, want 1", n)
 	}
-	if err := s.remover.round(t.Context(), 0); err != nil {
+	if err := s.hints.Remover.Round(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if n := countHints(t, s); n != 0 {
@@ -137,12 +138,12 @@ func TestP10_HintsAreRemovedUntilThereAreNone(t *testing.T) {
 // workers nobody else does.
 func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 	s := openInternal(t)
-	s.end() // the remover would take its token
-	<-s.remover.stopped
-	if len(s.remover.wake) != 0 {
+	s.pg.End() // the remover would take its token
+	<-s.hints.Remover.Stopped
+	if len(s.hints.Remover.Wake) != 0 {
 		t.Fatal("there are hints before anybody has left one")
 	}
-	tx, err := s.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{someDraft()}); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.remover.wake) != 1 {
+	if len(s.hints.Remover.Wake) != 1 {
 		t.Error("nobody is told that there are hints to remove")
 	}
 }
@@ -158,10 +159,10 @@ func TestP10_WhoLeavesHintsRemovesThem(t *testing.T) {
 // A process that claims removes what was left before it began.
 func TestP10_WhoClaimsRemovesHintsOfOthers(t *testing.T) {
 	s := openInternal(t)
-	s.end() // the remover would take its token
-	<-s.remover.stopped
+	s.pg.End() // the remover would take its token
+	<-s.hints.Remover.Stopped
 	hire(t, s).claim(1)
-	if len(s.remover.wake) != 1 {
+	if len(s.hints.Remover.Wake) != 1 {
 		t.Error("nobody is told that there may be hints to remove")
 	}
 }
@@ -171,16 +172,16 @@ func TestP10_WhoClaimsRemovesHintsOfOthers(t *testing.T) {
 func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
-	leaveHints(t, s, 3*maxHints)
+	leaveHints(t, s, 3*hints.MaxRows)
 	c.enqueue(someDraft())
-	look := s.hints.look(s.namespace)
-	if err := s.send(t.Context(), s.work, nil, &look.statement); err != nil {
+	look := s.hints.Rows.Look(s.pg.Namespace)
+	if err := s.pg.Send(t.Context(), s.pg.Work, nil, &look.Statement); err != nil {
 		t.Fatal(err)
 	}
-	if look.rows != 0 || look.tooMany() || look.seen.text == "" {
-		t.Errorf("the first look has read %d rows and seen %q", look.rows, look.seen.text)
+	if look.Rows != 0 || look.TooMany() || look.Seen.Text == "" {
+		t.Errorf("the first look has read %d rows and seen %q", look.Rows, look.Seen.Text)
 	}
-	tx, err := s.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,13 +193,13 @@ func TestP10_TheFirstLookReadsNoHints(t *testing.T) {
 	if jobs := c.claim(10); len(jobs) != 1 {
 		t.Fatalf("the first claim took %d jobs, want 1", len(jobs))
 	}
-	if s.hints.first() {
+	if s.hints.Rows.First() {
 		t.Fatal("the first claim has not noted what it could see: what commits now is passed over")
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.SetClockOffset(2 * hintsEvery)
+	s.SetClockOffset(2 * hints.HintsEvery)
 	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
 		t.Errorf("after a late commit %d jobs were claimed, want it", len(jobs))
 	}
@@ -210,11 +211,11 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
 	c.claim(1)
-	if s.hints.first() {
+	if s.hints.Rows.First() {
 		t.Fatal("no look has been answered")
 	}
-	dropped := s.frontiers.dropped
-	tx, err := s.users.Begin(t.Context())
+	dropped := s.claims.frontiers.dropped
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +224,11 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{late}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), s.sql("DELETE FROM pawl.hint")); err != nil { // as if it came behind the others
+	if _, err := tx.Exec(t.Context(), s.pg.SQL("DELETE FROM pawl.hint")); err != nil { // as if it came behind the others
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), s.sql(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
-		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.namespace, 3*maxHints); err != nil {
+	if _, err := tx.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
+		SELECT $1, pg_current_xact_id(), 5, now(), 'other' FROM generate_series(1, $2::int)`), s.pg.Namespace, 3*hints.MaxRows); err != nil {
 		t.Fatal(err)
 	}
 	s.SetClockOffset(time.Second) // the frontier passes what is not committed
@@ -238,18 +239,18 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.SetClockOffset(time.Second + 2*hintsEvery)
-	look := s.hints.look(s.namespace)
-	if err := s.send(t.Context(), s.work, nil, &look.statement); err != nil {
+	s.SetClockOffset(time.Second + 2*hints.HintsEvery)
+	look := s.hints.Rows.Look(s.pg.Namespace)
+	if err := s.pg.Send(t.Context(), s.pg.Work, nil, &look.Statement); err != nil {
 		t.Fatal(err)
 	}
-	if look.rows > 2*maxHints || !look.tooMany() {
-		t.Errorf("a look has read %d of %d rows, at most %d may be read of each part", look.rows, 3*maxHints, maxHints)
+	if look.Rows > 2*hints.MaxRows || !look.TooMany() {
+		t.Errorf("a look has read %d of %d rows, at most %d may be read of each part", look.Rows, 3*hints.MaxRows, hints.MaxRows)
 	}
 	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
 		t.Errorf("%d jobs were claimed, want the one that committed late", len(jobs))
 	}
-	if s.frontiers.dropped == dropped {
+	if s.claims.frontiers.dropped == dropped {
 		t.Error("the frontiers were kept although hints were not read")
 	}
 }

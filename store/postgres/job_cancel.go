@@ -9,27 +9,29 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
-func (s *Store) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *jobRoom) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "cancel", (*operation).cancel)
 }
 
 // Delete removes jobs that are not running, and asks running ones to cancel.
-func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *jobRoom) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "delete", (*operation).remove)
 }
 
 // operation is an operator's verb over several jobs, in one transaction. Every
 // job that it may change is locked before anything is decided.
 type operation struct {
-	s        *Store
-	session  session
+	s        *jobRoom
+	session  pg.Session
 	now      time.Time
 	live     map[job.ID]subject
 	archived map[job.ID]archivedSubject
-	told     hintSet
+	told     hints.Set
 	asked    bool // a running job was asked to stop
 	// skip: a job whose row is locked is passed over and answered Busy: the
 	// others do not wait for a user's transaction (P8).
@@ -51,11 +53,11 @@ type archivedSubject struct {
 
 // operate applies a verb to the ids, with the audit entries of what it changed.
 // An id that is given twice is taken twice, one after the other.
-func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -63,8 +65,8 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 	var o *operation
 	skip := false
 	held := map[string]bool{}
-	err := s.retry(ctx, action, unlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.transact(ctx, s.work, upkeepLimits, func(t *transaction) (err error) {
+	err := s.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		err := s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			o = &operation{s: s, session: t, skip: skip, held: held}
 			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
 				return err
@@ -75,9 +77,9 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 					targets = append(targets, ids[i].String())
 				}
 			}
-			return s.audit(ctx, t, op, action, targets)
+			return s.settings.Record(ctx, t, op, action, targets)
 		})
-		if faultOf(err).blocked {
+		if pg.FaultOf(err).Blocked {
 			skip = true
 			for _, k := range s.allHeld(ctx, o.wanted) {
 				held[k.hash] = true
@@ -86,9 +88,9 @@ func (s *Store) operate(ctx context.Context, ids []job.ID, op store.Operator, ac
 		return err
 	})
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened
-		s.tell(o.told)
+		s.hints.Tell(o.told)
 		if o.asked {
-			s.notifier.cancel()
+			s.hints.Notifier.Cancel()
 		}
 	}
 	if err != nil {
@@ -161,7 +163,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 		exist := map[job.ID]bool{}
-		err := o.session.run(ctx, &statement{text: existing, args: []any{o.s.namespace, uuids(left)}, each: func(scan scan) error {
+		err := o.session.Run(ctx, &pg.Statement{Text: existing, Args: []any{o.s.pg.Namespace, uuids(left)}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			exist[id] = true
@@ -181,7 +183,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 	}
-	return &faulted{fault{err: errRestless, passing: true}}
+	return pg.Fault{Err: errRestless, Passing: true}.AsError()
 }
 
 const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
@@ -189,19 +191,19 @@ const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest
 		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
-	args := []any{o.s.namespace, uuids(ids)}
+	args := []any{o.s.pg.Namespace, uuids(ids)}
 	live, archived := lockLive, lockArchived
 	if o.skip {
 		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
 	}
-	return o.session.run(ctx,
-		&statement{text: live, args: args, each: func(scan scan) error {
+	return o.session.Run(ctx,
+		&pg.Statement{Text: live, Args: args, Each: func(scan pg.Scan) error {
 			var s subject
 			err := s.read(scan)
 			o.live[s.id] = s
 			return err
 		}},
-		&statement{text: archived, args: args, each: func(scan scan) error {
+		&pg.Statement{Text: archived, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			var a archivedSubject
 			err := scan(&id, &a.state, &a.hash, &a.queue, &a.level)
@@ -209,7 +211,7 @@ func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 			return err
 		}},
 		// After the locks: what was written by whoever held them is not ahead of it.
-		&statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&o.now) }})
+		&pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&o.now) }})
 }
 
 func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, error) {
@@ -252,7 +254,7 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 		return nil
 	}
 	o.asked = true
-	return o.session.run(ctx, &statement{text: askJobs, args: []any{o.s.namespace, ids}})
+	return o.session.Run(ctx, &pg.Statement{Text: askJobs, Args: []any{o.s.pg.Namespace, ids}})
 }
 
 // removeJobs deletes jobs with their logs and unique keys. Their tombstones
@@ -287,7 +289,7 @@ func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, e
 		}
 	}
 	if len(gone) > 0 {
-		if err := o.session.run(ctx, &statement{text: removeJobs, args: []any{o.s.namespace, gone}}); err != nil {
+		if err := o.session.Run(ctx, &pg.Statement{Text: removeJobs, Args: []any{o.s.pg.Namespace, gone}}); err != nil {
 			return nil, err
 		}
 	}

@@ -11,16 +11,17 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
-func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.ClaimReply{}, err
 	}
-	defer s.leave()
-	repeat, known := s.claims.ask(c.Worker, c.Seq)
+	defer s.pg.Leave()
+	repeat, known := s.workers.Asked.Ask(c.Worker, c.Seq)
 	claimed := store.ClaimReply{}
 	if repeat || !known {
 		// A worker that this store does not know may have claimed through another.
@@ -40,7 +41,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, err
 
 // claiming is one claim under way.
 type claiming struct {
-	s       *Store
+	s       *claimRoom
 	c       *store.Claim
 	offer   offer
 	queues  []*claimQueue
@@ -124,7 +125,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 	}
 	hints, sweep := k.s.lookDue(k.queues)
-	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.first())
+	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.Rows.First())
 	if looked {
 		ready, err := k.peek(ctx, k.queues)
 		if err != nil {
@@ -226,17 +227,17 @@ func (k *claiming) answer() {
 // attend checks the worker and marks runs as begun, where no statement of the
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
-	return k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		alive := false
-		steps := []*statement{{
-			text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
-			args: []any{k.s.namespace, k.c.Worker},
-			each: func(scan scan) error { return scan(&k.claimed.Now, &alive) },
+		steps := []*pg.Statement{{
+			Text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
+			Args: []any{k.s.pg.Namespace, k.c.Worker},
+			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
-			steps = append(steps, k.s.begunStep(k.c.Worker, k.c.Begun))
+			steps = append(steps, k.s.workers.BegunStep(k.c.Worker, k.c.Begun))
 		}
-		if err := k.s.send(ctx, k.s.reserved, upkeepLimits, steps...); err != nil {
+		if err := k.s.pg.Send(ctx, k.s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		if !alive {
@@ -248,7 +249,7 @@ func (k *claiming) attend(ctx context.Context) error {
 }
 
 func (k *claiming) lost() error {
-	k.s.claims.forget(k.c.Worker)
+	k.s.workers.Asked.Forget(k.c.Worker)
 	return fmt.Errorf("worker %d: %w", k.c.Worker, job.ErrWorkerLost)
 }
 
@@ -322,14 +323,6 @@ RETURNING ` + takenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) E
 // rowBytes is what the large columns of a job come to.
 const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
 
-// priorities are asked for in order, so that rows come in order.
-var priorities = func() (list []int16) {
-	for p := job.MinPriority; p <= job.MaxPriority; p++ {
-		list = append(list, int16(p))
-	}
-	return list
-}()
-
 // arrays are the frontiers of a lane as arguments.
 func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
 	for _, p := range priorities {
@@ -357,15 +350,15 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 	var p *peeking
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leases = make([]leaseReader, len(lanes))
-		steps := make([]*statement, len(lanes))
+		steps := make([]*pg.Statement, len(lanes))
 		for i, l := range lanes {
 			dues, ids := l.view.arrays()
 			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
 			if l.view.full { // so it will be again
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
-			steps[i] = &statement{text: claimStraight, raw: leases[i].read, args: []any{
-				k.s.namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
+			steps[i] = &pg.Statement{Text: claimStraight, Raw: leases[i].read, Args: []any{
+				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
@@ -373,7 +366,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			p = k.newPeek(lanes, what)
 			steps = append(steps, p.steps()...)
 		}
-		return k.s.send(ctx, k.s.work, sharedLimits, steps...)
+		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, steps...)
 	})
 	if err != nil {
 		return err
@@ -403,17 +396,17 @@ type leaseReader struct {
 func (r *leaseReader) read(cols [][]byte) error {
 	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
-	r.rows.at, r.rows.cols, r.rows.err = 0, cols, nil
+	r.rows.Begin(cols)
 	if err := r.rows.shared(&l.Job); err != nil {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
-	l.Deferred = r.rows.int4()
-	r.examined = r.rows.int8()
+	l.Deferred = r.rows.Int4()
+	r.examined = r.rows.Int8()
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true
 	}
-	return r.rows.err
+	return r.rows.Err
 }
 
 // settle takes the answer of a lane over, after it was committed, and moves its
@@ -485,8 +478,8 @@ const quietLag = time.Second
 
 // commitLag is the same for frontiers behind jobs that were just claimed. Where
 // the store listens, every commit is told.
-func (s *Store) commitLag() time.Duration {
-	if s.hints.heard() {
+func (s *claimRoom) commitLag() time.Duration {
+	if s.hints.Rows.Heard() {
 		return 0
 	}
 	return 100 * time.Millisecond
@@ -500,12 +493,12 @@ func (k *claiming) seen(now time.Time) {
 
 // heard takes note of the store's time. When it was set back, all remembered
 // positions are forgotten: what comes now lies before them.
-func (s *Store) heard(now time.Time) (back bool) {
-	s.clock.note(now)
+func (s *claimRoom) heard(now time.Time) (back bool) {
+	s.pg.Clock.Note(now)
 	if s.frontiers.clock(now) {
 		return false
 	}
-	s.purges.forget()
+	s.jobs.purges.forget()
 	return true
 }
 
@@ -518,7 +511,7 @@ func (k *claiming) upcoming(next time.Time) {
 // lease runs a transaction that leases. When the answer of a try was lost, what
 // it took is found by the number of the claim, and is the answer.
 func (k *claiming) lease(ctx context.Context, try func(context.Context) error) error {
-	return k.s.retry(ctx, "claim", always, func(ctx context.Context, again bool) error {
+	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, again bool) error {
 		if again {
 			before, err := k.s.claimedBefore(ctx, k.c)
 			if err != nil {

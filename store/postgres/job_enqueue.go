@@ -6,6 +6,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // bulk is how many drafts go in by COPY, in a transaction of their own.
@@ -29,11 +31,11 @@ func (c *enqueueCall) Rows() int { return c.weight }
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
-func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	if len(drafts) == 0 {
 		return nil, nil
 	}
@@ -51,7 +53,7 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 // enqueue sends a call until it is answered. While somebody's open transaction
 // holds a key that it needs, it stands in the line of that key, for as long as the
 // busy limit allows: nobody else waits with it.
-func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.Receipt, error) {
+func (s *jobRoom) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.Receipt, error) {
 	var patient context.Context // for waiting
 	for {
 		var key lockKey
@@ -73,18 +75,18 @@ func (s *Store) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.
 		}
 		if patient == nil {
 			var cancel context.CancelFunc
-			patient, cancel = context.WithTimeoutCause(ctx, s.options.BusyLimit+loading(c.weight), errBusyLimit)
+			patient, cancel = context.WithTimeoutCause(ctx, s.busyLimit+loading(c.weight), errBusyLimit)
 			defer cancel()
 		}
 		if err := s.wait(patient, key); err != nil {
-			return nil, lost("enqueue", err, c.again)
+			return nil, pg.Failure("enqueue", err, c.again)
 		}
 	}
 }
 
 // enqueueOnce sends a call with those it shares a commit with, or alone if it is
 // large.
-func (s *Store) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) error {
+func (s *jobRoom) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) error {
 	switch {
 	case len(c.drafts) >= bulk || c.weight >= maxGathered:
 		return s.enqueueBulk(ctx, c, plain)
@@ -119,19 +121,19 @@ func checkTimes(drafts []job.Draft) error {
 
 // commitPlain commits drafts of many callers that cannot meet any lock or
 // conflict: one insert.
-func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
+func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	all := draftsOf(calls)
 	var now time.Time
 	unknown := false
-	err := s.retry(ctx, "enqueue", unlessUnknown, func(ctx context.Context, _ bool) error {
+	err := s.pg.Retry(ctx, "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
 		mode := insertDurable
-		if s.settled {
+		if s.pg.Settled {
 			mode = insertFresh
 		}
-		insert := insertStep(s.namespace, all, mode)
-		insert.each = func(scan scan) error { return scan(&now) }
-		err := s.send(ctx, s.work, nil, insert) // waits for no row of anybody
-		unknown = unknown || faultOf(err).unknown
+		insert := insertStep(s.pg.Namespace, all, mode)
+		insert.Each = func(scan pg.Scan) error { return scan(&now) }
+		err := s.pg.Send(ctx, s.pg.Work, nil, insert) // waits for no row of anybody
+		unknown = unknown || pg.FaultOf(err).Unknown
 		return err
 	})
 	switch {
@@ -155,10 +157,10 @@ func (s *Store) commitPlain(ctx context.Context, calls []*enqueueCall) {
 		for _, c := range calls {
 			s.blocked.alone(func() { s.commitPlain(ctx, []*enqueueCall{c}) })
 		}
-	case hasCode(err, uniqueViolation):
+	case pg.HasCode(err, uniqueViolation):
 		// An id that is not fresh after all: as if it had been resent.
 		c := calls[0]
-		s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, sharedLimits)) })
+		s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, pg.SharedLimits)) })
 	default:
 		answer(calls[0], err)
 	}
@@ -168,13 +170,13 @@ const uniqueViolation = "23505"
 
 // accepted tells claims, here and elsewhere, of what was just committed. No
 // draft is due before now, the time of the statement that put it in.
-func (s *Store) accepted(drafts []job.Draft, now time.Time) {
-	var told hintSet
+func (s *jobRoom) accepted(drafts []job.Draft, now time.Time) {
+	var told hints.Set
 	for i := range drafts {
 		d := &drafts[i]
-		told.add(d.Queue, d.Priority, dueOf(d, now))
+		told.Add(d.Queue, d.Priority, dueOf(d, now))
 	}
-	s.tell(told)
+	s.hints.Tell(told)
 }
 
 // dueOf is when a draft falls due: never before now.
@@ -204,4 +206,18 @@ func draftsOf(calls []*enqueueCall) []job.Draft {
 		all = append(all, c.drafts...)
 	}
 	return all
+}
+
+// enqueueIn accepts drafts in a user's transaction, and says what claims are to be
+// told when it commits.
+func (s *jobRoom) enqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
+	if len(drafts) == 0 {
+		return nil, nil, nil
+	}
+	if err := checkTimes(drafts); err != nil {
+		return nil, nil, err
+	}
+	a := &acceptance{s: s, session: in, drafts: drafts}
+	receipts, err := a.run(ctx)
+	return receipts, a.told, err
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // finishCall is one caller's ends.
@@ -28,11 +30,11 @@ func (c *finishCall) Rows() int { return c.weight }
 // Finish ends runs, each fenced by its worker and run number. Calls of many
 // goroutines share a commit, and a large one takes several: what those came to
 // before one failed is answered beside the error.
-func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	var verdicts []job.Verdict
 	for len(ends) > 0 {
 		n, weight := portion(ends, weightOfEnd)
@@ -48,17 +50,17 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 
 // commitFinishes commits the ends of many callers together; where one of them
 // fails, each goes on alone.
-func (s *Store) commitFinishes(ctx context.Context, calls []*finishCall) {
+func (s *jobRoom) commitFinishes(ctx context.Context, calls []*finishCall) {
 	s.commitEnds(ctx, calls, false)
 }
 
 // commitEnds is commitFinishes for calls of which again says whether they may
 // have been committed before.
-func (s *Store) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
+func (s *jobRoom) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
 	f := newFinishing(s, calls)
 	f.again = again
 	err := f.try(ctx)
-	if faultOf(err).blocked && !f.again {
+	if pg.FaultOf(err).Blocked && !f.again {
 		f.skip = true
 		err = f.try(ctx)
 	}
@@ -68,7 +70,7 @@ func (s *Store) commitEnds(ctx context.Context, calls []*finishCall, again bool)
 			s.blocked.alone(func() { s.commitEnds(ctx, []*finishCall{c}, f.again) })
 		}
 		return
-	case faultOf(err).blocked:
+	case pg.FaultOf(err).Blocked:
 		s.blocked.alone(func() { f.answer(calls, f.await(ctx)) })
 		return
 	}
@@ -87,47 +89,47 @@ func (f *finishing) answer(calls []*finishCall, err error) {
 // await tries until the rows are free. Who holds them may be our own try, whose
 // answer was lost: only when it has ended is it known what became of it.
 func (f *finishing) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.s.options.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.s.busyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
 	defer cancel()
-	for n := 1; pause(ctx, n); n++ {
-		if err := f.try(ctx); !faultOf(err).blocked {
+	for n := 1; pg.Pause(ctx, n); n++ {
+		if err := f.try(ctx); !pg.FaultOf(err).Blocked {
 			return err
 		}
 	}
-	return lost("finish", context.Cause(ctx), f.again)
+	return pg.Failure("finish", context.Cause(ctx), f.again)
 }
 
 // try commits the ends together. A row that an open transaction holds, which is
 // one of the handler's own, ends the try at once; the next one passes it over.
 func (f *finishing) try(ctx context.Context) error {
-	limit := f.s.tryTimeout + loading(f.weight)
-	err := f.s.retryWithin(ctx, limit, "finish", always, func(ctx context.Context, _ bool) error {
-		err := f.commit(ctx, sharedLimits)
-		fault := faultOf(err)
-		if fault.unknown {
+	limit := f.s.pg.TryTimeout + loading(f.weight)
+	err := f.s.pg.RetryWithin(ctx, limit, "finish", pg.Always, func(ctx context.Context, _ bool) error {
+		err := f.commit(ctx, pg.SharedLimits)
+		fault := pg.FaultOf(err)
+		if fault.Unknown {
 			f.again, f.skip = true, false // who holds a row now may be that try
 		}
-		if fault.blocked || err != nil && f.deserted() {
-			fault.passing = false
-			return &faulted{fault}
+		if fault.Blocked || err != nil && f.deserted() {
+			fault.Passing = false
+			return fault.AsError()
 		}
 		return err
 	})
 	if err == nil || f.again { // then it may have happened
-		f.s.tell(f.told)
+		f.s.hints.Tell(f.told)
 	}
 	return err
 }
 
 // finishing is the ends of one commit. Their order is that of the calls.
 type finishing struct {
-	s        *Store
+	s        *jobRoom
 	workers  []job.WorkerID
 	ends     []job.End
 	calls    []*finishCall
 	weight   int
 	verdicts []job.Verdict
-	told     hintSet
+	told     hints.Set
 	// again: a try may have been committed, its answer lost. Then an end that
 	// finds its run over may be looking at its own work.
 	again bool
@@ -139,7 +141,7 @@ type finishing struct {
 	skip bool
 }
 
-func newFinishing(s *Store, calls []*finishCall) *finishing {
+func newFinishing(s *jobRoom, calls []*finishCall) *finishing {
 	f := &finishing{s: s, ends: calls[0].ends, calls: calls}
 	n := 0
 	for _, c := range calls {
@@ -180,18 +182,18 @@ func (f *finishing) distribute(calls []*finishCall) {
 }
 
 // commit is one try.
-func (f *finishing) commit(ctx context.Context, l *limits) error {
+func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 	f.verdicts = make([]job.Verdict, len(f.ends))
 	order := f.byID()
 	simple := !f.skip && f.simple(order)
 	if simple {
-		err := f.s.send(ctx, f.s.reserved, l, f.simpleStep(order))
-		if simple = !hasCode(err, uniqueViolation); simple && err != nil {
+		err := f.s.pg.Send(ctx, f.s.pg.Reserved, l, f.simpleStep(order))
+		if simple = !pg.HasCode(err, uniqueViolation); simple && err != nil {
 			return err
 		}
 	}
 	if !simple {
-		err := f.s.transact(ctx, f.s.reserved, l, func(t *transaction) error {
+		err := f.s.pg.Transact(ctx, f.s.pg.Reserved, l, func(t *pg.Transaction) error {
 			err := f.run(ctx, t)
 			if err == nil && !f.again {
 				f.foreign = make([]bool, len(f.ends))
@@ -252,7 +254,7 @@ var (
 )
 
 // simpleStep takes the ends in the order of their ids.
-func (f *finishing) simpleStep(order []int) *statement {
+func (f *finishing) simpleStep(order []int) *pg.Statement {
 	for i := range f.verdicts {
 		f.verdicts[i] = job.Stale
 	}
@@ -266,7 +268,7 @@ func (f *finishing) simpleStep(order []int) *statement {
 	if keep < 0 {
 		text = endRunsBuried
 	}
-	return &statement{text: text, args: []any{f.s.namespace, ids, runs, workers, keep.Microseconds(), results}, each: func(scan scan) error {
+	return &pg.Statement{Text: text, Args: []any{f.s.pg.Namespace, ids, runs, workers, keep.Microseconds(), results}, Each: func(scan pg.Scan) error {
 		var id [16]byte
 		if err := scan(&id); err != nil {
 			return err
@@ -294,7 +296,7 @@ type leasedRun struct {
 
 // run ends runs of every kind in a transaction: lock and look, decide, write.
 // Ends of one run are taken one after the other.
-func (f *finishing) run(ctx context.Context, session session) error {
+func (f *finishing) run(ctx context.Context, session pg.Session) error {
 	left := make([]int, len(f.ends))
 	for i := range left {
 		left[i] = i
@@ -321,7 +323,7 @@ func (f *finishing) run(ctx context.Context, session session) error {
 // of is the run that an end is of.
 func (f *finishing) of(i int) leasedRun { return leasedRun{f.ends[i].ID, f.ends[i].Run, f.workers[i]} }
 
-func (f *finishing) runOnce(ctx context.Context, session session, list []int) error {
+func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int) error {
 	var ids [][16]byte
 	var runs, workers []int64
 	for _, i := range list {
@@ -329,23 +331,23 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 	}
 	held := make(map[leasedRun]subject, len(list))
 	var now pgtype.Timestamptz
-	lock := &statement{text: heldRuns, args: []any{f.s.namespace, ids, runs, workers}, each: func(scan scan) error {
+	lock := &pg.Statement{Text: heldRuns, Args: []any{f.s.pg.Namespace, ids, runs, workers}, Each: func(scan pg.Scan) error {
 		var s subject
 		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
 		held[leasedRun{s.id, s.run, s.worker}] = s
 		return err
 	}}
-	steps, owned := []*statement{lock}, map[leasedRun]bool{}
+	steps, owned := []*pg.Statement{lock}, map[leasedRun]bool{}
 	if f.skip {
-		lock.text = freeRuns
-		steps = append(steps, &statement{text: ownedRuns, args: lock.args, each: func(scan scan) error {
+		lock.Text = freeRuns
+		steps = append(steps, &pg.Statement{Text: ownedRuns, Args: lock.Args, Each: func(scan pg.Scan) error {
 			var r leasedRun
 			err := scan(&r.id, &r.run, &r.worker)
 			owned[r] = true
 			return err
 		}})
 	}
-	if err := session.run(ctx, steps...); err != nil {
+	if err := session.Run(ctx, steps...); err != nil {
 		return err
 	}
 	var moves []move
@@ -365,7 +367,7 @@ func (f *finishing) runOnce(ctx context.Context, session session, list []int) er
 		f.verdicts[i] = job.Applied
 	}
 	told, err := f.s.apply(ctx, session, moves, now.Time)
-	f.told.join(told)
+	f.told.Join(told)
 	return err
 }
 
@@ -405,7 +407,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	return f.s.send(ctx, f.s.reserved, upkeepLimits, &statement{text: endedAs, args: []any{f.s.namespace, ids, runs, workers, final}, each: func(scan scan) error {
+	return f.s.pg.Send(ctx, f.s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: endedAs, Args: []any{f.s.pg.Namespace, ids, runs, workers, final}, Each: func(scan pg.Scan) error {
 		var n int
 		err := scan(&n)
 		i := stale[n-1]
@@ -414,4 +416,22 @@ func (f *finishing) recover(ctx context.Context) error {
 		}
 		return err
 	}})
+}
+
+// finishIn ends runs in a user's transaction, and says what claims are to be told
+// when it commits.
+func (s *jobRoom) finishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
+	f := &finishing{s: s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
+	for range ends {
+		f.workers = append(f.workers, worker)
+	}
+	if len(ends) == 0 {
+		return f.verdicts, nil, nil
+	}
+	if order := f.byID(); f.simple(order) {
+		err := in.Run(ctx, f.simpleStep(order))
+		return f.verdicts, nil, err
+	}
+	err := f.run(ctx, in)
+	return f.verdicts, f.told, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // candidate is a ready job as a look sees it, before anything is locked.
@@ -130,7 +131,7 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 		dues, ids = append(dues, at[p].due), append(ids, at[p].id)
 	}
 	var now time.Time
-	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		found = nil
 		var priority pgtype.Int2
 		var due pgtype.Timestamptz
@@ -140,9 +141,9 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
-		return k.s.send(ctx, k.s.work, sharedLimits, &statement{
-			text: lookReady, args: []any{k.s.namespace, l.queue.Queue, open, dues, ids, limit},
-			each: func(scan scan) error {
+		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, &pg.Statement{
+			Text: lookReady, Args: []any{k.s.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
+			Each: func(scan pg.Scan) error {
 				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
 					return err
 				}
@@ -219,10 +220,10 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
-		return k.s.send(ctx, k.s.work, sharedLimits,
-			&statement{text: leaseChosen, args: []any{k.s.namespace, k.c.Worker, k.c.Seq, ids}, raw: leased.read},
-			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{k.s.namespace, k.c.Worker},
-				each: func(scan scan) error { return scan(&alive) }})
+		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits,
+			&pg.Statement{Text: leaseChosen, Args: []any{k.s.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
+			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{k.s.pg.Namespace, k.c.Worker},
+				Each: func(scan pg.Scan) error { return scan(&alive) }})
 	})
 	if err != nil {
 		return nil, err

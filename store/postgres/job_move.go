@@ -12,6 +12,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // subject is what a move needs to know of the live row it moves. The row is
@@ -54,7 +56,7 @@ const mortalColumns = ", job.kind, job.max_attempts"
 // read takes what is stored as it comes, within range or not: whoever moves many
 // rows must not fail for one (P8). What the statement selects behind them is read
 // along.
-func (s *subject) read(scan scan, more ...any) error {
+func (s *subject) read(scan pg.Scan, more ...any) error {
 	var state, wait int16
 	var due pgtype.Timestamptz // which may be infinity
 	err := scan(append([]any{&s.id, &state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &due, &s.queue, &wait, &s.failures}, more...)...)
@@ -63,9 +65,9 @@ func (s *subject) read(scan scan, more ...any) error {
 }
 
 // subjects reads all rows of a statement.
-func subjects(text string, args ...any) (*statement, *[]subject) {
+func subjects(text string, args ...any) (*pg.Statement, *[]subject) {
 	list := &[]subject{}
-	return &statement{text: text, args: args, each: func(scan scan) error {
+	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		var s subject
 		if err := s.read(scan); err != nil {
 			return err
@@ -76,9 +78,9 @@ func subjects(text string, args ...any) (*statement, *[]subject) {
 }
 
 // mortals reads all rows of a statement with mortalColumns.
-func mortals(text string, args ...any) (*statement, *[]subject) {
+func mortals(text string, args ...any) (*pg.Statement, *[]subject) {
 	list := &[]subject{}
-	return &statement{text: text, args: args, each: func(scan scan) error {
+	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		var s subject
 		if err := s.read(scan, &s.mortal.kind, &s.mortal.maxAttempts); err != nil {
 			return err
@@ -111,9 +113,9 @@ func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *Store) apply(ctx context.Context, session session, moves []move, now time.Time) (hintSet, error) {
+func (s *jobRoom) apply(ctx context.Context, session pg.Session, moves []move, now time.Time) (hints.Set, error) {
 	slices.SortFunc(moves, func(a, b move) int { return bytes.Compare(a.id[:], b.id[:]) })
-	var told hintSet
+	var told hints.Set
 	var released, ended []move
 	var logs logLines
 	for _, m := range moves {
@@ -123,31 +125,31 @@ func (s *Store) apply(ctx context.Context, session session, moves []move, now ti
 			released = append(released, m)
 		}
 		if m.end.To == job.Waiting {
-			told.add(m.queue, m.priority, now.Add(m.end.Delay))
+			told.Add(m.queue, m.priority, now.Add(m.end.Delay))
 		}
 		if !m.end.To.Final() || keepOf(&m.end) >= 0 {
 			logs.add(m.id, m.end.Logs, now)
 		}
 	}
-	var steps []*statement
+	var steps []*pg.Statement
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.namespace))
+		steps = append(steps, logs.step(s.pg.Namespace))
 	}
 	if len(released) > 0 {
-		steps = append(steps, releaseStep(s.namespace, released))
+		steps = append(steps, releaseStep(s.pg.Namespace, released))
 	}
 	for _, part := range splitKept(ended) {
 		if part.kept {
 			// A copy that should not be there must not stop the end of a job. The insert
 			// does not look for one itself: that would cost a tenth of every finish.
-			steps = append(steps, &statement{text: dropCopies, args: []any{s.namespace, idsOf(part.moves)}})
+			steps = append(steps, &pg.Statement{Text: dropCopies, Args: []any{s.pg.Namespace, idsOf(part.moves)}})
 		}
-		steps = append(steps, endStep(s.namespace, part.moves, part.kept))
+		steps = append(steps, endStep(s.pg.Namespace, part.moves, part.kept))
 	}
 	if len(steps) == 0 {
 		return told, nil
 	}
-	return told, session.run(ctx, steps...)
+	return told, session.Run(ctx, steps...)
 }
 
 // keepOf is how long a final job is kept; negative means not at all.
@@ -192,9 +194,9 @@ FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $
 	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred, wait) OFFSET 0) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 
-func releaseStep(namespace int32, moves []move) *statement {
+func releaseStep(namespace int32, moves []move) *pg.Statement {
 	a := newEndArrays(moves)
-	return &statement{text: releaseJobs, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
+	return &pg.Statement{Text: releaseJobs, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
 		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits}}
 }
 
@@ -258,13 +260,13 @@ var (
 	endBuried = strings.Replace(endJobs, "%s", tombstoneGone, 1)
 )
 
-func endStep(namespace int32, moves []move, kept bool) *statement {
+func endStep(namespace int32, moves []move, kept bool) *pg.Statement {
 	a := newEndArrays(moves)
 	text := endBuried
 	if kept {
 		text = endKept
 	}
-	return &statement{text: text, args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
+	return &pg.Statement{Text: text, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
 		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps}}
 }
 
@@ -307,7 +309,7 @@ func newEndArrays(moves []move) *endArrays {
 		a.states, a.waits = append(a.states, int16(e.To)), append(a.waits, int16(e.Wait))
 		a.delays = append(a.delays, e.Delay.Microseconds())
 		a.keeps = append(a.keeps, keepOf(e).Microseconds())
-		a.reasons = append(a.reasons, textOrNull(legible(e.Reason)))
+		a.reasons = append(a.reasons, textOrNull(pg.Legible(e.Reason)))
 		a.burnt = append(a.burnt, one(e.Burn))
 		a.snoozed = append(a.snoozed, one(e.Snooze))
 		a.rescued = append(a.rescued, one(m.rescued))
@@ -322,15 +324,9 @@ func newEndArrays(moves []move) *endArrays {
 		a.progress = append(a.progress, e.Progress != nil)
 		a.done = append(a.done, pgtype.Int8{Int64: p.Done, Valid: true})
 		a.total = append(a.total, pgtype.Int8{Int64: p.Total, Valid: true})
-		a.notes = append(a.notes, textOrNull(legible(p.Note)))
+		a.notes = append(a.notes, textOrNull(pg.Legible(p.Note)))
 	}
 	return a
-}
-
-// legible makes a text that handlers wrote one that Postgres takes: valid UTF-8
-// without zero bytes.
-func legible(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // logLines are lines of several jobs on their way in.
@@ -354,9 +350,12 @@ func (l *logLines) add(id job.ID, lines []job.LogLine, now time.Time) {
 }
 
 // step appends the lines in their order: the number of a line ascends with it.
-func (l *logLines) step(namespace int32) *statement {
-	return &statement{text: `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+func (l *logLines) step(namespace int32) *pg.Statement {
+	return &pg.Statement{Text: `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
 		SELECT $1, l.job, l.time, l.run, l.level, l.text
 		FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::int[], $6::bytea[]) WITH ORDINALITY AS l (job, time, run, level, text, n) ORDER BY l.n`,
-		args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}
+		Args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}
 }
+
+// keep is how long ended jobs of a queue are kept.
+func (s *jobRoom) keep(queue string) job.Keep { return s.keepFor(queue).WithDefaults() }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // ownRuns tells which runs their worker still owns (job_pkey), which have begun,
@@ -32,16 +34,16 @@ const setProgress = `WITH own AS MATERIALIZED (
 const heldTries = 3
 
 // Note keeps progress and log lines of runs that go on.
-func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	if len(notes) == 0 {
 		return nil, nil
 	}
 	verdicts, err := s.noteOnce(ctx, w, notes)
-	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pause(ctx, n); n++ {
+	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pg.Pause(ctx, n); n++ {
 		s.noteHeld(ctx, w, notes, verdicts)
 	}
 	return verdicts, err
@@ -49,7 +51,7 @@ func (s *Store) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([
 
 // noteHeld tries the notes again that were answered Held. What fails stays that:
 // the others are committed and have their answer.
-func (s *Store) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
+func (s *jobRoom) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
 	var at []int
 	var held []store.Note
 	for i, v := range verdicts {
@@ -63,10 +65,10 @@ func (s *Store) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note
 	}
 }
 
-func (s *Store) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *jobRoom) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
-	err := s.retry(ctx, "note", unlessUnknown, func(ctx context.Context, _ bool) (err error) {
-		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) error {
+	err := s.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
+		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
 			verdicts, err = s.note(ctx, t, w, notes)
 			return err
 		})
@@ -77,19 +79,19 @@ func (s *Store) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note
 	return verdicts, nil
 }
 
-func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *jobRoom) note(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	refs := make([]store.RunRef, len(notes))
 	for i, n := range notes {
 		verdicts[i], refs[i] = job.Stale, n.RunRef
 	}
-	var steps []*statement
+	var steps []*pg.Statement
 	if begun := beginnings(notes); len(begun) > 0 {
-		steps = append(steps, s.begunStep(w, begun))
+		steps = append(steps, s.workers.BegunStep(w, begun))
 	}
-	ids, runs := refArrays(refs)
+	ids, runs := workers.RefArrays(refs)
 	var now time.Time
-	steps = append(steps, &statement{text: ownRuns, args: []any{s.namespace, w, ids, runs}, each: func(scan scan) error {
+	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{s.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
 		var n int
 		var begun, alive bool
 		if err := scan(&now, &n, &begun, &alive); err != nil {
@@ -103,7 +105,7 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		}
 		return nil
 	}})
-	if err := session.run(ctx, steps...); err != nil {
+	if err := session.Run(ctx, steps...); err != nil {
 		return nil, err
 	}
 	steps = nil
@@ -119,7 +121,7 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		}
 	}
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.namespace))
+		steps = append(steps, logs.step(s.pg.Namespace))
 	}
 	if len(newest) > 0 {
 		var ids [][16]byte
@@ -127,14 +129,14 @@ func (s *Store) note(ctx context.Context, session session, w job.WorkerID, notes
 		var texts []pgtype.Text
 		for r, p := range newest {
 			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
-			texts = append(texts, textOrNull(legible(p.Note)))
+			texts = append(texts, textOrNull(pg.Legible(p.Note)))
 		}
-		steps = append(steps, &statement{text: setProgress, args: []any{s.namespace, w, ids, runs, done, total, texts}})
+		steps = append(steps, &pg.Statement{Text: setProgress, Args: []any{s.pg.Namespace, w, ids, runs, done, total, texts}})
 	}
 	if len(steps) == 0 {
 		return verdicts, nil
 	}
-	return verdicts, session.run(ctx, steps...)
+	return verdicts, session.Run(ctx, steps...)
 }
 
 func beginnings(notes []store.Note) (begun []store.RunRef) {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
-func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *jobRoom) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "retry", (*operation).retry)
 }
 
@@ -45,10 +46,10 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		switch {
 		case live && s.state == job.Waiting && s.due.After(o.now):
 			due = append(due, id)
-			o.told.add(s.queue, s.priority, o.now)
+			o.told.Add(s.queue, s.priority, o.now)
 		case live && s.state == job.Suspended && s.wait == job.Parked:
 			free = append(free, id)
-			o.told.add(s.queue, s.priority, o.now)
+			o.told.Add(s.queue, s.priority, o.now)
 		case live:
 			changes[i] = store.Active
 		case !ended:
@@ -84,7 +85,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			case uniqueAnswer{free: true}, uniqueAnswer{holder: k.job}:
 				changes[list[0]], back = store.Changed, append(back, k.job)
 			case uniqueAnswer{}: // it changed hands in between
-				return nil, &faulted{fault{err: errRestless, passing: true}}
+				return nil, pg.Fault{Err: errRestless, Passing: true}.AsError()
 			default:
 				holds := func(i int) bool { return ids[i] == answers[n].holder }
 				if at := slices.IndexFunc(list, holds); at >= 0 {
@@ -95,19 +96,19 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 	}
 	for _, id := range back {
 		a := o.archived[job.ID(id)]
-		o.told.add(a.queue, int(a.level), o.now)
+		o.told.Add(a.queue, int(a.level), o.now)
 	}
-	var steps []*statement
+	var steps []*pg.Statement
 	for _, part := range []struct {
 		text string
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &statement{text: part.text, args: []any{o.s.namespace, part.ids, o.now}})
+			steps = append(steps, &pg.Statement{Text: part.text, Args: []any{o.s.pg.Namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {
 		return changes, nil
 	}
-	return changes, o.session.run(ctx, steps...)
+	return changes, o.session.Run(ctx, steps...)
 }

@@ -9,18 +9,19 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // List pages through jobs, newest id first. A page starts at an id, never at a
 // count of rows, so that it costs the same however deep it is.
-func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
+func (s *jobRoom) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
 	if p.Limit < 1 || p.Limit > 1000 {
 		return store.Listed{}, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
 	b := &listing{}
-	ranges := b.ranges(s.namespace, f)
+	ranges := b.ranges(s.pg.Namespace, f)
 	if len(ranges) == 0 {
-		return store.Listed{}, s.usable(ctx)
+		return store.Listed{}, s.pg.Usable(ctx)
 	}
 	after := ""
 	if p.After != (job.ID{}) {
@@ -33,10 +34,10 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.L
 	}
 	text := "SELECT * FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS listed ORDER BY id DESC LIMIT " + limit
 	var listed store.Listed
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		listed = store.Listed{}
 		var rows rowReader
-		return []*statement{{text: text, args: b.args, raw: func(cols [][]byte) error {
+		return []*pg.Statement{{Text: text, Args: b.args, Raw: func(cols [][]byte) error {
 			listed.Jobs = append(listed.Jobs, job.Job{})
 			return rows.job(cols, &listed.Jobs[len(listed.Jobs)-1])
 		}}}
@@ -51,11 +52,11 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.L
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
+func (s *jobRoom) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
 	b := &listing{}
-	ranges := b.ranges(s.namespace, f)
+	ranges := b.ranges(s.pg.Namespace, f)
 	if len(ranges) == 0 {
-		return 0, s.usable(ctx)
+		return 0, s.pg.Usable(ctx)
 	}
 	limit := ""
 	if cap > 0 {
@@ -66,10 +67,10 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error)
 		parts[i] = r.text("1", limit)
 	}
 	n := 0
-	err := s.read(ctx, func() []*statement {
-		return []*statement{{
-			text: "SELECT count(*) FROM (SELECT FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS part" + limit + ") AS counted",
-			args: b.args, each: func(scan scan) error { return scan(&n) },
+	err := s.pg.Read(ctx, func() []*pg.Statement {
+		return []*pg.Statement{{
+			Text: "SELECT count(*) FROM (SELECT FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS part" + limit + ") AS counted",
+			Args: b.args, Each: func(scan pg.Scan) error { return scan(&n) },
 		}}
 	})
 	return n, err

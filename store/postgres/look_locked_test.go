@@ -24,12 +24,12 @@ func TestP8_ALockedJobInFrontOfUnknownKindsStopsNobody(t *testing.T) {
 	known := someDraft()
 	c.enqueue(known)
 	s.SetClockOffset(time.Second) // a frontier stays a moment behind now
-	tx, err := s.users.Begin(t.Context())
+	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := tx.Exec(t.Context(), s.sql("SELECT FROM pawl.job WHERE namespace = $1 AND id = $2 FOR UPDATE"), s.namespace, locked.ID); err != nil {
+	if _, err := tx.Exec(t.Context(), s.pg.SQL("SELECT FROM pawl.job WHERE namespace = $1 AND id = $2 FOR UPDATE"), s.pg.Namespace, locked.ID); err != nil {
 		t.Fatal(err)
 	}
 	enough := 3*unknown/lookBound(limit) + 5 // a sweep begins in front again

@@ -100,7 +100,7 @@ func TestJ32_LostAnswers_Claim(t *testing.T) {
 			return call, func(err error) {
 				l.surely(err)
 				var begun int
-				err = l.pool.QueryRow(l.t.Context(), l.direct.sql("SELECT count(*) FROM pawl.job WHERE namespace = $1 AND worker = $2 AND state = 3 AND begun"), l.direct.namespace, w).Scan(&begun)
+				err = l.pool.QueryRow(l.t.Context(), l.direct.pg.SQL("SELECT count(*) FROM pawl.job WHERE namespace = $1 AND worker = $2 AND state = 3 AND begun"), l.direct.pg.Namespace, w).Scan(&begun)
 				if err != nil || begun != 2 {
 					l.t.Errorf("%d runs have begun, %v; want 2", begun, err)
 				}

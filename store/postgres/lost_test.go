@@ -81,7 +81,7 @@ func newLossy(t *testing.T) *lossy {
 	l.direct = openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
 	l.s = openOn(t, through, Options{Schema: db.Schema}, store.Settings{})
 	l.hasty = openOn(t, through, Options{Schema: db.Schema}, store.Settings{})
-	l.hasty.tryTimeout = short
+	l.hasty.pg.TryTimeout = short
 	t.Cleanup(func() {
 		report, err := l.direct.Check(context.Background(), store.Check{})
 		if err != nil || len(report.Faults) > 0 {
@@ -319,7 +319,7 @@ func (l *lossy) count(want int) {
 // held is what the database says a worker runs.
 func (l *lossy) held(w job.WorkerID) map[job.ID]int64 {
 	l.t.Helper()
-	rows, err := l.pool.Query(l.t.Context(), l.direct.sql("SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2"), l.direct.namespace, w)
+	rows, err := l.pool.Query(l.t.Context(), l.direct.pg.SQL("SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2"), l.direct.pg.Namespace, w)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestJ32_LostAnswers_Within(t *testing.T) {
 		call := func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, 10*short)
 			defer cancel()
-			return pgx.BeginFunc(ctx, l.s.users, func(tx pgx.Tx) error {
+			return pgx.BeginFunc(ctx, l.s.pg.Users, func(tx pgx.Tx) error {
 				_, err := l.s.Within(tx).Enqueue(ctx, drafts)
 				return err
 			})

@@ -58,7 +58,7 @@ func TestJ32_LostAnswers_Workers(t *testing.T) {
 					l.t.Errorf("beaten: %+v", beaten)
 				}
 				var marked int
-				err = l.pool.QueryRow(l.t.Context(), l.direct.sql("SELECT count(*) FROM pawl.job WHERE namespace = $1 AND worker = $2 AND begun"), l.direct.namespace, w).Scan(&marked)
+				err = l.pool.QueryRow(l.t.Context(), l.direct.pg.SQL("SELECT count(*) FROM pawl.job WHERE namespace = $1 AND worker = $2 AND begun"), l.direct.pg.Namespace, w).Scan(&marked)
 				if err != nil || marked != 2 {
 					l.t.Errorf("%d runs are marked as begun, %v; want 2", marked, err)
 				}

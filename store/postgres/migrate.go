@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Migration is one step of the schema, for teams that apply SQL with a tool of
@@ -67,7 +68,7 @@ func Migrations(schema string) []Migration {
 // Processes that open at once do it one after the other: the version is read
 // again under a lock.
 func (s *Store) migrate(ctx context.Context) error {
-	if s.settings.Migrate == store.MigrateOff {
+	if s.given.Migrate == store.MigrateOff {
 		return nil
 	}
 	version, err := s.schemaVersion(ctx)
@@ -80,16 +81,16 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", s.owner(), store.ErrSchemaNewer, version.Version, version.Oldest, newest)
 	case version.Version >= newest:
 		return nil
-	case s.settings.Migrate == store.MigrateCheck:
+	case s.given.Migrate == store.MigrateCheck:
 		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", s.owner(), store.ErrSchemaOlder, version.Version, newest)
 	}
-	return s.retry(ctx, "migrate", always, func(ctx context.Context, _ bool) error { return s.applyMigrations(ctx) })
+	return s.pg.Retry(ctx, "migrate", pg.Always, func(ctx context.Context, _ bool) error { return s.applyMigrations(ctx) })
 }
 
 // schemaVersion reads the numbers of the schema; zeros when there is none.
 func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error) {
-	err = s.retry(ctx, "open", reading, func(ctx context.Context, _ bool) error {
-		version, err = readVersion(ctx, s, func(st *statement) error { return s.send(ctx, s.work, nil, st) })
+	err = s.pg.Retry(ctx, "open", pg.Reading, func(ctx context.Context, _ bool) error {
+		version, err = readVersion(ctx, s, func(st *pg.Statement) error { return s.pg.Send(ctx, s.pg.Work, nil, st) })
 		return err
 	})
 	return version, err
@@ -99,15 +100,15 @@ func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error
 // server that does not learn what was committed while we waited for the lock.
 const findVersion = `SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'version')`
 
-func readVersion(ctx context.Context, s *Store, run func(*statement) error) (version Migration, err error) {
+func readVersion(ctx context.Context, s *Store, run func(*pg.Statement) error) (version Migration, err error) {
 	found := false
-	err = run(&statement{text: findVersion, args: []any{s.options.Schema}, each: func(scan scan) error { return scan(&found) }})
+	err = run(&pg.Statement{Text: findVersion, Args: []any{s.options.Schema}, Each: func(scan pg.Scan) error { return scan(&found) }})
 	if err != nil || !found {
 		return version, err
 	}
-	err = run(&statement{text: "SELECT version, oldest FROM pawl.version", each: func(scan scan) error { return scan(&version.Version, &version.Oldest) }})
-	if hasCode(err, "42703") { // no such column
-		err = &faulted{fault{err: fmt.Errorf("%w: it has a table \"version\" of somebody else: %w", store.ErrForeign, err)}}
+	err = run(&pg.Statement{Text: "SELECT version, oldest FROM pawl.version", Each: func(scan pg.Scan) error { return scan(&version.Version, &version.Oldest) }})
+	if pg.HasCode(err, "42703") { // no such column
+		err = pg.Fault{Err: fmt.Errorf("%w: it has a table \"version\" of somebody else: %w", store.ErrForeign, err)}.AsError()
 	}
 	return version, err
 }
@@ -117,24 +118,24 @@ func readVersion(ctx context.Context, s *Store, run func(*statement) error) (ver
 const migrateLock = "SELECT pg_advisory_xact_lock(7340, hashtext($1))"
 
 func (s *Store) applyMigrations(ctx context.Context) error {
-	conn, err := s.work.Acquire(ctx)
+	conn, err := s.pg.Work.Acquire(ctx)
 	if err != nil {
-		return acquired(ctx, err)
+		return pg.Acquired(ctx, err)
 	}
 	defer conn.Release()
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: pg.BeginText})
 	if err != nil {
-		return judge(ctx, err)
+		return pg.Judge(ctx, err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if _, err := tx.Exec(ctx, setFree); err != nil {
-		return judge(ctx, err)
+	if _, err := tx.Exec(ctx, pg.SetFreeText); err != nil {
+		return pg.Judge(ctx, err)
 	}
 	if _, err := tx.Exec(ctx, migrateLock, s.options.Schema); err != nil {
-		return judge(ctx, err)
+		return pg.Judge(ctx, err)
 	}
 	// Another process may have done it meanwhile.
-	version, err := readVersion(ctx, s, func(st *statement) error { return s.inside(tx).run(ctx, st) })
+	version, err := readVersion(ctx, s, func(st *pg.Statement) error { return s.pg.Inside(tx).Run(ctx, st) })
 	if err != nil {
 		return err
 	}
@@ -150,13 +151,13 @@ func (s *Store) applyMigrations(ctx context.Context) error {
 		}
 		// One string of several statements goes by the simple protocol.
 		if _, err := tx.Conn().PgConn().Exec(ctx, text).ReadAll(); err != nil {
-			if hasCode(err, "42P07") {
+			if pg.HasCode(err, "42P07") {
 				return fmt.Errorf("%w: schema step %d: %w", store.ErrForeign, m.Version, err)
 			}
-			return judge(ctx, fmt.Errorf("schema step %d: %w", m.Version, err))
+			return pg.Judge(ctx, fmt.Errorf("schema step %d: %w", m.Version, err))
 		}
 	}
-	return judge(ctx, tx.Commit(ctx))
+	return pg.Judge(ctx, tx.Commit(ctx))
 }
 
 // withoutSchema leaves CREATE SCHEMA out where the schema is there: it needs a
@@ -165,7 +166,7 @@ func (s *Store) withoutSchema(ctx context.Context, tx pgx.Tx, text string) (stri
 	var there bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.options.Schema).Scan(&there)
 	if err != nil {
-		return "", judge(ctx, err)
+		return "", pg.Judge(ctx, err)
 	}
 	if !there {
 		return text, nil

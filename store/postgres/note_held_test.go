@@ -28,7 +28,7 @@ func TestP8_ABeginningOfAHeldJobIsAnsweredHeld(t *testing.T) {
 		t.Helper()
 		for _, n := range notes {
 			var is bool
-			b.must(b.users.QueryRow(t.Context(), b.s.sql("SELECT begun FROM pawl.job WHERE id = $1"), n.ID).Scan(&is))
+			b.must(b.users.QueryRow(t.Context(), b.s.pg.SQL("SELECT begun FROM pawl.job WHERE id = $1"), n.ID).Scan(&is))
 			lines, err := b.s.Logs(t.Context(), n.ID, 0, 10)
 			b.must(err)
 			if is != (len(lines) == 1) {
@@ -46,7 +46,7 @@ func TestP8_ABeginningOfAHeldJobIsAnsweredHeld(t *testing.T) {
 		}
 	}
 	tx := b.begin(pgx.TxOptions{})
-	_, err = tx.Exec(t.Context(), b.s.sql("SELECT FROM pawl.job WHERE id = $1 FOR UPDATE"), notes[1].ID)
+	_, err = tx.Exec(t.Context(), b.s.pg.SQL("SELECT FROM pawl.job WHERE id = $1 FOR UPDATE"), notes[1].ID)
 	b.must(err)
 	note(notes[:2], job.Applied, job.Locked)
 	if b.waited() {
@@ -62,12 +62,12 @@ func TestP8_ABeginningOfAHeldJobIsAnsweredHeld(t *testing.T) {
 	}
 	// What has begun may be held: the answer is true.
 	tx = b.begin(pgx.TxOptions{})
-	_, err = tx.Exec(t.Context(), b.s.sql("SELECT FROM pawl.job FOR UPDATE"))
+	_, err = tx.Exec(t.Context(), b.s.pg.SQL("SELECT FROM pawl.job FOR UPDATE"))
 	b.must(err)
 	note([]store.Note{{RunRef: notes[0].RunRef, Begun: true}, {RunRef: notes[2].RunRef, Begun: true}}, job.Applied, job.Locked)
 	b.must(tx.Rollback(t.Context()))
 	// A worker that was lost begins nothing, although its run is still its own.
-	_, err = b.users.Exec(t.Context(), b.s.sql("UPDATE pawl.worker SET lost = now() WHERE id = $1"), b.crew.worker)
+	_, err = b.users.Exec(t.Context(), b.s.pg.SQL("UPDATE pawl.worker SET lost = now() WHERE id = $1"), b.crew.worker)
 	b.must(err)
 	note(notes[2:], job.Stale)
 }

@@ -44,10 +44,10 @@ func TestJ12_ANotificationSurvivesABrokenConnection(t *testing.T) {
 	s := openOn(t, with(t, db.URL, "application_name", db.Schema), Options{Schema: db.Schema}, store.Settings{})
 	other := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
 	heard := overhear(t, other)
-	if _, err := other.users.Exec(t.Context(), "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", db.Schema); err != nil {
+	if _, err := other.pg.Users.Exec(t.Context(), "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", db.Schema); err != nil {
 		t.Fatal(err)
 	}
-	s.notifier.look("q")
+	s.hints.Notifier.Look("q")
 	heard("q")
 }
 
@@ -81,13 +81,13 @@ func TestJ12_ANotificationWaitsBehindSlowCommits(t *testing.T) {
 		committing.Go(func() { execute(c, "COMMIT") })
 	}
 	for waiting := 0; waiting < slow-3; { // or all of them are through, which proves nothing and fails nothing
-		err := other.users.QueryRow(ctx, "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock') + $2 * (count(*) FILTER (WHERE state = 'active') = 0)::int FROM pg_stat_activity WHERE application_name = $1",
+		err := other.pg.Users.QueryRow(ctx, "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock') + $2 * (count(*) FILTER (WHERE state = 'active') = 0)::int FROM pg_stat_activity WHERE application_name = $1",
 			db.Schema[len(db.Schema)-16:], slow).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.notifier.look("q")
+	s.hints.Notifier.Look("q")
 	heard("q")
 	committing.Wait()
 }

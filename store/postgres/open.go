@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 type opener struct {
@@ -28,43 +27,20 @@ type opener struct {
 // Store is one namespace of one Postgres schema.
 type Store struct {
 	options  Options
-	logger   *slog.Logger
-	settings store.Settings
-
-	users    *pgxpool.Pool // the caller's, for transactions of users
-	database string        // its name
-	ownsPool bool          // and then Close ends it
-	work     *pgxpool.Pool // enqueue, claim, reading
-	reserved *pgxpool.Pool // heartbeat, finish, upkeep
+	given    store.Settings
+	database string // its name
+	ownsPool bool   // and then Close ends the caller's
 	db       *sql.DB
-
-	explicit   bool        // transactions have to say that they are READ COMMITTED
-	settled    bool        // sessions keep the store's settings
-	pooled     atomic.Bool // a pooler was met on the way to the server
-	namespace  int32
-	instance   string        // tells this store's notifications from those of others
-	tryTimeout time.Duration // bounds one try
-	clock      clock
-	texts      texts
-	frontiers  frontiers
-	claims     claims
-	hints      hints
-	purges     purges
-
-	plain    *commit.Committer[*enqueueCall] // enqueues that cannot meet a lock
-	careful  *commit.Committer[*enqueueCall] // enqueues with a unique key or a chosen id
-	blocked  blocked
-	lines    lines // of calls that wait for a held key
-	finisher *commit.Committer[*finishCall]
-	notifier *notifier
-	remover  *hintRemover
 	begun    openTxs
 
-	calls     sync.WaitGroup // under way
-	gate      sync.RWMutex   // guards closed against calls that begin
-	closed    bool
-	ending    context.Context // ends when Close has waited for the calls
-	end       context.CancelFunc
+	// The rooms, each built on those before it.
+	pg       *pg.DB
+	hints    *hints.Room
+	settings *settings.Room
+	workers  *workers.Room
+	jobs     *jobRoom
+	claims   *claimRoom
+
 	closeOnce sync.Once
 }
 
@@ -78,6 +54,12 @@ var (
 // engine polls.
 type listening struct{ *Store }
 
+// Listen tells of commits made by other processes, until ctx ends or the
+// connection is lost.
+func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
+	return l.hints.Listen(ctx, hear)
+}
+
 // Open makes the store ready for use: connections, schema, namespace.
 func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
 	s, err := o.prepare(settings)
@@ -85,7 +67,7 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(explain("open", err), s.Close())
+		return nil, errors.Join(pg.Explain("open", err), s.Close())
 	}
 	if !s.options.listens() {
 		return s, nil
@@ -105,43 +87,38 @@ func of(st store.Store) (*Store, bool) {
 }
 
 // prepare checks everything that can be checked without a server.
-func (o opener) prepare(settings store.Settings) (*Store, error) {
+func (o opener) prepare(given store.Settings) (*Store, error) {
 	if o.pool == nil {
 		return nil, job.Invalid("pool", "nil", "must be set")
 	}
-	options := o.options.withDefaults(settings.LostAfter)
-	if settings.Namespace == "" {
-		settings.Namespace = "default"
+	options := o.options.withDefaults(given.LostAfter)
+	if given.Namespace == "" {
+		given.Namespace = "default"
 	}
-	if err := errors.Join(o.options.checkGiven(), options.check(settings.LostAfter), options.checkPool(o.pool.Config()), job.CheckName("namespace", settings.Namespace)); err != nil {
+	if err := errors.Join(o.options.checkGiven(), options.check(given.LostAfter), options.checkPool(o.pool.Config()), job.CheckName("namespace", given.Namespace)); err != nil {
 		return nil, err
 	}
-	if settings.Logger == nil {
-		settings.Logger = slog.New(slog.DiscardHandler)
+	if given.Logger == nil {
+		given.Logger = slog.New(slog.DiscardHandler)
 	}
-	if settings.Keep == nil {
-		settings.Keep = func(string) job.Keep { return job.Keep{} }
+	if given.Keep == nil {
+		given.Keep = func(string) job.Keep { return job.Keep{} }
 	}
-	if settings.MaxLost == 0 {
-		settings.MaxLost = job.MaxLost
+	if given.MaxLost == 0 {
+		given.MaxLost = job.MaxLost
 	}
-	s := &Store{options: options, logger: settings.Logger, settings: settings, users: o.pool, database: o.pool.Config().ConnConfig.Database, instance: uuid.NewString(), tryTimeout: attemptLimit}
-	s.settled = settles(options, o.pool.Config())
-	s.frontiers.guess = &s.clock
-	s.texts = texts{schema: pgx.Identifier{options.Schema}.Sanitize(), clock: &s.clock}
-	s.ending, s.end = context.WithCancel(context.Background())
+	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database}
+	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: given.Logger})
+	s.hints = hints.New(s.pg)
+	s.settings = settings.New(s.pg, s.hints)
+	s.workers = workers.New(s.pg, s.hints)
+	s.jobs = newJobRoom(s.pg, s.hints, s.settings, s.workers, jobConfig{keepFor: given.Keep, maxLost: given.MaxLost, busyLimit: options.BusyLimit, sorting: options.sorting()})
+	s.claims = newClaimRoom(s.pg, s.hints, s.workers, s.jobs)
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context) error {
-	var err error
-	if s.work, err = s.connect(ctx, s.options.working()); err != nil {
-		return err
-	}
-	if s.reserved, err = s.connect(ctx, s.options.Reserved); err != nil {
-		return err
-	}
-	if err := s.examine(ctx); err != nil {
+	if err := s.pg.Open(ctx, s.options.working(), s.options.Reserved); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -150,45 +127,24 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.bindNamespace(ctx); err != nil {
 		return err
 	}
-	s.db = stdlib.OpenDBFromPool(s.users)
-	s.plain = newGather(s, maxGathered, s.commitPlain)
-	s.careful = newGather(s, maxGathered, s.commitCareful)
-	s.finisher = newGather(s, maxGathered, s.commitFinishes)
-	s.notifier = startNotifier(s)
-	s.remover = startHintRemover(s)
+	s.db = stdlib.OpenDBFromPool(s.pg.Users)
+	s.jobs.plain = newGather(s, maxGathered, s.jobs.commitPlain)
+	s.jobs.careful = newGather(s, maxGathered, s.jobs.commitCareful)
+	s.jobs.finisher = newGather(s, maxGathered, s.jobs.commitFinishes)
+	s.hints.Start()
 	return nil
-}
-
-// idleBeforePing is how long a connection may be unused before it is tried
-// first: an unnoticed restart of the server would make the next answer unknown.
-const idleBeforePing = 30 * time.Second
-
-// connect makes one of the store's own pools from the settings of the caller's,
-// or is the caller's where that is all there is.
-func (s *Store) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
-	if s.options.OnlyPool {
-		return s.users, nil
-	}
-	config := s.users.Config()
-	config.MaxConns, config.MinConns, config.MinIdleConns = int32(size), 0, 0
-	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > idleBeforePing }
-	describe(config, s.options.PollOnly)
-	if s.settled {
-		s.settle(config)
-	}
-	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // bindNamespace finds or makes the number of the namespace.
 func (s *Store) bindNamespace(ctx context.Context) error {
-	return s.retry(ctx, "open", always, func(ctx context.Context, _ bool) error {
-		find := statement{text: "SELECT id FROM pawl.namespace WHERE name = $1", args: []any{s.settings.Namespace},
-			each: func(scan scan) error { return scan(&s.namespace) }}
-		if err := s.send(ctx, s.work, upkeepLimits, &find); err != nil || s.namespace != 0 {
+	return s.pg.Retry(ctx, "open", pg.Always, func(ctx context.Context, _ bool) error {
+		find := pg.Statement{Text: "SELECT id FROM pawl.namespace WHERE name = $1", Args: []any{s.given.Namespace},
+			Each: func(scan pg.Scan) error { return scan(&s.pg.Namespace) }}
+		if err := s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &find); err != nil || s.pg.Namespace != 0 {
 			return err
 		}
-		add := statement{text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", args: []any{s.settings.Namespace}}
-		return s.send(ctx, s.work, upkeepLimits, &add, &find)
+		add := pg.Statement{Text: "INSERT INTO pawl.namespace (name) VALUES ($1) ON CONFLICT DO NOTHING", Args: []any{s.given.Namespace}}
+		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &add, &find)
 	})
 }
 
@@ -196,64 +152,29 @@ func (s *Store) bindNamespace(ctx context.Context) error {
 // opened with. Its transactions can take jobs along (WithinSQL).
 func (s *Store) DB() *sql.DB { return s.db }
 
-// enter counts a call in, so that Close waits for it. Calls after Close, and
-// calls whose time is over, are refused.
-func (s *Store) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return store.ErrClosed
-	}
-	s.calls.Add(1)
-	return nil
-}
-
-func (s *Store) leave() { s.calls.Done() }
-
 // Close waits for calls under way and releases everything. Transactions that are
 // still open are undone.
 func (s *Store) Close() (err error) {
-	s.gate.Lock()
-	s.closed = true
-	s.gate.Unlock()
+	s.pg.Refuse()
 	s.closeOnce.Do(func() {
-		s.calls.Wait()
-		if s.notifier != nil {
-			s.notifier.stop()
-			s.plain.Close()
-			s.careful.Close()
-			s.finisher.Close()
-			s.blocked.going.Wait()
-		}
-		s.end()
-		if s.remover != nil {
-			<-s.remover.stopped
-		}
+		s.pg.Await()
+		s.hints.Stop()
+		s.jobs.stop()
+		s.pg.End()
+		s.hints.Await()
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own
 		}
-		for _, p := range []*pgxpool.Pool{s.work, s.reserved} {
-			if p != nil && p != s.users {
-				p.Close()
-			}
-		}
+		s.pg.Close()
 		if s.ownsPool {
-			err = closePool(s.users)
+			err = closePool(s.pg.Users)
 		}
 	})
 	return err
 }
 
-// sql gives a text its schema and clock.
-func (s *Store) sql(text string) string { return s.texts.of(text) }
-
-func (s *Store) keep(queue string) job.Keep { return s.settings.Keep(queue).WithDefaults() }
-
 // owner describes the store for messages.
 func (s *Store) owner() string {
-	return fmt.Sprintf("schema %s, namespace %s", s.texts.schema, s.settings.Namespace)
+	return fmt.Sprintf("schema %s, namespace %s", s.pg.Texts.Schema, s.given.Namespace)
 }

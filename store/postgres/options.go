@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Options are the settings of a store; zero fields mean the default.
@@ -130,4 +131,17 @@ func (o Options) check(lostAfter time.Duration) error {
 		bad("Options.TxIdle", o.TxIdle, fmt.Sprintf("must be below Config.LostAfter, %v: the job of a stuck process stays locked until then", lostAfter))
 	}
 	return errors.Join(errs...)
+}
+
+// checkPool refuses a pool that cannot carry the store's own work.
+func (o Options) checkPool(config *pgxpool.Config) error {
+	switch {
+	case !o.OnlyPool:
+		return nil
+	case config.MaxConns < 2:
+		return job.Invalid("pool size", config.MaxConns, "must be 2 or more with OnlyPool")
+	case pg.Guesses(config.ConnConfig):
+		return job.Invalid("pool's query mode", config.ConnConfig.DefaultQueryExecMode, "must be one that asks the server for types with OnlyPool: cache_statement, cache_describe or describe_exec")
+	}
+	return nil
 }

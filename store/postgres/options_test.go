@@ -136,7 +136,7 @@ func TestP10_OptionsThatContradictAreRefused(t *testing.T) {
 		if c.lostAfter > 0 && s.options.TxIdle >= c.lostAfter {
 			t.Errorf("%+v: idle for %v, lost after %v", c.options, s.options.TxIdle, c.lostAfter)
 		}
-		s.end()
+		s.pg.End()
 	}
 }
 

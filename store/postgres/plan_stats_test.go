@@ -12,12 +12,12 @@ import (
 // which the table held nothing but dead rows make every index look alike.
 func TestP10_EveryStatementHasItsIndexAfterAnalyze(t *testing.T) {
 	s := openInternal(t)
-	holder, err := newPool(t, s.users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	holder, err := newPool(t, s.pg.Users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = holder.Rollback(context.Background()) }()
-	if _, err := holder.Exec(t.Context(), s.sql("SELECT count(*) FROM pawl.job")); err != nil {
+	if _, err := holder.Exec(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job")); err != nil {
 		t.Fatal(err)
 	}
 	c := hire(t, s)
@@ -25,10 +25,10 @@ func TestP10_EveryStatementHasItsIndexAfterAnalyze(t *testing.T) {
 		c.enqueue(many(4000)...)
 		c.drain(500)
 		c.enqueue(many(live)...)
-		if _, err := s.users.Exec(t.Context(), s.sql("ANALYZE pawl.job")); err != nil {
+		if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("ANALYZE pawl.job")); err != nil {
 			t.Fatal(err)
 		}
-		conn, err := s.work.Acquire(t.Context())
+		conn, err := s.pg.Work.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,9 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // statements are those of transitions, with the indexes that must serve them.
@@ -21,17 +24,17 @@ var statements = map[string]struct {
 	text    string
 	indexes []string
 }{
-	"takeAlone":       {takeAlone, []string{"alone_pkey", "job_pkey", "job_pkey"}},
+	"takeAlone":       {workers.TakeAlone, []string{"alone_pkey", "job_pkey", "job_pkey"}},
 	"claimStraight":   {claimStraight, []string{"worker_pkey", "queue_pkey", "job_ready"}},
 	"lookReady":       {lookReady, []string{"queue_pkey", "job_ready"}},
 	"leaseChosen":     {leaseChosen, []string{"worker_pkey", "job_pkey"}},
 	"peekStretches":   {peekStretches, []string{"worker_pkey", "queue_pkey", "job_ready"}},
 	"awaitClaims":     {awaitClaims, []string{"worker_pkey"}},
 	"claimHeld":       {claimHeld, []string{"job_held"}},
-	"markBegun":       {markBegun, []string{"worker_pkey", "job_pkey"}},
-	"readHints":       {readHints, []string{"hint_transaction"}},
-	"removeHints":     {removeHints, []string{"hint_transaction"}},
-	"foreignHints":    {removeForeignHints, []string{"hint_transaction"}},
+	"markBegun":       {workers.MarkBegun, []string{"worker_pkey", "job_pkey"}},
+	"readHints":       {hints.ReadHints, []string{"hint_transaction"}},
+	"removeHints":     {hints.RemoveHints, []string{"hint_transaction"}},
+	"foreignHints":    {hints.RemoveForeignHints, []string{"hint_transaction"}},
 	"lookArchived":    {lookArchived, []string{"job_archive_pkey", "tombstone_pkey"}},
 	"lookLive":        {lookLive, []string{"job_pkey"}},
 	"takeUnique":      {takeUnique, nil},
@@ -59,8 +62,8 @@ var statements = map[string]struct {
 	"dueNow":          {dueNow, []string{"job_pkey"}},
 	"freeJobs":        {freeJobs, []string{"job_pkey"}},
 	"reviveJobs":      {reviveJobs, []string{"job_archive_pkey"}},
-	"beatWorker":      {beatWorker, []string{"worker_pkey", "job_cancel"}},
-	"beatSplitting":   {beatSplitting, []string{"worker_pkey", "job_cancel", "job_held"}},
+	"beatWorker":      {workers.BeatWorker, []string{"worker_pkey", "job_cancel"}},
+	"beatSplitting":   {workers.BeatSplitting, []string{"worker_pkey", "job_cancel", "job_held"}},
 	"runsOfQueue":     {runsOfQueue, []string{"job_pkey", "job_held"}},
 	"lostRuns":        {lostRuns, []string{"job_pkey"}},
 	"lockOrphans":     {lockOrphans, []string{"worker_pkey", "job_held"}},
@@ -70,8 +73,8 @@ var statements = map[string]struct {
 	"servedQueues":    {servedQueues, []string{"worker_pkey"}},
 	"unservedQueues":  {unservedQueues, []string{"job_ready"}},
 	"readyHeads":      {readyHeads, []string{"job_ready", "queue_pkey"}},
-	"newWorker":       {newWorker, []string{"worker_pkey"}},
-	"loseWorkers":     {loseWorkers, []string{"worker_pkey"}},
+	"newWorker":       {workers.NewWorker, []string{"worker_pkey"}},
+	"loseWorkers":     {workers.LoseWorkers, []string{"worker_pkey"}},
 	"lockLate":        {lockLate, []string{"job_deadline"}},
 	"purgeArchive":    {purgeArchive, []string{"job_archive_expires", "job_log_pkey"}},
 	"jobLines":        {jobLines, []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
@@ -93,7 +96,7 @@ var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone",
 // which a plan is made that is then used for a million rows.
 func TestP10_EveryStatementHasItsIndex(t *testing.T) {
 	s := openInternal(t)
-	conn, err := s.work.Acquire(t.Context())
+	conn, err := s.pg.Work.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,12 +159,12 @@ func explainGeneric(t *testing.T, s *Store, conn *pgx.Conn, text string) *planNo
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
-	exec(settings, sharedLimits.args()...)
+	exec(pg.SettingsText, pg.SharedLimits.Args()...)
 	defer func() {
 		_ = tx.Rollback(context.WithoutCancel(t.Context()))
 		_, _ = conn.Exec(context.WithoutCancel(t.Context()), "DEALLOCATE planned")
 	}()
-	exec("PREPARE planned AS " + s.sql(text))
+	exec("PREPARE planned AS " + s.pg.SQL(text))
 	most := 0
 	for _, found := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(found[1])

@@ -38,8 +38,8 @@ func TestP8_HeartbeatFinishAndUpkeepNeedNoOtherConnection(t *testing.T) {
 			c := hire(t, s)
 			c.enqueue(someDraft(), someDraft(unique("u")), someDraft())
 			jobs := c.claim(2)
-			exhaust(t, s.work)
-			exhaust(t, s.users)
+			exhaust(t, s.pg.Work)
+			exhaust(t, s.pg.Users)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // of a call that hangs
 			defer cancel()
 			run := store.RunRef{ID: jobs[0].ID, Run: jobs[0].Run}
@@ -93,7 +93,7 @@ func TestP8_ReadingLeavesReservedConnectionsAlone(t *testing.T) {
 			c := hire(t, s)
 			d := someDraft(unique("u"))
 			c.enqueue(d, someDraft())
-			exhaust(t, s.reserved)
+			exhaust(t, s.pg.Reserved)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // of a call that hangs
 			defer cancel()
 			for name, call := range map[string]func() error{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // purges remembers how far the archive was purged, so that a purge does not step
@@ -32,7 +33,7 @@ func (p *purges) from(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.expires.IsZero() || now.Before(p.since) || now.Sub(p.since) > purgeAnew {
-		p.expires, p.since = start.due, now
+		p.expires, p.since = longAgo, now
 	}
 	return p.expires
 }
@@ -131,38 +132,38 @@ func (p *purges) looked(at linePlace) {
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up
 // to their own bound. It needs no more rights than to delete rows.
-func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Purge(ctx context.Context, limit int) (int, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
-	now, err := s.now(ctx, s.reserved)
+	defer s.pg.Leave()
+	now, err := s.pg.Now(ctx, s.pg.Reserved)
 	if err != nil {
 		return 0, err
 	}
 	purged := int64(0)
-	err = s.retry(ctx, "purge", always, func(ctx context.Context, _ bool) error {
+	err = s.pg.Retry(ctx, "purge", pg.Always, func(ctx context.Context, _ bool) error {
 		purged = 0
 		var reached *time.Time
 		var lines, strays int64
-		steps := []*statement{{text: purgeArchive, args: []any{s.namespace, limit, s.purges.from(now), limit * store.PurgeLines}, each: func(scan scan) error {
+		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{s.pg.Namespace, limit, s.purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
-			steps = append(steps, &statement{text: text, args: []any{s.namespace, limit}})
+			steps = append(steps, &pg.Statement{Text: text, Args: []any{s.pg.Namespace, limit}})
 		}
 		counted := steps[1:]
-		steps = append(steps, &statement{text: forgetWorkers, args: []any{s.namespace, limit}})
+		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{s.pg.Namespace, limit}})
 		var looked linePlace
 		from := s.purges.lines()
-		steps = append(steps, &statement{text: purgeLogs, args: []any{s.namespace, [16]byte(from.job), from.line, limit}, each: func(scan scan) error {
+		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{s.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
-		if err := s.send(ctx, s.reserved, upkeepLimits, steps...); err != nil {
+		if err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		for _, st := range counted {
-			purged += st.hits
+			purged += st.Hits
 		}
 		if lines == int64(limit)*store.PurgeLines || strays == int64(limit) {
 			purged = max(purged, int64(limit)) // it stopped at the bound of lines: there is more

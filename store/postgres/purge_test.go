@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // A note that is under way when its job goes leaves lines of no job.
@@ -31,8 +32,8 @@ func TestP10_LinesOfNoJobGoAway(t *testing.T) {
 	_, err = s.Enqueue(ctx, []job.Draft{kept})
 	must(err)
 	n := 0
-	must(s.transact(ctx, s.reserved, upkeepLimits, func(tr *transaction) error {
-		_, err := s.note(ctx, between{tr, func(string) {
+	must(s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(tr *pg.Transaction) error {
+		_, err := s.jobs.note(ctx, between{tr, func(string) {
 			if n++; n == 2 {
 				_, err := s.Finish(ctx, w, []job.End{{ID: d.ID, Run: run, To: job.Done, Keep: job.Keep{Done: -1}}})
 				must(err)
@@ -91,7 +92,7 @@ func TestP10_ManyLinesOfNoJobGoOverSeveralRounds(t *testing.T) {
 	const limit, lines = 10, 35
 	exec := func(text string, args ...any) {
 		t.Helper()
-		if _, err := s.users.Exec(t.Context(), s.sql(text), args...); err != nil {
+		if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(text), args...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,10 +101,10 @@ func TestP10_ManyLinesOfNoJobGoOverSeveralRounds(t *testing.T) {
 	jobs := c.claim(2)
 	exec(`INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
 		SELECT $1, e.id, now(), 1, 0, 'x' FROM unnest($2::uuid[]) AS e (id), generate_series(1, $3)`,
-		s.namespace, [][16]byte{jobs[0].ID, job.NewID(), jobs[1].ID}, lines)
+		s.pg.Namespace, [][16]byte{jobs[0].ID, job.NewID(), jobs[1].ID}, lines)
 	left := func() (n int) {
 		t.Helper()
-		if err := s.users.QueryRow(t.Context(), s.sql("SELECT count(*) FROM pawl.job_log")).Scan(&n); err != nil {
+		if err := s.pg.Users.QueryRow(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job_log")).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -148,13 +149,13 @@ func TestP10_LinesOfAJobThatGoesAreRemovedInRounds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := s.users.Exec(t.Context(), s.sql(`INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
-				SELECT $1, e.id, now(), 1, 0, 'x' FROM unnest($2::uuid[]) AS e (id), generate_series(1, $3)`), s.namespace, ids, said); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+				SELECT $1, e.id, now(), 1, 0, 'x' FROM unnest($2::uuid[]) AS e (id), generate_series(1, $3)`), s.pg.Namespace, ids, said); err != nil {
 				t.Fatal(err)
 			}
 			left := func() (n int) {
 				t.Helper()
-				if err := s.users.QueryRow(t.Context(), s.sql("SELECT count(*) FROM pawl.job_log")).Scan(&n); err != nil {
+				if err := s.pg.Users.QueryRow(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job_log")).Scan(&n); err != nil {
 					t.Fatal(err)
 				}
 				return n

@@ -6,21 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
-
-// read runs statements that change nothing, sent together. They are made anew
-// for each try, because a try may fail halfway through an answer.
-func (s *Store) read(ctx context.Context, make func() []*statement) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
-	return s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error { return s.send(ctx, s.work, freeLimits, make()...) })
-}
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
 // to the other meanwhile is seen once.
@@ -31,14 +20,14 @@ const readJobs = "SELECT " + liveColumns + `, e.n FROM (SELECT $1::int AS namesp
 		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
 
 // Get returns the jobs that exist, live or archived, in the order asked.
-func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+func (s *jobRoom) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
-		return nil, s.usable(ctx)
+		return nil, s.pg.Usable(ctx)
 	}
 	var found []numbered
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		found = nil
-		return []*statement{s.getStep(ids, &found)}
+		return []*pg.Statement{s.getStep(ids, &found)}
 	})
 	if err != nil {
 		return nil, err
@@ -51,30 +40,21 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	return jobs, nil
 }
 
-// usable refuses calls that have nothing to do and would be refused otherwise.
-func (s *Store) usable(ctx context.Context) error {
-	err := s.enter(ctx)
-	if err == nil {
-		s.leave()
-	}
-	return err
-}
-
 type numbered struct {
 	job.Job
 	n int
 }
 
-func (s *Store) getStep(ids []job.ID, found *[]numbered) *statement {
+func (s *jobRoom) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
 	var rows rowReader
-	return &statement{text: readJobs, args: []any{s.namespace, uuids(ids)}, raw: func(cols [][]byte) error {
+	return &pg.Statement{Text: readJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
 		if err := rows.job(cols, &f.Job); err != nil {
 			return err
 		}
-		f.n = int(rows.int8())
-		return rows.err
+		f.n = int(rows.Int8())
+		return rows.Err
 	}}
 }
 
@@ -98,7 +78,7 @@ FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NO
 WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
 
 // Situation gathers why a job is not running.
-func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+func (s *jobRoom) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	var found []numbered
 	var workers []store.WorkerInfo
 	var runs []store.QueueRuns
@@ -106,22 +86,22 @@ func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error)
 	var ahead int
 	var paused bool
 	var label string
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		found, workers, runs = nil, nil, nil
-		return []*statement{
-			{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }},
+		return []*pg.Statement{
+			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
 			s.getStep([]job.ID{id}, &found),
-			{text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
+			{Text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
 				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
-				args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&paused, &label) }},
-			s.registryStep(&workers, new(time.Time)),
-			{text: runsOfQueue, args: []any{s.namespace, id}, each: func(scan scan) error {
+				Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
+			s.workers.RegistryStep(&workers, new(time.Time)),
+			{Text: runsOfQueue, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error {
 				var r store.QueueRuns
 				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)
 				runs = append(runs, r)
 				return err
 			}},
-			{text: aheadOf, args: []any{s.namespace, id}, each: func(scan scan) error { return scan(&ahead) }},
+			{Text: aheadOf, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&ahead) }},
 		}
 	})
 	if err != nil {
@@ -146,13 +126,13 @@ const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespac
 	ORDER BY line OFFSET $3 LIMIT $4`
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
-func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+func (s *jobRoom) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	err := s.read(ctx, func() []*statement {
+	err := s.pg.Read(ctx, func() []*pg.Statement {
 		lines = nil
-		return []*statement{{
-			text: jobLines,
-			args: []any{s.namespace, id, skip, limit}, each: func(scan scan) error {
+		return []*pg.Statement{{
+			Text: jobLines,
+			Args: []any{s.pg.Namespace, id, skip, limit}, Each: func(scan pg.Scan) error {
 				var l job.LogLine
 				var text []byte
 				err := scan(&l.Time, &l.Run, &l.Level, &text)
@@ -166,19 +146,28 @@ func (s *Store) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.Log
 }
 
 // Now is the store's clock.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Now(ctx context.Context) (time.Time, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.leave()
-	return s.now(ctx, s.work)
+	defer s.pg.Leave()
+	return s.pg.Now(ctx, s.pg.Work)
 }
 
-// now reads the clock over the connections of its caller: who only reads must not
-// take one that a heartbeat needs.
-func (s *Store) now(ctx context.Context, pool *pgxpool.Pool) (now time.Time, err error) {
-	err = s.retry(ctx, "read", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, pool, nil, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }})
-	})
-	return now.UTC(), err
+// seenJobs reads both tables by their primary keys.
+const seenJobs = `SELECT id FROM pawl.job
+	WHERE namespace = $1 AND id = ANY($2::uuid[])
+	UNION ALL
+	SELECT id FROM pawl.job_archive
+	WHERE namespace = $1 AND id = ANY($2::uuid[])`
+
+// seenIn returns those of ids that a user's transaction sees as jobs.
+func (s *jobRoom) seenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
+	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
+		var id job.ID
+		err := scan(&id)
+		seen = append(seen, id)
+		return err
+	}})
+	return seen, err
 }

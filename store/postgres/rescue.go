@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,132 +9,10 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
-
-// loseWorkers declares those lost that missed their beats for a time throughout
-// which the declarer has beaten. One whose row is locked is claiming or beating
-// at this moment. The declarer never declares itself, and must be alive to
-// declare others.
-//
-// The clock may have been set since they beat. Set forward, everybody looks
-// late, the declarer too, who has just beaten: nobody is lost then, and the
-// next beats count. One who has beaten since and does not know it yet cannot
-// tell. Set back, the beats of the dead lie ahead, and count from now.
-const loseWorkers = `WITH me AS MATERIALIZED (
-	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
-), late AS MATERIALIZED (
-	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
-	WHERE me.fresh AND w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
-		AND w.lost_after <= $4
-	ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
-), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id, w.split
-), changed AS (
-	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0) RETURNING id
-), ahead AS MATERIALIZED (
-	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
-	WHERE w.namespace = $1 AND w.lost IS NULL AND w.beat > {now} + interval '1 second' ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
-), counted AS (
-	UPDATE pawl.worker AS w SET beat = {now} FROM ahead WHERE w.namespace = $1 AND w.id = ahead.id
-)
-SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + suspects + `), id, '' AS label, 0 AS process, '' AS start FROM me
-UNION ALL
-SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
-WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
-
-// MarkLost declares workers lost whose last beat is older than their own limit.
-func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.MarkLostReply{}, err
-	}
-	defer s.leave()
-	var lost store.MarkLostReply
-	alive, changed := false, false
-	args := []any{s.namespace, l.By, l.Beat, l.Steady.Microseconds(), legible(l.Machine)}
-	err := s.retry(ctx, "lose", always, func(ctx context.Context, _ bool) error {
-		lost = store.MarkLostReply{}
-		return s.send(ctx, s.reserved, sharedLimits, &statement{text: loseWorkers, args: args, each: func(scan scan) error {
-			n := store.Neighbour{Machine: l.Machine}
-			var workers int
-			var different, orphans bool
-			if err := scan(&workers, &different, &orphans, &n.ID, &n.Label, &n.Process, &n.Start); err != nil {
-				return err
-			}
-			if n.ID == l.By {
-				alive, changed = true, changed || different
-				lost.Workers += workers
-				lost.Orphans = orphans
-			} else {
-				lost.Neighbours = append(lost.Neighbours, n)
-			}
-			return nil
-		}})
-	})
-	if err != nil {
-		return store.MarkLostReply{}, err
-	}
-	if changed {
-		s.notifier.members()
-	}
-	if !alive {
-		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
-	}
-	return lost, nil
-}
-
-// deadWorkers declares those lost that are proven dead. The last statement of a
-// dead process may still be under way at the server, with its row locked: the
-// next round finds it free.
-const deadWorkers = `WITH dead AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = ANY ($2::bigint[]) AND lost IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
-), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM dead WHERE w.namespace = $1 AND w.id = dead.id RETURNING w.id, w.split
-), changed AS (
-	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0) RETURNING id
-)
-SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
-
-// MarkDead declares workers lost that are proven dead.
-func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, err
-	}
-	defer s.leave()
-	ids := make([]int64, len(dead))
-	for i, w := range dead {
-		ids[i] = int64(w)
-	}
-	lost, changed := 0, false
-	err := s.retry(ctx, "mark dead", always, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, upkeepLimits, &statement{text: deadWorkers, args: []any{s.namespace, ids}, each: func(scan scan) error {
-			var different bool
-			err := scan(&lost, &different)
-			changed = changed || different
-			return err
-		}})
-	})
-	if err != nil {
-		return 0, err
-	}
-	if changed {
-		s.notifier.members()
-	}
-	return lost, nil
-}
-
-// suspects are workers that may hold jobs and are no more: those declared lost
-// and not yet found empty, and numbers between registered ones that some job
-// names. The jobs of registered live workers, which are nearly all, are never
-// visited, dead index entries included. That is why rows of workers that left
-// stay for a day: without them, the entries of all the jobs they ever ran would
-// lie in a gap until vacuum can remove them.
-const suspects = `SELECT id FROM pawl.worker WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
-UNION ALL
-SELECT j.worker FROM (
-	SELECT w.id AS low, lead(w.id) OVER (ORDER BY w.id) AS high FROM (SELECT id FROM pawl.worker WHERE namespace = $1 UNION ALL SELECT 0) AS w
-) AS gap CROSS JOIN LATERAL (
-	SELECT worker FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker > gap.low AND worker < coalesce(gap.high, 9223372036854775807) LIMIT 1
-) AS j`
 
 // orphanage is how far one rescue came: to this claim of this worker.
 type orphanage struct {
@@ -146,7 +23,7 @@ type orphanage struct {
 const (
 	// job_held finds the jobs of a suspect. No lock is waited for, so their order
 	// is that of the index.
-	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
+	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + workers.Suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
 		CROSS JOIN LATERAL (SELECT ` + subjectColumns + mortalColumns + `, claim FROM pawl.job
 			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
 			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
@@ -166,14 +43,14 @@ var (
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
 // cluster it is one read.
-func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.RescueReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	some := false
-	err := s.retry(ctx, "rescue", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.reserved, nil, &statement{text: "SELECT EXISTS (" + suspects + ")", args: []any{s.namespace}, each: func(scan scan) error { return scan(&some) }})
+	err := s.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{Text: "SELECT EXISTS (" + workers.Suspects + ")", Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) }})
 	})
 	if err != nil || !some {
 		return store.RescueReply{}, err
@@ -183,15 +60,15 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error
 	for all.Total() < limit {
 		n := min(rescuedAtOnce, limit-all.Total())
 		var rescued store.RescueReply
-		var told hintSet
+		var told hints.Set
 		var reached orphanage
 		deaths := all.Deaths
-		err = s.retry(ctx, "rescue", always, func(ctx context.Context, _ bool) error {
-			err := s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
-				var woken hintSet
+		err = s.pg.Retry(ctx, "rescue", pg.Always, func(ctx context.Context, _ bool) error {
+			err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+				var woken hints.Set
 				reached = at
 				rescued, woken, err = s.rescue(ctx, t, n, &reached)
-				told.join(woken) // also those of a try whose answer is lost
+				told.Join(woken) // also those of a try whose answer is lost
 				return err
 			})
 			deaths = namedBy(err, deaths, rescued.Deaths)
@@ -203,7 +80,7 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error
 			}
 			return store.RescueReply{}, err
 		}
-		s.tell(told)
+		s.hints.Tell(told)
 		at = reached
 		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
 		all.Deaths = deaths
@@ -217,7 +94,7 @@ func (s *Store) Rescue(ctx context.Context, limit int) (store.RescueReply, error
 // namedBy adds the deaths of one try: also of one whose answer is lost, because
 // the next try no longer finds them.
 func namedBy(err error, deaths, more []store.Death) []store.Death {
-	if err == nil || faultOf(err).unknown {
+	if err == nil || pg.FaultOf(err).Unknown {
 		return store.AddDeaths(deaths, more...)
 	}
 	return deaths
@@ -228,31 +105,31 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const rescuedAtOnce = 50
 
 // rescue takes back what comes behind a place, and moves that on.
-func (s *Store) rescue(ctx context.Context, session session, limit int, at *orphanage) (rescued store.RescueReply, told hintSet, err error) {
-	text, args := lockOrphans, []any{s.namespace, limit, at.worker}
+func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *orphanage) (rescued store.RescueReply, told hints.Set, err error) {
+	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.worker}
 	if at.claim.Valid {
 		text, args = lockMoreOrphans, append(args, at.claim)
 	}
 	var found []subject
-	lock := &statement{text: text, args: args, each: func(scan scan) error {
+	lock := &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		var f subject
 		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.claim)
 		found, at.worker = append(found, f), f.worker
 		return err
 	}}
 	var now time.Time
-	steps := []*statement{{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock}
-	drained := &statement{text: markDrained, args: []any{s.namespace}}
+	steps := []*pg.Statement{{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock}
+	drained := &pg.Statement{Text: markDrained, Args: []any{s.pg.Namespace}}
 	if !at.claim.Valid { // once for all that follow: it passes the dead entries of every suspect
-		steps = append([]*statement{drained}, steps...)
+		steps = append([]*pg.Statement{drained}, steps...)
 	}
-	if err := session.run(ctx, steps...); err != nil {
+	if err := session.Run(ctx, steps...); err != nil {
 		return rescued, nil, err
 	}
 	var moves []move
 	for _, f := range found {
 		j := job.Job{ID: f.id, Run: f.run, Worker: f.worker, Used: f.used, Lost: f.lost, CancelAsked: f.cancel}
-		m, err := decide(f, job.Rescue(&j, f.begun, s.settings.MaxLost, s.keep(f.queue)), true, now)
+		m, err := decide(f, job.Rescue(&j, f.begun, s.maxLost, s.keep(f.queue)), true, now)
 		if err != nil {
 			return rescued, nil, err
 		}
@@ -270,5 +147,5 @@ func (s *Store) rescue(ctx context.Context, session session, limit int, at *orph
 	if told, err = s.apply(ctx, session, moves, now); err != nil || len(found) == limit {
 		return rescued, told, err
 	}
-	return rescued, told, session.run(ctx, drained)
+	return rescued, told, session.Run(ctx, drained)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Addresses are those of libpq, "postgres://user@host/database", with three
@@ -84,11 +85,11 @@ type byAddress struct {
 func (a byAddress) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
 	config := a.config.Copy()
 	if a.options.PollOnly {
-		describe(config, true)
+		pg.Describe(config, true)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, pg.Unavailable(err)
 	}
 	opened, err := opener{pool: pool, options: a.options}.Open(ctx, settings)
 	if err != nil {

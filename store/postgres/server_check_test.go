@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // with adds parameters to an address.
@@ -62,7 +63,7 @@ func live(t *testing.T, s *Store) {
 
 	own, err := s.Begin(ctx)
 	must("begin", err)
-	inPgx, err := s.users.Begin(ctx)
+	inPgx, err := s.pg.Users.Begin(ctx)
 	must("begin", err)
 	defer func() { _ = inPgx.Rollback(context.WithoutCancel(ctx)) }()
 	inSQL, err := s.DB().BeginTx(ctx, nil)
@@ -212,7 +213,7 @@ func TestJ2_AnAddressMayHoldASpace(t *testing.T) {
 	}()
 	s, _ := of(opened)
 	var application string
-	if err := s.users.QueryRow(t.Context(), "SHOW application_name").Scan(&application); err != nil || application != "two words" {
+	if err := s.pg.Users.QueryRow(t.Context(), "SHOW application_name").Scan(&application); err != nil || application != "two words" {
 		t.Errorf("application_name is %q, %v", application, err)
 	}
 }
@@ -235,19 +236,19 @@ func TestP2_TransactionsAreReadCommitted(t *testing.T) {
 		}
 		all.Wait()
 		s := openOn(t, address, Options{Schema: db.Schema, PollOnly: pollOnly}, store.Settings{})
-		show := func(run func(*statement) error) (isolation string) {
+		show := func(run func(*pg.Statement) error) (isolation string) {
 			t.Helper()
-			err := run(&statement{text: "SHOW transaction_isolation", each: func(scan scan) error { return scan(&isolation) }})
+			err := run(&pg.Statement{Text: "SHOW transaction_isolation", Each: func(scan pg.Scan) error { return scan(&isolation) }})
 			if err != nil {
 				t.Error(err)
 			}
 			return isolation
 		}
 		for name, got := range map[string]string{
-			"a round trip": show(func(st *statement) error { return s.send(t.Context(), s.work, sharedLimits, st) }),
-			"a read":       show(func(st *statement) error { return s.send(t.Context(), s.reserved, nil, st) }),
-			"more round trip": show(func(st *statement) error {
-				return s.transact(t.Context(), s.work, upkeepLimits, func(tr *transaction) error { return tr.run(t.Context(), st) })
+			"a round trip": show(func(st *pg.Statement) error { return s.pg.Send(t.Context(), s.pg.Work, pg.SharedLimits, st) }),
+			"a read":       show(func(st *pg.Statement) error { return s.pg.Send(t.Context(), s.pg.Reserved, nil, st) }),
+			"more round trip": show(func(st *pg.Statement) error {
+				return s.pg.Transact(t.Context(), s.pg.Work, pg.UpkeepLimits, func(tr *pg.Transaction) error { return tr.Run(t.Context(), st) })
 			}),
 		} {
 			if got != "read committed" {
@@ -301,7 +302,7 @@ func TestP8_ALimitOnIdleSessionsIsNotForTheStore(t *testing.T) {
 	if _, err := s.Cancel(ctx, []job.ID{job.NewID()}, store.Operator{}); err != nil {
 		t.Errorf("after a pause: %v", err)
 	}
-	other.notifier.look("q")
+	other.hints.Notifier.Look("q")
 	select {
 	case <-heard:
 	case err := <-ended:

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // watchCommits writes down how each commit that touches a job is made durable,
@@ -71,11 +72,11 @@ func TestP1_CommitsAreDurableWhateverTheRoleSays(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = opened.Close() })
 			s, _ := of(opened)
-			if _, err := pool.Exec(t.Context(), s.sql(watchCommits), pgx.QueryExecModeSimpleProtocol); err != nil {
+			if _, err := pool.Exec(t.Context(), s.pg.SQL(watchCommits), pgx.QueryExecModeSimpleProtocol); err != nil {
 				t.Fatal(err)
 			}
 			lead(t, s)
-			rows, err := pool.Query(t.Context(), s.sql("SELECT what, durable, lock, count(*) FROM pawl.seen GROUP BY 1, 2, 3"))
+			rows, err := pool.Query(t.Context(), s.pg.SQL("SELECT what, durable, lock, count(*) FROM pawl.seen GROUP BY 1, 2, 3"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,14 +141,14 @@ func lead(t *testing.T, s *Store) {
 func TestSession_ReadsArePlannedFreely(t *testing.T) {
 	s := openInternal(t)
 	var seqscan, lock string
-	look := statement{text: "SELECT current_setting('enable_seqscan'), current_setting('lock_timeout')", each: func(scan scan) error { return scan(&seqscan, &lock) }}
-	if err := s.read(t.Context(), func() []*statement { return []*statement{&look} }); err != nil {
+	look := pg.Statement{Text: "SELECT current_setting('enable_seqscan'), current_setting('lock_timeout')", Each: func(scan pg.Scan) error { return scan(&seqscan, &lock) }}
+	if err := s.pg.Read(t.Context(), func() []*pg.Statement { return []*pg.Statement{&look} }); err != nil {
 		t.Fatal(err)
 	}
 	if seqscan != "on" || lock != "0" {
 		t.Errorf("a read has enable_seqscan = %s and lock_timeout = %s, want on and 0", seqscan, lock)
 	}
-	if err := s.send(t.Context(), s.work, sharedLimits, &look); err != nil {
+	if err := s.pg.Send(t.Context(), s.pg.Work, pg.SharedLimits, &look); err != nil {
 		t.Fatal(err)
 	}
 	if seqscan != "off" || lock != "30ms" {

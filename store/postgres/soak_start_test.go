@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 )
 
 // known is a job that says when it was enqueued.
@@ -28,7 +29,7 @@ func TestSoak_J14_UnknownKindsInFront(t *testing.T) {
 	at := newSite(t, need.PostgresServer(t, "shared_buffers=256MB", "max_wal_size=4GB"), "a")
 	at.exec(`INSERT INTO pawl.job (namespace, priority, state, id, due, created, max_attempts, queue, kind, args)
 		SELECT $1, 5, 2, gen_random_uuid(), now() - interval '1 hour' + n * interval '1 millisecond', now(), 5, 'q', 'unknown', '{}'
-		FROM generate_series(1, 200000) AS n`, at.s.namespace)
+		FROM generate_series(1, 200000) AS n`, at.s.pg.Namespace)
 	var ran, slowest atomic.Int64
 	pawl.Handle(at.e, func(_ context.Context, j *pawl.Job[known]) error {
 		for took := int64(time.Since(j.Args.At)); ; {
@@ -74,7 +75,7 @@ func TestSoak_P10_HintsOfADay(t *testing.T) {
 	at := newSite(t, need.PostgresServer(t, "shared_buffers=256MB", "max_wal_size=4GB"), "a")
 	const hints, jobs = 5_000_000, 5_000
 	at.exec(`INSERT INTO pawl.hint (namespace, transaction, priority, due, queue)
-		SELECT $1, (n % 700 + 4)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n ORDER BY n % 700`, at.s.namespace, hints)
+		SELECT $1, (n % 700 + 4)::text::xid8, 5, now(), 'q' FROM generate_series(1, $2::int) AS n ORDER BY n % 700`, at.s.pg.Namespace, hints)
 	at.exec("VACUUM ANALYZE pawl.hint")
 	for range jobs / 1000 {
 		if _, err := at.s.Enqueue(t.Context(), many(1000)); err != nil {
@@ -95,7 +96,7 @@ func TestSoak_P10_HintsOfADay(t *testing.T) {
 	defer tick.Stop()
 	left := hints
 	for end := begin.Add(5 * time.Minute); left > 0 && time.Now().Before(end); <-tick.C {
-		if err := at.users.QueryRow(t.Context(), at.s.sql("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil {
+		if err := at.users.QueryRow(t.Context(), at.s.pg.SQL("SELECT count(*) FROM pawl.hint")).Scan(&left); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +129,7 @@ func TestSoak_J12_SuspectsBesideLongHandlers(t *testing.T) {
 				ran.Add(1)
 				return nil
 			}
-			wait(ctx, time.Duration(4000+500*(beside.Add(1)%9))*time.Millisecond) // stimulus: a handler that takes long
+			hints.Wait(ctx, time.Duration(4000+500*(beside.Add(1)%9))*time.Millisecond) // stimulus: a handler that takes long
 			return nil
 		})
 	}

@@ -93,7 +93,7 @@ func expectNoDeadlocks(t *testing.T, server *pgserver.Server) {
 
 func (a *site) exec(text string, args ...any) {
 	a.t.Helper()
-	if _, err := a.users.Exec(a.t.Context(), a.s.sql(text), args...); err != nil {
+	if _, err := a.users.Exec(a.t.Context(), a.s.pg.SQL(text), args...); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -288,7 +288,7 @@ func TestSoak_J15_LargeDatabase(t *testing.T) {
 	}
 	defer func() { _ = reader.Rollback(context.Background()) }()
 	for _, text := range []string{"DECLARE archive CURSOR FOR SELECT id FROM pawl.job_archive", "FETCH 1 FROM archive"} {
-		if _, err := reader.Exec(t.Context(), large.s.sql(text)); err != nil {
+		if _, err := reader.Exec(t.Context(), large.s.pg.SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,7 +317,7 @@ func (a *site) archive(jobs int) {
 	a.t.Helper()
 	a.exec(`INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, args, worker, started, lost, rescues, snoozes)
 		SELECT $1, 5, 5, `+soakID+`, t, t, t, t + interval '366 days' + interval '20 days' * (n % 2), 1, 0, 5, 0, 'q' || n % 5, 'k', '{"n": 12345}', 1, t, 0, 0, 0
-		FROM (SELECT n, now() - interval '365 days' + n * interval '1 day' / $2 AS t FROM generate_series(1, $2::int) AS n) AS made`, a.s.namespace, jobs)
+		FROM (SELECT n, now() - interval '365 days' + n * interval '1 day' / $2 AS t FROM generate_series(1, $2::int) AS n) AS made`, a.s.pg.Namespace, jobs)
 }
 
 // live writes jobs that wait: half of them on another queue, the other half scheduled on that which is drained.
@@ -325,7 +325,7 @@ func (a *site) live(jobs int) {
 	a.t.Helper()
 	a.exec(`INSERT INTO pawl.job (namespace, priority, state, id, due, created, max_attempts, queue, kind, args)
 		SELECT $1, 5, 2, `+soakID+`, t + interval '30 days' * (n % 2), t, 5, CASE n % 2 WHEN 0 THEN 'elsewhere' ELSE 'q' END, 'k', '{"n": 12345}'
-		FROM (SELECT n, now() - interval '1 hour' + n * interval '1 hour' / $2 AS t FROM generate_series(1, $2::int) AS n) AS made`, a.s.namespace, jobs)
+		FROM (SELECT n, now() - interval '1 hour' + n * interval '1 hour' / $2 AS t FROM generate_series(1, $2::int) AS n) AS made`, a.s.pg.Namespace, jobs)
 }
 
 // soakID makes ids as UUIDv7 does: by time, then by chance.

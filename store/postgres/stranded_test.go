@@ -11,6 +11,8 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // crew is a store with one worker, for tests that claim.
@@ -93,7 +95,7 @@ func many(n int) []job.Draft {
 // its hints are there, within Stranded when every one of them was lost.
 func TestFrontier_LateCommitsStartWithinTheBound(t *testing.T) {
 	s := openInternal(t)
-	users := newPool(t, s.users.Config().ConnString())
+	users := newPool(t, s.pg.Users.Config().ConnString())
 	// In every program time goes on from where the last one left it.
 	var passed time.Duration
 	rapid.Check(t, func(rt *rapid.T) {
@@ -140,7 +142,7 @@ func TestFrontier_LateCommitsStartWithinTheBound(t *testing.T) {
 				o := transactions[i]
 				transactions = append(transactions[:i], transactions[i+1:]...)
 				if rapid.Bool().Draw(rt, "its hints are lost") {
-					if _, err := o.tx.Exec(context.Background(), s.sql("DELETE FROM pawl.hint WHERE transaction = pg_current_xact_id()")); err != nil {
+					if _, err := o.tx.Exec(context.Background(), s.pg.SQL("DELETE FROM pawl.hint WHERE transaction = pg_current_xact_id()")); err != nil {
 						t.Fatal(err)
 					}
 					for _, id := range o.jobs {
@@ -213,11 +215,11 @@ func TestFrontier_SkippedForALockThatWasGivenBack(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
 	c.enqueue(many(3)...)
-	tx, err := newPool(t, s.users.Config().ConnString()).Begin(t.Context())
+	tx, err := newPool(t, s.pg.Users.Config().ConnString()).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), s.sql("SELECT FROM pawl.job ORDER BY id LIMIT 2 FOR UPDATE")); err != nil {
+	if _, err := tx.Exec(t.Context(), s.pg.SQL("SELECT FROM pawl.job ORDER BY id LIMIT 2 FOR UPDATE")); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.drain(5); got != 1 {
@@ -241,12 +243,12 @@ func TestFrontier_SkippedForALockThatWasGivenBack(t *testing.T) {
 // the next job falls due, nor for rescue.
 func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 	s := openInternal(t)
-	holder, err := newPool(t, s.users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	holder, err := newPool(t, s.pg.Users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = holder.Rollback(context.Background()) }()
-	if _, err := holder.Exec(t.Context(), s.sql("SELECT count(*) FROM pawl.job")); err != nil {
+	if _, err := holder.Exec(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job")); err != nil {
 		t.Fatal(err)
 	}
 	c := hire(t, s)
@@ -256,7 +258,7 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 		t.Fatalf("drained %d, want %d", got, jobs)
 	}
 	c.enqueue(many(10)...)
-	behind, front := s.frontiers.view("q", newOffer(knowsK).print), view{at: all(start)}
+	behind, front := s.claims.frontiers.view("q", newOffer(knowsK).print), view{at: all(start)}
 	from, whole := c.visits(behind), c.visits(front)
 	t.Logf("index entries visited by a claim: %d from the frontier, %d from the start", from, whole)
 	if from > 200 {
@@ -265,7 +267,7 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 	if whole < jobs {
 		t.Errorf("a claim from the start visits %d index entries: the test does not hold what it is about", whole)
 	}
-	rescue := c.entries("job_held", suspects, s.namespace)
+	rescue := c.entries("job_held", workers.Suspects, s.pg.Namespace)
 	t.Logf("index entries visited by a look for lost workers: %d", rescue)
 	if rescue > 50 {
 		t.Errorf("a look for lost workers visits %d index entries after %d jobs were claimed and finished", rescue, jobs)
@@ -279,7 +281,7 @@ func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
 	s := openOn(t, server.URL(), Options{Schema: "pawl"}, store.Settings{})
 	c := hire(t, s)
 	number := func() (n int64) {
-		if err := s.users.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n); err != nil {
+		if err := s.pg.Users.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -292,7 +294,7 @@ func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
 			}
 		}
 		if round == 2 {
-			s.frontiers.lower("q", 5, time.Now())
+			s.claims.frontiers.lower("q", 5, time.Now())
 		}
 		c.claim(10) // finds out that there is nothing
 		before := number()
@@ -309,12 +311,12 @@ func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
 // while a snapshot is held, and the next does not pass them again.
 func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 	s := openInternal(t)
-	holder, err := newPool(t, s.users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	holder, err := newPool(t, s.pg.Users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = holder.Rollback(context.Background()) }()
-	if _, err := holder.Exec(t.Context(), s.sql("SELECT count(*) FROM pawl.job")); err != nil {
+	if _, err := holder.Exec(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job")); err != nil {
 		t.Fatal(err)
 	}
 	c, died := hire(t, s), hire(t, s)
@@ -330,10 +332,10 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 	var at orphanage
 	for back := 0; back < jobs; back += rescuedAtOnce {
 		if at.claim.Valid {
-			visited = c.entries("job_held", lockMoreOrphans, s.namespace, rescuedAtOnce, at.worker, at.claim)
+			visited = c.entries("job_held", lockMoreOrphans, s.pg.Namespace, rescuedAtOnce, at.worker, at.claim)
 		}
-		err := s.transact(t.Context(), s.reserved, upkeepLimits, func(tx *transaction) error {
-			rescued, _, err := s.rescue(t.Context(), tx, rescuedAtOnce, &at)
+		err := s.pg.Transact(t.Context(), s.pg.Reserved, pg.UpkeepLimits, func(tx *pg.Transaction) error {
+			rescued, _, err := s.jobs.rescue(t.Context(), tx, rescuedAtOnce, &at)
 			if rescued.Total() != rescuedAtOnce {
 				t.Fatalf("%d came back with others, after %d: %v", rescued.Total(), back, err)
 			}
@@ -358,29 +360,29 @@ func (c *crew) visits(v view) int {
 	c.t.Helper()
 	dues, ids := v.arrays()
 	o := newOffer(knowsK)
-	return c.entries("job_ready", claimStraight, c.s.namespace, c.worker, "q", priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10, int64(1<<40))
+	return c.entries("job_ready", claimStraight, c.s.pg.Namespace, c.worker, "q", priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10, int64(1<<40))
 }
 
 // entries runs a statement, undoes it, and counts the entries of an index that it visited, dead ones included.
 func (c *crew) entries(index, text string, args ...any) int {
 	c.t.Helper()
 	ctx := context.Background()
-	tx, err := c.s.work.Begin(ctx)
+	tx, err := c.s.pg.Work.Begin(ctx)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
-	if _, err := tx.Exec(ctx, settings, sharedLimits.args()...); err != nil {
+	if _, err := tx.Exec(ctx, pg.SettingsText, pg.SharedLimits.Args()...); err != nil {
 		c.t.Fatal(err)
 	}
 	count := func() (n int) {
-		if err := tx.QueryRow(ctx, "SELECT pg_stat_get_xact_tuples_returned($1::regclass)", c.s.texts.schema+"."+index).Scan(&n); err != nil {
+		if err := tx.QueryRow(ctx, "SELECT pg_stat_get_xact_tuples_returned($1::regclass)", c.s.pg.Texts.Schema+"."+index).Scan(&n); err != nil {
 			c.t.Fatal(err)
 		}
 		return n
 	}
 	before := count() // of statements whose counts the server has not passed on yet
-	if _, err := tx.Exec(ctx, c.s.sql(text), args...); err != nil {
+	if _, err := tx.Exec(ctx, c.s.pg.SQL(text), args...); err != nil {
 		c.t.Fatal(err)
 	}
 	return count() - before

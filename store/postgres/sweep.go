@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 const (
@@ -14,8 +16,6 @@ const (
 	// between two claims of an idle worker it is the longest that a ready job can
 	// be passed over: Stranded.
 	sweepEvery = 5 * time.Second
-	// hintsEvery is how often a busy worker reads hints of users' transactions.
-	hintsEvery = 100 * time.Millisecond
 )
 
 // Stranded is the longest that a job which is ready and committed can stay
@@ -92,9 +92,9 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 
 // lookDue reports whether it is time to read hints, and to look behind one of the
 // lanes.
-func (s *Store) lookDue(lanes []*claimQueue) (hints, sweep bool) {
-	now := s.clock.estimate()
-	hints = s.hints.due(now)
+func (s *claimRoom) lookDue(lanes []*claimQueue) (hints, sweep bool) {
+	now := s.pg.Clock.Estimate()
+	hints = s.hints.Rows.Due(now)
 	s.frontiers.mu.Lock()
 	defer s.frontiers.mu.Unlock()
 	for _, l := range lanes {
@@ -169,7 +169,7 @@ type peeking struct {
 	k      *claiming
 	lanes  []*claimQueue
 	probes []probe
-	hints  *hintLook // nil where they are not asked for
+	hints  *hints.RowLook // nil where they are not asked for
 	swept  bool
 	took   func() time.Duration
 
@@ -197,19 +197,19 @@ const (
 )
 
 func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
-	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: stopwatch()}
+	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: pg.Stopwatch()}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
-		now = k.s.clock.estimate()
+		now = k.s.pg.Clock.Estimate()
 	}
 	if what >= lookAtHints {
-		p.hints = k.s.hints.look(k.s.namespace)
+		p.hints = k.s.hints.Rows.Look(k.s.pg.Namespace)
 	}
 	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
 	return p
 }
 
-func (p *peeking) steps() []*statement {
+func (p *peeking) steps() []*pg.Statement {
 	n := len(p.probes)
 	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range p.probes {
@@ -219,14 +219,14 @@ func (p *peeking) steps() []*statement {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	steps := []*statement{{text: peekStretches, args: []any{p.k.s.namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, each: p.read}}
+	steps := []*pg.Statement{{Text: peekStretches, Args: []any{p.k.s.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, Each: p.read}}
 	if p.hints == nil {
 		return steps
 	}
-	return append(steps, &p.hints.statement)
+	return append(steps, &p.hints.Statement)
 }
 
-func (p *peeking) read(scan scan) error {
+func (p *peeking) read(scan pg.Scan) error {
 	var n pgtype.Int8
 	var due pgtype.Timestamptz
 	var id pgtype.UUID
@@ -284,17 +284,17 @@ func (p *peeking) conclude() (ready bool, err error) {
 		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
-		missed := k.s.hints.keep(p.hints, p.now)
-		if p.hints.some() {
-			k.s.remover.some()
+		missed := k.s.hints.Rows.Keep(p.hints, p.now)
+		if p.hints.Some() {
+			k.s.hints.Remover.Some()
 		}
-		if missed || p.hints.tooMany() {
+		if missed || p.hints.TooMany() {
 			ready, p.passed = true, true
 			k.s.frontiers.drop()
 		}
-		for name, due := range p.hints.told {
+		for name, due := range p.hints.Told {
 			ready, p.passed = true, true
-			k.s.frontiers.lower(name.queue, name.priority, due)
+			k.s.frontiers.lower(name.Queue, name.Priority, due)
 		}
 	}
 	return ready || len(p.left) > 0, nil
@@ -303,10 +303,10 @@ func (p *peeking) conclude() (ready bool, err error) {
 // peek looks before or after a claim, in a round trip of its own.
 func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
 	var p *peeking
-	err = k.s.retry(ctx, "claim", always, func(ctx context.Context, _ bool) error {
+	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)
-		p.took = stopwatch()
-		return k.s.send(ctx, k.s.work, sharedLimits, p.steps()...)
+		p.took = pg.Stopwatch()
+		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, p.steps()...)
 	})
 	if err != nil {
 		return false, err

@@ -13,24 +13,26 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Begin opens a transaction of the user's pool in which jobs and the user's own
 // rows commit together. One that does nothing for Options.TxIdle is ended by the
 // server, and its next call is answered ErrTxTooLong.
 func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	tx, err := s.begin(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, explain("begin", err)
+		return nil, pg.Explain("begin", err)
 	}
-	o := &ownTx{within: within{s: s, in: s.inside(tx), tx: tx}}
+	o := &ownTx{within: within{s: s, in: s.pg.Inside(tx), tx: tx}}
 	s.begun.add(o)
 	return o, nil
 }
@@ -40,10 +42,10 @@ func (s *Store) Begin(ctx context.Context) (store.Tx, error) {
 // no connection is another matter, and the caller's.
 func (s *Store) begin(ctx context.Context) (pgx.Tx, error) {
 	for broken := int32(0); ; broken++ {
-		tx, err := s.users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + durability + ", " +
-			"set_config('idle_in_transaction_session_timeout', '" + milliseconds(s.options.TxIdle) + "', true)"})
+		tx, err := s.pg.Users.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; SELECT " + pg.Durability + ", " +
+			"set_config('idle_in_transaction_session_timeout', '" + pg.Milliseconds(s.options.TxIdle) + "', true)"})
 		var connect *pgconn.ConnectError
-		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || meaning(err) != store.ErrUnavailable || broken == s.users.Stat().MaxConns() {
+		if err == nil || ctx.Err() != nil || errors.As(err, &connect) || pg.Meaning(err) != store.ErrUnavailable || broken == s.pg.Users.Stat().MaxConns() {
 			return tx, err
 		}
 	}
@@ -59,7 +61,7 @@ func (s *Store) Within(tx pgx.Tx) store.Tx {
 	case tx.Conn() != nil && tx.Conn().Config().Database != s.database:
 		w.fault = fmt.Errorf("%w: it is one of database %q, the store is in %q", store.ErrForeignTx, tx.Conn().Config().Database, s.database)
 	default:
-		w.in = s.inside(tx)
+		w.in = s.pg.Inside(tx)
 	}
 	return w
 }
@@ -71,7 +73,7 @@ func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
 	if tx == nil {
 		w.fault = fmt.Errorf("%w: it is nil", store.ErrForeignTx)
 	} else {
-		w.in = insideSQL{s, tx, describing(s.users.Config().ConnConfig)}
+		w.in = s.pg.InsideSQL(tx)
 	}
 	return w
 }
@@ -79,7 +81,7 @@ func (s *Store) WithinSQL(tx *sql.Tx) store.Tx {
 // within is a transaction of the user's own.
 type within struct {
 	s     *Store
-	in    session
+	in    pg.Session
 	tx    pgx.Tx  // one of these two
 	sql   *sql.Tx // is set
 	fault error
@@ -90,19 +92,7 @@ func (w *within) enter(ctx context.Context) error {
 	if w.fault != nil {
 		return w.fault
 	}
-	return w.s.enter(ctx)
-}
-
-func (w *within) enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, hintSet, error) {
-	if len(drafts) == 0 {
-		return nil, nil, nil
-	}
-	if err := checkTimes(drafts); err != nil {
-		return nil, nil, err
-	}
-	a := &acceptance{s: w.s, session: w.in, drafts: drafts}
-	receipts, err := a.run(ctx)
-	return receipts, a.told, w.foreign(err)
+	return w.s.pg.Enter(ctx)
 }
 
 // Enqueue accepts drafts with the transaction. Its commit cannot be seen from
@@ -112,58 +102,12 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.leave()
-	receipts, told, err := w.enqueue(ctx, drafts)
+	defer w.s.pg.Leave()
+	receipts, told, err := w.s.jobs.enqueueIn(ctx, w.in, drafts)
 	if err != nil {
-		return nil, explain("enqueue", err)
+		return nil, pg.Explain("enqueue", w.foreign(err))
 	}
-	return receipts, explain("enqueue", w.leaveHints(ctx, told))
-}
-
-// writeHints adds rows that other transactions read by the number of this one,
-// unless it holds such a hint already (hint_transaction). The table is asked: a
-// savepoint may have taken back what was written before.
-const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priority, due)
-	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)
-	WHERE NOT EXISTS (SELECT FROM pawl.hint AS o WHERE o.namespace = $1 AND o.transaction = pg_current_xact_id()
-		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
-
-func (w *within) leaveHints(ctx context.Context, told hintSet) error {
-	var queues []string
-	var levels []int16
-	var dues []time.Time
-	var m message
-	for name, due := range told {
-		queues, levels, dues = append(queues, name.queue), append(levels, int16(name.priority)), append(dues, due)
-		if w.s.notifier.pace.may(name.queue) {
-			m.Hints = append(m.Hints, named{name.queue, name.priority, due.UnixMicro()})
-		}
-	}
-	if len(queues) == 0 {
-		return nil
-	}
-	w.s.remover.some()
-	steps := []*statement{{text: writeHints, args: []any{w.s.namespace, queues, levels, dues}}}
-	if len(m.Hints) > 0 {
-		// From nobody: this process learns of the commit in the same way as the others.
-		text := (&Store{}).encode(m)
-		steps = append(steps, &statement{text: "SELECT pg_notify($1, $2)", args: []any{w.s.channel(), text}})
-	}
-	return w.in.run(ctx, steps...)
-}
-
-func (w *within) finish(ctx context.Context, worker job.WorkerID, ends []job.End) (*finishing, error) {
-	f := &finishing{s: w.s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
-	for range ends {
-		f.workers = append(f.workers, worker)
-	}
-	if len(ends) == 0 {
-		return f, nil
-	}
-	if order := f.byID(); f.simple(order) {
-		return f, w.foreign(w.in.run(ctx, f.simpleStep(order)))
-	}
-	return f, w.foreign(f.run(ctx, w.in))
+	return receipts, pg.Explain("enqueue", w.s.hints.Leave(ctx, w.in, told))
 }
 
 // Finish ends runs with the transaction.
@@ -171,17 +115,17 @@ func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.leave()
-	f, err := w.finish(ctx, worker, ends)
+	defer w.s.pg.Leave()
+	verdicts, told, err := w.s.jobs.finishIn(ctx, w.in, worker, ends)
 	if err != nil {
-		return nil, explain("finish", err)
+		return nil, pg.Explain("finish", w.foreign(err))
 	}
-	return f.verdicts, explain("finish", w.leaveHints(ctx, f.told))
+	return verdicts, pg.Explain("finish", w.s.hints.Leave(ctx, w.in, told))
 }
 
 // foreign explains a transaction that does not know the store's tables.
 func (w *within) foreign(err error) error {
-	if hasCode(err, "42P01", "3F000") {
+	if pg.HasCode(err, "42P01", "3F000") {
 		return fmt.Errorf("%w: %w", store.ErrForeignTx, err)
 	}
 	return err
@@ -195,7 +139,7 @@ func (w *within) Exec(ctx context.Context, text string, args ...any) (int64, err
 	if w.sql != nil {
 		r, err := w.sql.ExecContext(ctx, text, args...)
 		if err != nil {
-			return 0, because(ctx, err)
+			return 0, pg.Because(ctx, err)
 		}
 		return r.RowsAffected()
 	}
@@ -211,7 +155,7 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 	if w.sql != nil {
 		rows, err := w.sql.QueryContext(ctx, text, args...)
 		if err != nil {
-			return nil, because(ctx, err)
+			return nil, pg.Because(ctx, err)
 		}
 		return rows, nil
 	}
@@ -226,13 +170,13 @@ func (w *within) Query(ctx context.Context, text string, args ...any) (store.Row
 // connection broke, and why the context ended. Other errors of the user's SQL
 // are the user's.
 func ofUser(ctx context.Context, err error) error {
-	switch m := meaning(err); {
+	switch m := pg.Meaning(err); {
 	case err == nil:
 	case strings.Contains(err.Error(), "conn busy"): // as pgx has it, which names no sentinel
 		return fmt.Errorf("%w transaction: rows of an earlier query are still open, close them first: %w", job.ErrInvalid, err)
 	case ctx.Err() != nil:
-		return because(ctx, err)
-	case meant(err):
+		return pg.Because(ctx, err)
+	case pg.Meant(err):
 	case m == store.ErrTxTooLong, m == store.ErrUnavailable:
 		return fmt.Errorf("%w: %w", m, err)
 	}
@@ -266,7 +210,7 @@ func (w *within) notOurs(what string) error {
 // are told after it, and nothing is written for them.
 type ownTx struct {
 	within
-	hints hintSet
+	hints hints.Set
 }
 
 // Enqueue accepts drafts with the transaction.
@@ -274,10 +218,10 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	if err := o.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer o.s.leave()
-	receipts, told, err := o.enqueue(ctx, drafts)
-	o.hints.join(told)
-	return receipts, explain("enqueue", err)
+	defer o.s.pg.Leave()
+	receipts, told, err := o.s.jobs.enqueueIn(ctx, o.in, drafts)
+	o.hints.Join(told)
+	return receipts, pg.Explain("enqueue", o.foreign(err))
 }
 
 // Finish ends runs with the transaction.
@@ -285,13 +229,13 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	if err := o.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer o.s.leave()
-	f, err := o.finish(ctx, worker, ends)
+	defer o.s.pg.Leave()
+	verdicts, told, err := o.s.jobs.finishIn(ctx, o.in, worker, ends)
 	if err != nil {
-		return nil, explain("finish", err)
+		return nil, pg.Explain("finish", o.foreign(err))
 	}
-	o.hints.join(f.told)
-	return f.verdicts, nil
+	o.hints.Join(told)
+	return verdicts, nil
 }
 
 // Commit ends it; nil means that it is on disk.
@@ -299,21 +243,21 @@ func (o *ownTx) Commit(ctx context.Context) error {
 	if err := o.enter(ctx); err != nil {
 		return errors.Join(err, o.Rollback(ctx))
 	}
-	defer o.s.leave()
+	defer o.s.pg.Leave()
 	defer o.s.begun.remove(o)
 	broken := o.tx.Conn().IsClosed()
 	if err := o.tx.Commit(ctx); err != nil {
 		if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback) {
 			return err
 		}
-		f := sent(err)
-		if f.unknown && !broken && !hasCode(err, "25P03") {
-			o.s.tell(o.hints) // a hint too many is harmless
-			return lost("commit", err, true)
+		f := pg.Sent(err)
+		if f.Unknown && !broken && !pg.HasCode(err, "25P03") {
+			o.s.hints.Tell(o.hints) // a hint too many is harmless
+			return pg.Failure("commit", err, true)
 		}
-		return explain("commit", err)
+		return pg.Explain("commit", err)
 	}
-	o.s.tell(o.hints)
+	o.s.hints.Tell(o.hints)
 	return nil
 }
 
@@ -326,5 +270,5 @@ func (o *ownTx) Rollback(ctx context.Context) error {
 	if err == nil || errors.Is(err, pgx.ErrTxClosed) || o.tx.Conn().IsClosed() {
 		return nil // a connection that is gone takes the transaction along
 	}
-	return explain("roll back", err)
+	return pg.Explain("roll back", err)
 }

@@ -43,11 +43,11 @@ func TestP2_AStatementUnderWaySaysThatItsLeaseIsLost(t *testing.T) {
 			return err
 		},
 		"exec": func(ctx context.Context, tx store.Tx) error {
-			_, err := tx.Exec(ctx, s.sql("DELETE FROM pawl.job"))
+			_, err := tx.Exec(ctx, s.pg.SQL("DELETE FROM pawl.job"))
 			return err
 		},
 		"rows": func(ctx context.Context, tx store.Tx) error {
-			rows, err := tx.Query(ctx, s.sql("SELECT id FROM pawl.job"))
+			rows, err := tx.Query(ctx, s.pg.SQL("SELECT id FROM pawl.job"))
 			if err != nil {
 				return err
 			}
@@ -57,12 +57,12 @@ func TestP2_AStatementUnderWaySaysThatItsLeaseIsLost(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other, err := s.users.Begin(t.Context())
+			other, err := s.pg.Users.Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() { _ = other.Rollback(t.Context()) }()
-			if _, err := other.Exec(t.Context(), s.sql("LOCK TABLE pawl.job")); err != nil {
+			if _, err := other.Exec(t.Context(), s.pg.SQL("LOCK TABLE pawl.job")); err != nil {
 				t.Fatal(err)
 			}
 			ctx, lose := context.WithCancelCause(t.Context())
@@ -75,7 +75,7 @@ func TestP2_AStatementUnderWaySaysThatItsLeaseIsLost(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- call(ctx, tx) }()
 			for waits := false; !waits; {
-				err := other.QueryRow(t.Context(), s.sql("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'pawl.job'::regclass)")).Scan(&waits)
+				err := other.QueryRow(t.Context(), s.pg.SQL("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'pawl.job'::regclass)")).Scan(&waits)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -338,7 +338,7 @@ func TestP8_NobodyWaitsForAUsersTransaction(t *testing.T) {
 		b.enqueue(many(10)...)
 		tx := b.begin(pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 		count := func() (n int) {
-			b.must(tx.QueryRow(t.Context(), b.s.sql("SELECT count(*) FROM pawl.job, mine")).Scan(&n))
+			b.must(tx.QueryRow(t.Context(), b.s.pg.SQL("SELECT count(*) FROM pawl.job, mine")).Scan(&n))
 			return n
 		}
 		if n := count(); n != 10 {
@@ -367,7 +367,7 @@ func TestP8_OnlyWhoAsksForTheSameKeyWaits(t *testing.T) {
 			}
 			blocked := call(same)
 			share := []*enqueueCall{call(b.key("a")), blocked, call(b.key("b")), call()}
-			b.s.commitCareful(t.Context(), share)
+			b.s.jobs.commitCareful(t.Context(), share)
 			for _, c := range share {
 				err := c.Wait()
 				if c == blocked {

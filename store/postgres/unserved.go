@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // servedQueues lists the queues of the live workers with what is offered there,
@@ -75,15 +76,15 @@ const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint
 const lastName = "\U0010FFFF"
 
 // Unserved finds jobs that no live worker takes.
-func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	served := map[string][]job.Offer{}
-	err := s.look(ctx, func() *statement {
+	err := s.look(ctx, func() *pg.Statement {
 		clear(served)
-		return &statement{text: servedQueues, args: []any{s.namespace, by}, each: func(scan scan) error {
+		return &pg.Statement{Text: servedQueues, Args: []any{s.pg.Namespace, by}, Each: func(scan pg.Scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -107,9 +108,9 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 	slices.Sort(names)
 	after, until := append([]string{""}, names...), append(slices.Clone(names), lastName)
 	var others []string
-	err = s.look(ctx, func() *statement {
+	err = s.look(ctx, func() *pg.Statement {
 		others = nil
-		return &statement{text: unservedQueues, args: []any{s.namespace, after, until, store.UnservedQueues}, each: func(scan scan) error {
+		return &pg.Statement{Text: unservedQueues, Args: []any{s.pg.Namespace, after, until, store.UnservedQueues}, Each: func(scan pg.Scan) error {
 			var name string
 			err := scan(&name)
 			others = append(others, name)
@@ -120,10 +121,10 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 		return nil, err
 	}
 	var ready []store.Ready
-	err = s.look(ctx, func() *statement {
+	err = s.look(ctx, func() *pg.Statement {
 		ready = nil
-		args := []any{s.namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
-		return &statement{text: readyHeads, args: args, each: func(scan scan) error {
+		args := []any{s.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		return &pg.Statement{Text: readyHeads, Args: args, Each: func(scan pg.Scan) error {
 			var r store.Ready
 			var oldest pgtype.Timestamptz
 			var needs []pgtype.Text // one that is NULL was not written by us: it costs that job only
@@ -143,8 +144,8 @@ func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Durati
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *Store) look(ctx context.Context, make func() *statement) error {
-	return s.retry(ctx, "look for unserved jobs", reading, func(ctx context.Context, _ bool) error {
-		return s.send(ctx, s.work, upkeepLimits, make())
+func (s *jobRoom) look(ctx context.Context, make func() *pg.Statement) error {
+	return s.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
+		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, make())
 	})
 }

@@ -23,7 +23,7 @@ func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 	}
 	count := func(text string) (n int) {
 		t.Helper()
-		if err := s.users.QueryRow(ctx, s.sql(text)).Scan(&n); err != nil {
+		if err := s.pg.Users.QueryRow(ctx, s.pg.SQL(text)).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -84,7 +84,7 @@ func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 // bound it.
 func TestP10_ALoadHasTimeForItsSize(t *testing.T) {
 	s := openInternal(t)
-	s.tryTimeout = time.Nanosecond
+	s.pg.TryTimeout = time.Nanosecond
 	many := make([]job.Draft, 20_000)
 	for i := range many {
 		many[i] = someDraft()

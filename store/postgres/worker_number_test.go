@@ -18,7 +18,7 @@ func TestP2_ALostWorkersNumberIsNotGivenToAnother(t *testing.T) {
 	before := hire(t, s)
 	put := func(text string, args ...any) {
 		t.Helper()
-		if _, err := s.work.Exec(t.Context(), s.sql(text), args...); err != nil {
+		if _, err := s.pg.Work.Exec(t.Context(), s.pg.SQL(text), args...); err != nil {
 			t.Fatal(err)
 		}
 	}

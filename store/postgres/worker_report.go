@@ -7,47 +7,50 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
-func (s *Store) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
-	if err := s.enter(ctx); err != nil {
+func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
+	if err := s.pg.Enter(ctx); err != nil {
 		return store.ReportReply{}, err
 	}
-	defer s.leave()
+	defer s.pg.Leave()
 	held, unknown, err := s.compare(ctx, w, refs)
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
-	var told hintSet
-	err = s.retry(ctx, "hold", always, func(ctx context.Context, _ bool) error {
-		return s.transact(ctx, s.reserved, upkeepLimits, func(t *transaction) (err error) {
-			var woken hintSet
+	var told hints.Set
+	err = s.pg.Retry(ctx, "hold", pg.Always, func(ctx context.Context, _ bool) error {
+		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+			var woken hints.Set
 			held.Returned, woken, err = s.giveBack(ctx, t, w, unknown)
-			told.join(woken) // also those of a try whose answer is lost
+			told.Join(woken) // also those of a try whose answer is lost
 			return err
 		})
 	})
 	if err != nil {
 		return store.ReportReply{}, err
 	}
-	s.tell(told)
+	s.hints.Tell(told)
 	return held, nil
 }
 
 // compare reads what is leased to the worker (job_held). Nothing is locked: most
 // of the time both sides agree.
-func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
+func (s *jobRoom) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
-	err = s.retry(ctx, "hold", reading, func(ctx context.Context, _ bool) error {
+	err = s.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
-		return s.send(ctx, s.reserved, upkeepLimits,
-			&statement{text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", args: []any{s.namespace, w},
-				each: func(scan scan) error { return scan(&alive) }},
-			&statement{text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", args: []any{s.namespace, w},
-				each: func(scan scan) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits,
+			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{s.pg.Namespace, w},
+				Each: func(scan pg.Scan) error { return scan(&alive) }},
+			&pg.Statement{Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", Args: []any{s.pg.Namespace, w},
+				Each: func(scan pg.Scan) error {
 					var r store.RunRef
 					err := scan(&r.ID, &r.Run)
 					leased[r] = true
@@ -58,7 +61,7 @@ func (s *Store) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef
 		return held, nil, err
 	}
 	if !alive {
-		s.claims.forget(w)
+		s.workers.Asked.Forget(w)
 		return held, nil, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
 	}
 	for _, r := range refs {
@@ -80,11 +83,11 @@ const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespac
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
 
-func (s *Store) giveBack(ctx context.Context, session session, w job.WorkerID, refs []store.RunRef) (int, hintSet, error) {
-	ids, runs := refArrays(refs)
-	lock, found := subjects(lostRuns, s.namespace, w, ids, runs)
+func (s *jobRoom) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hints.Set, error) {
+	ids, runs := workers.RefArrays(refs)
+	lock, found := subjects(lostRuns, s.pg.Namespace, w, ids, runs)
 	var now time.Time
-	if err := session.run(ctx, &statement{text: "SELECT {now}", each: func(scan scan) error { return scan(&now) }}, lock); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
 		return 0, nil, err
 	}
 	var moves []move

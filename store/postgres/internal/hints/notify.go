@@ -1,0 +1,213 @@
+package hints
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
+
+const (
+	// notifyEvery is the shortest time between two notifications of a process.
+	// What is told in between is told together.
+	notifyEvery = 10 * time.Millisecond
+	// throttle is the same for each queue within transactions of users, where
+	// every notification slows the commit (to less than half the rate, measured).
+	throttle = 100 * time.Millisecond
+	// maxTold bounds a message; beyond it the message is "look at everything".
+	// Postgres takes 8000 bytes.
+	maxTold = 7000
+)
+
+// message is what processes tell each other. It is never needed: who misses one
+// finds out by polling.
+type message struct {
+	By      string  `json:"by"`
+	Hints   []named `json:"hints,omitempty"`
+	Cancel  bool    `json:"cancel,omitempty"`
+	Members bool    `json:"members,omitempty"`
+	Look    bool    `json:"look,omitempty"` // at everything
+}
+
+type named struct {
+	Queue    string `json:"q"`
+	Priority int    `json:"p,omitempty"`
+	Due      int64  `json:"d,omitempty"` // microseconds since the epoch
+}
+
+// notifier tells other processes of commits, after them and one message at a
+// time: NOTIFY inside each transaction would make them wait for each other.
+type notifier struct {
+	s    *Room
+	pace pg.Pace // for transactions of users
+
+	mu      sync.Mutex
+	pending message
+	told    Set
+	some    bool
+	wake    chan struct{}
+	quit    chan struct{}
+	stopped chan struct{}
+
+	sending     context.Context // ends lastWord after stop
+	stopSending context.CancelFunc
+}
+
+func startNotifier(s *Room) *notifier {
+	n := &notifier{s: s, pace: pg.Pace{Every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
+	n.sending, n.stopSending = context.WithCancel(s.pg.Ending)
+	go n.work()
+	return n
+}
+
+// tell passes hints on.
+func (n *notifier) tell(told Set) {
+	n.add(func() { n.told.Join(told) })
+}
+
+// Cancel says that some run was asked to cancel.
+func (n *notifier) Cancel() { n.add(func() { n.pending.Cancel = true }) }
+
+// Members says that a worker with totals came, left or was lost.
+func (n *notifier) Members() { n.add(func() { n.pending.Members = true }) }
+
+// Look says that a queue should be looked at.
+func (n *notifier) Look(queue string) {
+	n.add(func() { n.pending.Hints = append(n.pending.Hints, named{Queue: queue}) })
+}
+
+func (n *notifier) add(change func()) {
+	n.mu.Lock()
+	change()
+	n.some = true
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notifier) work() {
+	defer close(n.stopped)
+	gap := time.NewTimer(0)
+	defer gap.Stop()
+	for {
+		select {
+		case <-n.wake:
+		case <-n.quit:
+			n.send(1)
+			return
+		}
+		select {
+		case <-gap.C:
+		case <-n.quit:
+			n.send(1)
+			return
+		}
+		n.send(notifyTries)
+		gap.Reset(notifyEvery)
+	}
+}
+
+const (
+	// notifyTries is how often a message is sent that may not have got through.
+	notifyTries = 3
+	// closeGrace bounds how long a store that closes goes on telling.
+	closeGrace = time.Second
+)
+
+// send tells what has gathered. A message that does not get through is not
+// missed: it is a hint.
+func (n *notifier) send(tries int) {
+	n.mu.Lock()
+	some, m, told := n.some, n.pending, n.told
+	n.some, n.pending, n.told = false, message{}, nil
+	n.mu.Unlock()
+	if !some {
+		return
+	}
+	for name, due := range told {
+		m.Hints = append(m.Hints, named{name.Queue, name.Priority, due.UnixMicro()})
+	}
+	ctx, cancel := context.WithTimeout(n.sending, n.s.pg.TryTimeout)
+	defer cancel()
+	text := encode(n.s.instance, m)
+	// The commit need not reach the disk: nothing is written but the message. It
+	// waits for other commits that notify for as long as it may: nobody waits for
+	// it, and behind a slow disk the lock_timeout of a session is soon over.
+	tell := &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", Args: []any{n.s.channel(), text}}
+	for try := 1; ; try++ {
+		err := n.s.pg.Send(ctx, n.s.pg.Work, nil, tell)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return
+		case try == tries || !pg.Pause(ctx, try):
+			n.s.pg.Logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+			return
+		}
+	}
+}
+
+func (n *notifier) stop() {
+	close(n.quit)
+	defer time.AfterFunc(closeGrace, n.stopSending).Stop()
+	<-n.stopped
+	n.stopSending()
+}
+
+// encode writes a message of a store.
+func encode(by string, m message) string {
+	m.By = by
+	text, err := json.Marshal(m)
+	if err != nil { // strings, numbers and booleans
+		panic("postgres: encode a notification: " + err.Error())
+	}
+	if len(text) > maxTold {
+		return encode(by, message{Cancel: m.Cancel, Members: m.Members, Look: true})
+	}
+	return string(text)
+}
+
+// channel is where the processes of a namespace hear each other. Channels belong
+// to the database, so its name says which schema it is about.
+func (s *Room) channel() string {
+	h := fnv.New64a()
+	h.Write([]byte(s.pg.Schema))
+	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.pg.Namespace))
+}
+
+// hear takes a message over: frontiers first, so that a look it wakes sees it.
+func (s *Room) hear(text string, tell func(store.Hint)) {
+	var m message
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		m = message{Look: true, Members: true} // a message of another build: look, then
+	}
+	if m.By == s.instance {
+		return
+	}
+	if m.Look {
+		s.frontier.Drop()
+		tell(store.Hint{})
+	}
+	for _, h := range m.Hints {
+		hint := store.Hint{Queue: h.Queue, Priority: h.Priority}
+		if h.Due == 0 {
+			s.frontier.Wake(h.Queue)
+		} else {
+			hint.Due = time.UnixMicro(h.Due).UTC()
+			s.frontier.Lower(h.Queue, h.Priority, hint.Due)
+		}
+		tell(hint)
+	}
+	if m.Cancel {
+		tell(store.Hint{Cancel: true})
+	}
+	if m.Members {
+		tell(store.Hint{Members: true})
+	}
+}

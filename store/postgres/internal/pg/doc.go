@@ -1,0 +1,4 @@
+// Package pg is how statements reach Postgres: connections, sessions (a
+// transaction of the store's own, or a user's), retries, what an error means, the
+// server's clock, COPY and rows. It names no table of ours.
+package pg

@@ -1,0 +1,3 @@
+// Package workers is the registry: who works here, by which lease, and which runs
+// its handlers have begun.
+package workers

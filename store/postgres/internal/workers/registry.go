@@ -1,0 +1,64 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
+
+// changeRegistry gives the registry a new version, in the commit that changes
+// who shares totals: whoever reads the version and the workers in one snapshot
+// knows that they belong together. Like the number of a worker, a version is
+// made from the time, so that a promoted standby does not give one out again.
+// The row is locked after the workers' rows.
+const changeRegistry = `UPDATE pawl.namespace SET registry = greatest((extract(epoch FROM {now}) * 1000000)::bigint, registry + 1) WHERE namespace.id = $1`
+
+// readWorkers lists the registry; job_held counts what each one runs.
+const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, lost IS NOT NULL, split <> 0,
+	(SELECT count(*) FROM pawl.job WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id), {now}
+FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
+
+// Registry lists the workers.
+func (s *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
+	var workers []store.WorkerInfo
+	err := s.pg.Read(ctx, func() []*pg.Statement {
+		workers = nil
+		return []*pg.Statement{s.RegistryStep(&workers, new(time.Time))}
+	})
+	return workers, err
+}
+
+func (s *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
+	return &pg.Statement{Text: readWorkers, Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error {
+		var w store.WorkerInfo
+		var queues []pgtype.Text
+		var offer, totals []byte
+		var micros int64
+		var started, beat pgtype.Timestamptz // which may be infinity
+		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &queues, &totals, &offer, &micros,
+			&started, &beat, &w.Lost, &w.Shares, &w.Running, now)
+		if err != nil {
+			return err
+		}
+		w.Worker.LostAfter = time.Duration(micros) * time.Microsecond
+		w.Started, w.Beat = started.Time.UTC(), beat.Time.UTC()
+		for _, q := range queues {
+			w.Worker.Queues = append(w.Worker.Queues, q.String)
+		}
+		// What cannot be read costs that worker's part of it, not the list (P8).
+		if json.Unmarshal(offer, &w.Worker.Offer) != nil {
+			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")
+		}
+		if totals != nil && json.Unmarshal(totals, &w.Worker.Totals) != nil {
+			w.Worker.Totals, w.Unreadable = nil, append(w.Unreadable, "totals")
+		}
+		*workers = append(*workers, w)
+		return nil
+	}}
+}

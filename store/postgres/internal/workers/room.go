@@ -1,0 +1,17 @@
+package workers
+
+import (
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
+
+// Room is the registry of workers, and their leases.
+type Room struct {
+	pg    *pg.DB
+	hints *hints.Room
+	Asked asked
+}
+
+func New(db *pg.DB, hints *hints.Room) *Room {
+	return &Room{pg: db, hints: hints}
+}

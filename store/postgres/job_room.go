@@ -1,0 +1,50 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
+)
+
+// jobRoom is the jobs of a namespace, and all that moves them but a claim.
+type jobRoom struct {
+	pg       *pg.DB
+	hints    *hints.Room
+	settings *settings.Room
+	workers  *workers.Room
+	jobConfig
+
+	plain    *commit.Committer[*enqueueCall] // enqueues that cannot meet a lock
+	careful  *commit.Committer[*enqueueCall] // enqueues with a unique key or a chosen id
+	finisher *commit.Committer[*finishCall]
+	blocked  blocked
+	lines    lines // of calls that wait for a held key
+	purges   purges
+}
+
+// jobConfig is what the settings of a store say about jobs.
+type jobConfig struct {
+	keepFor   func(queue string) job.Keep
+	maxLost   int
+	busyLimit time.Duration
+	sorting   int // how many connections sort shared commits out
+}
+
+func newJobRoom(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c jobConfig) *jobRoom {
+	return &jobRoom{pg: db, hints: hints, settings: settings, workers: workers, jobConfig: c}
+}
+
+// stop ends shared commits. No call is under way any more.
+func (s *jobRoom) stop() {
+	if s.plain != nil {
+		s.plain.Close()
+		s.careful.Close()
+		s.finisher.Close()
+		s.blocked.going.Wait()
+	}
+}
