@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -39,6 +40,21 @@ type Filter struct {
 	DueBefore, DueAfter time.Time
 	// CreatedBefore and CreatedAfter bound the time of Enqueue.
 	CreatedBefore, CreatedAfter time.Time
+}
+
+// StatesByTable is which states of the live jobs and of the archive a filter that
+// names states reads.
+func (f *Filter) StatesByTable() (live, archived []job.State) {
+	for _, s := range job.States() {
+		switch {
+		case !slices.Contains(f.States, s):
+		case s.Final():
+			archived = append(archived, s)
+		default:
+			live = append(live, s)
+		}
+	}
+	return live, archived
 }
 
 // Page is a place in a list.

@@ -157,16 +157,7 @@ func splitStates(f store.Filter) (live, archived []job.State) {
 	if len(f.States) == 0 {
 		return []job.State{0}, []job.State{0}
 	}
-	for _, s := range job.States() {
-		switch {
-		case !slices.Contains(f.States, s):
-		case s.Final():
-			archived = append(archived, s)
-		default:
-			live = append(live, s)
-		}
-	}
-	return live, archived
+	return f.StatesByTable()
 }
 
 // narrow are the conditions that no index serves.

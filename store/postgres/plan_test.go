@@ -94,8 +94,11 @@ var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone",
 // Every statement finds its rows by its index, whatever the planner believes
 // about the tables: they are empty and without statistics here, the moment in
 // which a plan is made that is then used for a million rows.
-func TestP10_EveryStatementHasItsIndex(t *testing.T) {
-	s := openInternal(t)
+func TestP10_EveryStatementHasItsIndex(t *testing.T) { checkPlans(t, openInternal(t)) }
+
+// checkPlans plans every statement with what the planner knows now.
+func checkPlans(t *testing.T, s *Store) {
+	t.Helper()
 	conn, err := s.pg.Work.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

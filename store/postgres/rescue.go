@@ -14,8 +14,8 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-// orphanage is how far one rescue came: to this claim of this worker.
-type orphanage struct {
+// rescueMark is how far one rescue came: to this claim of this worker.
+type rescueMark struct {
 	worker job.WorkerID
 	claim  pgtype.Int8
 }
@@ -56,12 +56,12 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 		return store.RescueReply{}, err
 	}
 	var all store.RescueReply
-	var at orphanage
+	var at rescueMark
 	for all.Total() < limit {
 		n := min(rescuedAtOnce, limit-all.Total())
 		var rescued store.RescueReply
 		var told hints.Set
-		var reached orphanage
+		var reached rescueMark
 		deaths := all.Deaths
 		err = s.pg.Retry(ctx, "rescue", pg.Always, func(ctx context.Context, _ bool) error {
 			err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
@@ -105,7 +105,7 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const rescuedAtOnce = 50
 
 // rescue takes back what comes behind a place, and moves that on.
-func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *orphanage) (rescued store.RescueReply, told hints.Set, err error) {
+func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *rescueMark) (rescued store.RescueReply, told hints.Set, err error) {
 	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.worker}
 	if at.claim.Valid {
 		text, args = lockMoreOrphans, append(args, at.claim)

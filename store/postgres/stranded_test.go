@@ -243,14 +243,7 @@ func TestFrontier_SkippedForALockThatWasGivenBack(t *testing.T) {
 // the next job falls due, nor for rescue.
 func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 	s := openInternal(t)
-	holder, err := newPool(t, s.pg.Users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(context.Background()) }()
-	if _, err := holder.Exec(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job")); err != nil {
-		t.Fatal(err)
-	}
+	holdSnapshot(t, s)
 	c := hire(t, s)
 	const jobs = 3000
 	c.enqueue(many(jobs)...)
@@ -311,14 +304,7 @@ func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
 // while a snapshot is held, and the next does not pass them again.
 func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 	s := openInternal(t)
-	holder, err := newPool(t, s.pg.Users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(context.Background()) }()
-	if _, err := holder.Exec(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job")); err != nil {
-		t.Fatal(err)
-	}
+	holdSnapshot(t, s)
 	c, died := hire(t, s), hire(t, s)
 	const jobs = 40 * rescuedAtOnce
 	c.enqueue(many(jobs)...)
@@ -329,7 +315,7 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var visited int
-	var at orphanage
+	var at rescueMark
 	for back := 0; back < jobs; back += rescuedAtOnce {
 		if at.claim.Valid {
 			visited = c.entries("job_held", lockMoreOrphans, s.pg.Namespace, rescuedAtOnce, at.worker, at.claim)
@@ -352,6 +338,20 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 	again, err := s.Rescue(t.Context(), 10)
 	if err != nil || again.Total() != 0 {
 		t.Errorf("a rescue after that: %d, %v", again.Total(), err)
+	}
+}
+
+// holdSnapshot keeps a snapshot open until the test ends: no dead row of the
+// database can be removed meanwhile.
+func holdSnapshot(t *testing.T, s *Store) {
+	t.Helper()
+	holder, err := newPool(t, s.pg.Users.Config().ConnString()).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Rollback(context.Background()) })
+	if _, err := holder.Exec(t.Context(), s.pg.SQL("SELECT count(*) FROM pawl.job")); err != nil {
+		t.Fatal(err)
 	}
 }
 

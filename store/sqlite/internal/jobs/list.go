@@ -169,16 +169,7 @@ func split(f store.Filter) (live, archived []job.State) {
 		}
 		return []job.State{0}, []job.State{0}
 	}
-	for _, s := range job.States() {
-		switch {
-		case !slices.Contains(f.States, s):
-		case s.Final():
-			archived = append(archived, s)
-		default:
-			live = append(live, s)
-		}
-	}
-	return live, archived
+	return f.StatesByTable()
 }
 
 // narrow adds the conditions that no index serves.
