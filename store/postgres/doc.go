@@ -30,7 +30,7 @@
 //
 // # Group commit
 //
-// Enqueue and Finish calls of many goroutines share one commit (gather.go). What
+// Enqueue and Finish calls of many goroutines share one commit (store/internal/commit). What
 // may have to wait for somebody else's lock shares commits of its own. Where one of
 // those meets a key that an open transaction holds, the calls that need that very
 // key stand in a line of theirs (enqueue_line.go): nobody else waits for a user's

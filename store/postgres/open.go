@@ -128,9 +128,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.db = stdlib.OpenDBFromPool(s.pg.Users)
-	s.jobs.plain = newGather(s, maxGathered, s.jobs.commitPlain)
-	s.jobs.careful = newGather(s, maxGathered, s.jobs.commitCareful)
-	s.jobs.finisher = newGather(s, maxGathered, s.jobs.commitFinishes)
+	s.jobs.start()
 	s.hints.Start()
 	return nil
 }
