@@ -19,74 +19,8 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-// statements are those of transitions, with the indexes that must serve them.
-var statements = map[string]struct {
-	text    string
-	indexes []string
-}{
-	"takeAlone":       {workers.TakeAlone, []string{"alone_pkey", "job_pkey", "job_pkey"}},
-	"claimStraight":   {claimStraight, []string{"worker_pkey", "queue_pkey", "job_ready"}},
-	"lookReady":       {lookReady, []string{"queue_pkey", "job_ready"}},
-	"leaseChosen":     {leaseChosen, []string{"worker_pkey", "job_pkey"}},
-	"peekStretches":   {peekStretches, []string{"worker_pkey", "queue_pkey", "job_ready"}},
-	"awaitClaims":     {awaitClaims, []string{"worker_pkey"}},
-	"claimHeld":       {claimHeld, []string{"job_held"}},
-	"markBegun":       {workers.MarkBegun, []string{"worker_pkey", "job_pkey"}},
-	"readHints":       {hints.ReadHints, []string{"hint_transaction"}},
-	"removeHints":     {hints.RemoveHints, []string{"hint_transaction"}},
-	"foreignHints":    {hints.RemoveForeignHints, []string{"hint_transaction"}},
-	"lookArchived":    {lookArchived, []string{"job_archive_pkey", "tombstone_pkey"}},
-	"lookLive":        {lookLive, []string{"job_pkey"}},
-	"takeUnique":      {takeUnique, nil},
-	"probeIDs":        {probeIDs, nil},
-	"replaceUnique":   {replaceUnique, []string{"job_unique_pkey"}},
-	"uniqueHolders":   {uniqueHolders, []string{"job_unique_pkey"}},
-	"dropUnique":      {dropUnique, []string{"job_unique_pkey"}},
-	"endRunsKept":     {endRunsKept, []string{"job_pkey", "job_unique_pkey"}},
-	"endRunsBuried":   {endRunsBuried, []string{"job_pkey", "job_unique_pkey", "job_log_pkey"}},
-	"endKept":         {endKept, []string{"job_pkey", "job_unique_pkey"}},
-	"endBuried":       {endBuried, []string{"job_pkey", "job_unique_pkey", "job_log_pkey"}},
-	"heldRuns":        {heldRuns, []string{"job_pkey"}},
-	"freeRuns":        {freeRuns, []string{"job_pkey"}},
-	"ownedRuns":       {ownedRuns, []string{"job_pkey"}},
-	"dropCopies":      {dropCopies, []string{"job_archive_pkey"}},
-	"releaseJobs":     {releaseJobs, []string{"job_pkey"}},
-	"endedAs":         {endedAs, []string{"job_archive_pkey", "tombstone_pkey", "job_pkey"}},
-	"ownRuns":         {ownRuns, []string{"worker_pkey", "job_pkey"}},
-	"setProgress":     {setProgress, []string{"job_pkey"}},
-	"lockLive":        {lockLive, []string{"job_pkey"}},
-	"lockArchived":    {lockArchived, []string{"job_archive_pkey"}},
-	"existing":        {existing, []string{"job_pkey", "job_archive_pkey"}},
-	"askJobs":         {askJobs, []string{"job_pkey"}},
-	"removeJobs":      {removeJobs, []string{"job_pkey", "job_archive_pkey", "job_unique_pkey", "job_log_pkey"}},
-	"dueNow":          {dueNow, []string{"job_pkey"}},
-	"freeJobs":        {freeJobs, []string{"job_pkey"}},
-	"reviveJobs":      {reviveJobs, []string{"job_archive_pkey"}},
-	"beatWorker":      {workers.BeatWorker, []string{"worker_pkey", "job_cancel"}},
-	"beatSplitting":   {workers.BeatSplitting, []string{"worker_pkey", "job_cancel", "job_held"}},
-	"runsOfQueue":     {runsOfQueue, []string{"job_pkey", "job_held"}},
-	"lostRuns":        {lostRuns, []string{"job_pkey"}},
-	"lockOrphans":     {lockOrphans, []string{"worker_pkey", "job_held"}},
-	"lockMoreOrphans": {lockMoreOrphans, []string{"worker_pkey", "job_held"}},
-	"markDrained":     {markDrained, []string{"job_held"}},
-	"redateJobs":      {redateJobs, []string{"job_ready"}},
-	"servedQueues":    {servedQueues, []string{"worker_pkey"}},
-	"unservedQueues":  {unservedQueues, []string{"job_ready"}},
-	"readyHeads":      {readyHeads, []string{"job_ready", "queue_pkey"}},
-	"newWorker":       {workers.NewWorker, []string{"worker_pkey"}},
-	"loseWorkers":     {workers.LoseWorkers, []string{"worker_pkey"}},
-	"lockLate":        {lockLate, []string{"job_deadline"}},
-	"purgeArchive":    {purgeArchive, []string{"job_archive_expires", "job_log_pkey"}},
-	"jobLines":        {jobLines, []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
-	"purgeLogs":       {purgeLogs, []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
-	"purgeTombstones": {purgeTexts[0], []string{"tombstone_expires"}},
-	"purgeUnique":     {purgeTexts[1], []string{"job_unique_until"}},
-	"purgeWorkers":    {purgeTexts[3], []string{"job_held"}},
-	"forgetWorkers":   {forgetWorkers, []string{"job_held"}},
-	"checkLive":       {checkLive, []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey"}},
-	"checkArchived":   {checkArchived, []string{"job_archive_pkey"}},
-	"checkUnique":     {checkUnique, []string{"job_unique_pkey", "job_pkey"}},
-}
+// plans are those of all rooms.
+var plans = slices.Concat(hints.Plans, workers.Plans, jobPlans, claimPlans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint"}
@@ -104,9 +38,9 @@ func checkPlans(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	for name, want := range statements {
-		t.Run(name, func(t *testing.T) {
-			plan := explainGeneric(t, s, conn.Conn(), want.text)
+	for _, want := range plans {
+		t.Run(want.Name, func(t *testing.T) {
+			plan := explainGeneric(t, s, conn.Conn(), want.Text)
 			var used []string
 			plan.walk(func(n *planNode) {
 				if n.Index != "" {
@@ -122,7 +56,7 @@ func checkPlans(t *testing.T, s *Store) {
 					t.Errorf("%s reads a whole namespace of %s: %s", n.Index, n.Relation, n.Cond)
 				}
 			})
-			for _, index := range want.indexes {
+			for _, index := range want.Indexes {
 				if !slices.Contains(used, index) {
 					t.Errorf("the plan uses %v, not %s", used, index)
 				}

@@ -93,7 +93,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 
 // Unserved finds jobs that no live worker takes.
 func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	return s.jobs.Unserved(ctx, by, older)
+	return s.claims.Unserved(ctx, by, older)
 }
 
 // Cancel ends jobs that are not running and asks running ones to stop.

@@ -121,10 +121,10 @@ const (
 	// firstHints only notes what is visible now.
 	firstHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, NULL::text, NULL::smallint, NULL::timestamptz, 0::bigint
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now`
-	// ReadHints seeks on hint_transaction twice: what had not begun, and what was
+	// readHints seeks on hint_transaction twice: what had not begun, and what was
 	// open. The snapshot is the statement's own, so what it does not show is asked
 	// for next time.
-	ReadHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, h.queue, h.priority, h.due, coalesce(h.rows, 0)
+	readHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, h.queue, h.priority, h.due, coalesce(h.rows, 0)
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now LEFT JOIN (
 	SELECT queue, priority, min(due) AS due, (sum(count(*)) OVER ())::bigint AS rows
 	FROM (
@@ -160,7 +160,7 @@ func (h *rows) Look(namespace int32) *RowLook {
 	since := h.seen.Text
 	h.mu.Unlock()
 	l := &RowLook{}
-	l.Text, l.Args = ReadHints, []any{namespace, since, MaxRows}
+	l.Text, l.Args = readHints, []any{namespace, since, MaxRows}
 	if since == "" {
 		l.Text, l.Args = firstHints, nil
 	}

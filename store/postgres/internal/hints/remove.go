@@ -90,13 +90,13 @@ func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 		r.from = "0"
 	}
 	for more := true; more; {
-		if more, err = r.remove(ctx, RemoveHints, r.s.pg.Namespace, RemovedAtOnce, r.from, now); err != nil {
+		if more, err = r.remove(ctx, removeHints, r.s.pg.Namespace, RemovedAtOnce, r.from, now); err != nil {
 			return err
 		}
 	}
 	r.from = xmin // whatever is older had ended, and is gone
 	for more := true; more; {
-		if more, err = r.remove(ctx, RemoveForeignHints, r.s.pg.Namespace, RemovedAtOnce); err != nil {
+		if more, err = r.remove(ctx, removeForeignHints, r.s.pg.Namespace, RemovedAtOnce); err != nil {
 			return err
 		}
 	}
@@ -139,10 +139,10 @@ func Wait(ctx context.Context, d time.Duration) bool {
 }
 
 const (
-	// RemoveHints removes what was committed by a snapshot (hint_transaction, from
+	// removeHints removes what was committed by a snapshot (hint_transaction, from
 	// where the last statement ended: with a snapshot held open, what that one
 	// removed is still in the index). What another process is removing is left to it.
-	RemoveHints = `WITH gone AS (
+	removeHints = `WITH gone AS (
 	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM pawl.hint
 		WHERE namespace = $1 AND transaction >= $3::text::xid8 AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
@@ -152,10 +152,10 @@ const (
 	RETURNING transaction
 )
 SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text FROM gone`
-	// RemoveForeignHints removes what claims to be of a transaction that has not
+	// removeForeignHints removes what claims to be of a transaction that has not
 	// begun: a dump brought it along from a server that had counted further, and
 	// every look would find it again.
-	RemoveForeignHints = `WITH gone AS (
+	removeForeignHints = `WITH gone AS (
 	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM pawl.hint
 		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot())

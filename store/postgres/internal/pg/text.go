@@ -44,3 +44,11 @@ func (t *texts) forget() {
 func Legible(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
+
+// Plan is a statement that the server must run by its indexes, whatever it
+// believes about the tables.
+type Plan struct {
+	Name    string
+	Text    string
+	Indexes []string
+}

@@ -13,9 +13,9 @@ const (
 	// has written is seen by the second only in a later statement.
 	lockAlone = `INSERT INTO pawl.alone (namespace, job, run) VALUES ($1, $2, 0)
 ON CONFLICT (namespace) DO UPDATE SET namespace = excluded.namespace`
-	// TakeAlone gives the place to a run that its worker owns, unless it belongs to
+	// takeAlone gives the place to a run that its worker owns, unless it belongs to
 	// another one that goes on (alone_pkey, job_pkey).
-	TakeAlone = `UPDATE pawl.alone AS a SET job = $3, run = $4
+	takeAlone = `UPDATE pawl.alone AS a SET job = $3, run = $4
 FROM (SELECT $1::int AS namespace, 3::smallint AS running OFFSET 0) AS e
 WHERE a.namespace = $1
 	AND (SELECT 1 FROM pawl.job AS j
@@ -30,7 +30,7 @@ func (s *Room) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (boo
 		return false, err
 	}
 	defer s.pg.Leave()
-	take := &pg.Statement{Text: TakeAlone, Args: []any{s.pg.Namespace, w, run.ID, run.Run}}
+	take := &pg.Statement{Text: takeAlone, Args: []any{s.pg.Namespace, w, run.ID, run.Run}}
 	err := s.pg.Retry(ctx, "ask to run alone", pg.Always, func(ctx context.Context, _ bool) error {
 		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: lockAlone, Args: []any{s.pg.Namespace, run.ID}}, take)
 	})

@@ -11,24 +11,24 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// BeatWorker renews a lease and tells the worker all it wants to know in one
+// beatWorker renews a lease and tells the worker all it wants to know in one
 // statement: that it lives, and its runs that were asked to cancel (job_cancel;
 // only running jobs are asked).
-const BeatWorker = `WITH beaten AS (
+const beatWorker = `WITH beaten AS (
 	UPDATE pawl.worker SET beat = {now} WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
 )
 SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run FROM beaten
 UNION ALL
 SELECT 1, {now}, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 
-// BeatSplitting is the beat of a worker with totals: it also stores by which
+// beatSplitting is the beat of a worker with totals: it also stores by which
 // version the worker splits them, and tells the version there is now, whether it
 // is settled (store.BeatReply), and who shares each of the worker's totals. All that
 // it tells is of one snapshot, in which the worker does not share if it begins to
 // by this beat (split, which was 0): the version that it makes may be that of
 // others, too, who are not in the snapshot. job_held tells what those hold that
 // left; they are few: a rescue drains them within seconds.
-const BeatSplitting = `WITH was AS MATERIALIZED (
+const beatSplitting = `WITH was AS MATERIALIZED (
 	SELECT n.registry, w.split = 0 AS apart, others.oldest, others.oldest IS NULL OR others.oldest = n.registry AND others.newest = n.registry AS settled
 	FROM pawl.worker AS w JOIN pawl.namespace AS n ON n.id = $1 CROSS JOIN LATERAL (
 		SELECT min(o.split) AS oldest, max(o.split) AS newest FROM pawl.worker AS o
@@ -66,7 +66,7 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}
 	}
 	if !b.Splits {
-		return &pg.Statement{Text: BeatWorker, Args: []any{s.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: beatWorker, Args: []any{s.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &pg.Statement{Text: BeatSplitting, Args: []any{s.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
+	return &pg.Statement{Text: beatSplitting, Args: []any{s.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string

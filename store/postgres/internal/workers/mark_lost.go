@@ -9,7 +9,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// LoseWorkers declares those lost that missed their beats for a time throughout
+// loseWorkers declares those lost that missed their beats for a time throughout
 // which the declarer has beaten. One whose row is locked is claiming or beating
 // at this moment. The declarer never declares itself, and must be alive to
 // declare others.
@@ -18,7 +18,7 @@ import (
 // late, the declarer too, who has just beaten: nobody is lost then, and the
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
-const LoseWorkers = `WITH me AS MATERIALIZED (
+const loseWorkers = `WITH me AS MATERIALIZED (
 	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
 ), late AS MATERIALIZED (
 	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
@@ -51,7 +51,7 @@ func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 	args := []any{s.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
 	err := s.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
-		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: LoseWorkers, Args: args, Each: func(scan pg.Scan) error {
+		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool

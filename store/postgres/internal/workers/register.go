@@ -36,7 +36,7 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 	err = s.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
 			err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-				Text: NewWorker,
+				Text: newWorker,
 				Args: []any{s.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
 					pg.Legible(w.Machine), pg.Legible(w.Start), totals},
 				Each: func(scan pg.Scan) error { return scan(&id) },
@@ -60,7 +60,7 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 // each other's lease and give each other's jobs back (P2). Numbers ascend, and
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
 const (
-	NewWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
+	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
 	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
 		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
 	ON CONFLICT DO NOTHING RETURNING id`

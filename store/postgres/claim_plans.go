@@ -1,0 +1,16 @@
+package postgres
+
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+
+// claimPlans are the statements of transitions, with the indexes that must serve them.
+var claimPlans = []pg.Plan{
+	{Name: "claimStraight", Text: claimStraight, Indexes: []string{"worker_pkey", "queue_pkey", "job_ready"}},
+	{Name: "lookReady", Text: lookReady, Indexes: []string{"queue_pkey", "job_ready"}},
+	{Name: "leaseChosen", Text: leaseChosen, Indexes: []string{"worker_pkey", "job_pkey"}},
+	{Name: "peekStretches", Text: peekStretches, Indexes: []string{"worker_pkey", "queue_pkey", "job_ready"}},
+	{Name: "awaitClaims", Text: awaitClaims, Indexes: []string{"worker_pkey"}},
+	{Name: "claimHeld", Text: claimHeld, Indexes: []string{"job_held"}},
+	{Name: "servedQueues", Text: servedQueues, Indexes: []string{"worker_pkey"}},
+	{Name: "unservedQueues", Text: unservedQueues, Indexes: []string{"job_ready"}},
+	{Name: "readyHeads", Text: readyHeads, Indexes: []string{"job_ready", "queue_pkey"}},
+}

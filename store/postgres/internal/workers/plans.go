@@ -1,0 +1,13 @@
+package workers
+
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+
+// Plans are the statements of transitions, with the indexes that must serve them.
+var Plans = []pg.Plan{
+	{Name: "takeAlone", Text: takeAlone, Indexes: []string{"alone_pkey", "job_pkey", "job_pkey"}},
+	{Name: "markBegun", Text: markBegun, Indexes: []string{"worker_pkey", "job_pkey"}},
+	{Name: "beatWorker", Text: beatWorker, Indexes: []string{"worker_pkey", "job_cancel"}},
+	{Name: "beatSplitting", Text: beatSplitting, Indexes: []string{"worker_pkey", "job_cancel", "job_held"}},
+	{Name: "newWorker", Text: newWorker, Indexes: []string{"worker_pkey"}},
+	{Name: "loseWorkers", Text: loseWorkers, Indexes: []string{"worker_pkey"}},
+}
