@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -23,7 +24,7 @@ func (s *claimRoom) claimAgain(ctx context.Context, c *store.Claim) (claimed sto
 // waited for. job_held finds the jobs.
 const (
 	awaitClaims = `SELECT {now}, (SELECT count(*) FROM (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR UPDATE) AS me) > 0`
-	claimHeld   = "SELECT " + liveColumns + `, begun FROM (
+	claimHeld   = "SELECT " + jobs.LiveColumns + `, begun FROM (
 	SELECT job.*, sum(` + rowBytes + `) OVER (PARTITION BY queue ORDER BY priority, due, id) - (` + rowBytes + `) AS before
 	FROM pawl.job
 	WHERE namespace = $1 AND state = 3 AND worker = $2 AND claim = $3
@@ -35,14 +36,14 @@ ORDER BY queue, priority, due, id`
 // claimedBefore reads what a worker still holds of one of its claims.
 func (s *claimRoom) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
 	claimed := store.ClaimReply{More: true} // how much was left is not known any more
-	var rows rowReader
+	var rows jobs.RowReader
 	alive := false
 	steps := []*pg.Statement{
 		{Text: awaitClaims, Args: []any{s.pg.Namespace, c.Worker}, Each: func(scan pg.Scan) error { return scan(&claimed.Now, &alive) }},
 		{Text: claimHeld, Args: []any{s.pg.Namespace, c.Worker, c.Seq, c.PerQueue()}, Raw: func(cols [][]byte) error {
 			claimed.Jobs = append(claimed.Jobs, store.LeasedJob{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]
-			if err := rows.job(cols, &l.Job); err != nil {
+			if err := rows.Job(cols, &l.Job); err != nil {
 				return err
 			}
 			l.Begun = rows.Bool()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -46,12 +47,12 @@ func TestP2_AResendDoesNotUndoARetry(t *testing.T) {
 	must(err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	looks := 0
-	a := &acceptance{s: s.jobs, drafts: []job.Draft{d}, session: between{s.pg.Inside(tx), func(text string) {
+	a := &jobs.Acceptance{S: s.jobs, Drafts: []job.Draft{d}, Session: between{s.pg.Inside(tx), func(text string) {
 		switch {
 		case strings.HasPrefix(text, "INSERT INTO pawl.job "):
 			_, err := s.Enqueue(ctx, []job.Draft{d})
 			must(err)
-		case text == lookArchived:
+		case text == jobs.LookArchived:
 			if looks++; looks != 2 {
 				return
 			}
@@ -64,7 +65,7 @@ func TestP2_AResendDoesNotUndoARetry(t *testing.T) {
 			must(err)
 		}
 	}}}
-	receipts, err := a.run(ctx)
+	receipts, err := a.Run(ctx)
 	must(err)
 	must(tx.Commit(ctx))
 	if looks < 2 || len(receipts) != 1 || receipts[0] != (job.Receipt{ID: d.ID, Duplicate: true}) {

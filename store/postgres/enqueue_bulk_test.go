@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // Whichever way drafts go in, the jobs are the same: one at a time, by arrays
@@ -50,7 +51,7 @@ func TestJ2_BulkIsTheSameAsOneByOne(t *testing.T) {
 	for i, edit := range variants {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			one := send(1, edit)[0]
-			for _, n := range []int{7, bulk} {
+			for _, n := range []int{7, jobs.Bulk} {
 				for _, got := range send(n, edit) {
 					if gap := got.Created.Sub(one.Created); gap < 0 || gap > time.Minute {
 						t.Errorf("created %v after the first", gap)
@@ -71,7 +72,7 @@ func TestJ2_BulkIsTheSameAsOneByOne(t *testing.T) {
 // Every column may be needed by one draft of a batch and not by its neighbours.
 func TestJ2_MixedDraftsInOneBatch(t *testing.T) {
 	s := openInternal(t)
-	for _, n := range []int{50, bulk} {
+	for _, n := range []int{50, jobs.Bulk} {
 		drafts := make([]job.Draft, n)
 		for i := range drafts {
 			drafts[i] = someDraft(func(d *job.Draft) {
@@ -104,14 +105,14 @@ func TestJ2_BulkWithAnOldID(t *testing.T) {
 	if _, err := s.Enqueue(t.Context(), []job.Draft{old}); err != nil {
 		t.Fatal(err)
 	}
-	drafts := many(bulk)
-	drafts[bulk/2] = old
+	drafts := many(jobs.Bulk)
+	drafts[jobs.Bulk/2] = old
 	receipts, err := s.Enqueue(t.Context(), drafts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range receipts {
-		if r.ID != drafts[i].ID || r.Duplicate != (i == bulk/2) {
+		if r.ID != drafts[i].ID || r.Duplicate != (i == jobs.Bulk/2) {
 			t.Fatalf("receipt %d is %+v", i, r)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 func unique(key string) func(*job.Draft) {
@@ -38,12 +39,12 @@ func (b *bystanders) waiters(xid string) (n int) {
 }
 
 // lines are the calls that wait, by key.
-func (b *bystanders) lines() map[lockKey]int {
-	b.s.jobs.lines.mu.Lock()
-	defer b.s.jobs.lines.mu.Unlock()
-	m := map[lockKey]int{}
-	for k, l := range b.s.jobs.lines.all {
-		m[k] = l.callers
+func (b *bystanders) lines() map[jobs.LockKey]int {
+	b.s.jobs.Lines.Mu.Lock()
+	defer b.s.jobs.Lines.Mu.Unlock()
+	m := map[jobs.LockKey]int{}
+	for k, l := range b.s.jobs.Lines.All {
+		m[k] = l.Callers
 	}
 	return m
 }
@@ -95,7 +96,7 @@ func TestP8_WhoWaitsForOneKeyDoesNotStandBehindAnother(t *testing.T) {
 	for range callers {
 		forA = append(forA, b.asks(t.Context(), someDraft(unique("A"))))
 	}
-	keyA, keyB := lockKey{hash: "A"}, lockKey{hash: "B"}
+	keyA, keyB := jobs.LockKey{Hash: "A"}, jobs.LockKey{Hash: "B"}
 	b.until("all are in the line of A", func() bool { return b.lines()[keyA] == callers })
 
 	second := someDraft(unique("B"))
@@ -129,8 +130,8 @@ func TestP8_WhoWaitsForOneKeyDoesNotStandBehindAnother(t *testing.T) {
 	for _, answered := range forA {
 		b.answer(answered, job.Receipt{ID: first.ID, Duplicate: true})
 	}
-	if lines := b.lines(); len(lines) != 0 || b.s.jobs.lines.waiting != 0 {
-		t.Errorf("lines %v and %d calls are left, want none", lines, b.s.jobs.lines.waiting)
+	if lines := b.lines(); len(lines) != 0 || b.s.jobs.Lines.Waiting != 0 {
+		t.Errorf("lines %v and %d calls are left, want none", lines, b.s.jobs.Lines.Waiting)
 	}
 }
 
@@ -145,14 +146,14 @@ func TestP8_OfSeveralKeysTheHeldOneIsWaitedFor(t *testing.T) {
 		{"unique", func(d *job.Draft) { d.Unique.Hash = []byte("held " + d.ID.String()) }},
 		{"id", func(d *job.Draft) { d.Resend = true }},
 	} {
-		for _, n := range []int{3, 100, bulk} {
+		for _, n := range []int{3, 100, jobs.Bulk} {
 			t.Run(fmt.Sprintf("%s of %d", c.name, n), func(t *testing.T) {
 				b.t = t
 				held := someDraft(c.held)
 				tx, xid := b.holds(held)
-				want, key := held, lockKey{id: held.ID}
+				want, key := held, jobs.LockKey{ID: held.ID}
 				if held.Unique.Hash != nil {
-					want, key = someDraft(unique(string(held.Unique.Hash))), lockKey{hash: string(held.Unique.Hash)}
+					want, key = someDraft(unique(string(held.Unique.Hash))), jobs.LockKey{Hash: string(held.Unique.Hash)}
 				}
 				list := []job.Draft{}
 				for i := range n {
@@ -193,7 +194,7 @@ func TestP8_ACallerCanLeaveTheLine(t *testing.T) {
 	var left []<-chan asked
 	d := someDraft(unique("A"))
 	left = append(left, b.asks(ctx, d), b.asks(ctx, someDraft(unique("A"))))
-	b.until("they wait", func() bool { return b.lines()[lockKey{hash: "A"}] == 2 })
+	b.until("they wait", func() bool { return b.lines()[jobs.LockKey{Hash: "A"}] == 2 })
 	cancel()
 	for _, answered := range left {
 		if a := <-answered; !errors.Is(a.err, context.Canceled) || errors.Is(a.err, job.ErrOutcomeUnknown) {
@@ -212,16 +213,16 @@ func TestP10_LinesHaveABound(t *testing.T) {
 	b := bystand(t)
 	tx, _ := b.holds(someDraft(unique("A")))
 	wait := func(by int) {
-		b.s.jobs.lines.mu.Lock()
-		defer b.s.jobs.lines.mu.Unlock()
-		b.s.jobs.lines.waiting += by
+		b.s.jobs.Lines.Mu.Lock()
+		defer b.s.jobs.Lines.Mu.Unlock()
+		b.s.jobs.Lines.Waiting += by
 	}
-	wait(mostWaiting)
-	if _, err := b.s.Enqueue(t.Context(), []job.Draft{someDraft(unique("A"))}); !errors.Is(err, store.ErrBusy) || !errors.Is(err, errManyWait) {
+	wait(jobs.MostWaiting)
+	if _, err := b.s.Enqueue(t.Context(), []job.Draft{someDraft(unique("A"))}); !errors.Is(err, store.ErrBusy) || !errors.Is(err, jobs.ErrManyWait) {
 		t.Errorf("%v, want ErrBusy that names the bound", err)
 	}
 	b.enqueue(someDraft(unique("B")))
-	wait(-mostWaiting)
+	wait(-jobs.MostWaiting)
 	b.must(tx.Rollback(t.Context()))
 	b.enqueue(someDraft(unique("A")))
 }
@@ -253,20 +254,20 @@ func TestP8_ALookAtAStuckKeyHoldsUpNoOther(t *testing.T) {
 	b := bystand(t)
 	stuck, _ := b.holds(someDraft(unique("A")))
 	forA := b.asks(t.Context(), someDraft(unique("A")))
-	b.until("it waits", func() bool { return b.lines()[lockKey{hash: "A"}] == 1 })
-	b.s.jobs.turns()
-	b.s.jobs.lines.old <- struct{}{} // the look that does not end
+	b.until("it waits", func() bool { return b.lines()[jobs.LockKey{Hash: "A"}] == 1 })
+	b.s.jobs.Turns()
+	b.s.jobs.Lines.Old <- struct{}{} // the look that does not end
 
 	second := someDraft(unique("B"))
 	short, _ := b.holds(second)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // of a test that hangs
 	defer cancel()
 	forB := b.asks(ctx, someDraft(unique("B")))
-	b.until("it waits", func() bool { return b.lines()[lockKey{hash: "B"}] == 1 })
+	b.until("it waits", func() bool { return b.lines()[jobs.LockKey{Hash: "B"}] == 1 })
 	b.must(short.Commit(t.Context()))
 	b.answer(forB, job.Receipt{ID: second.ID, Duplicate: true})
 
-	<-b.s.jobs.lines.old
+	<-b.s.jobs.Lines.Old
 	b.must(stuck.Rollback(t.Context()))
 	if a := <-forA; a.err != nil || a.receipts[0].Duplicate {
 		t.Errorf("answered %+v, want that it went in", a)
@@ -282,29 +283,29 @@ func TestP8_AFreeKeyAmongManyHeldOnes(t *testing.T) {
 			t.Run(fmt.Sprintf("%d held, %s", held, at), func(t *testing.T) {
 				b := bystand(t)
 				var mine []job.Draft
-				var share []*enqueueCall
+				var share []*jobs.EnqueueCall
 				for i := range held {
 					key := unique(fmt.Sprintf("held %d", i))
 					mine = append(mine, someDraft(key))
-					share = append(share, newEnqueueCall([]job.Draft{someDraft(key)}, 1))
+					share = append(share, jobs.NewEnqueueCall([]job.Draft{someDraft(key)}, 1))
 				}
 				b.holds(mine...)
-				free := newEnqueueCall([]job.Draft{someDraft(unique("free"))}, 1)
+				free := jobs.NewEnqueueCall([]job.Draft{someDraft(unique("free"))}, 1)
 				share = slices.Insert(share, map[string]int{"first": 0, "middle": held / 2, "last": held}[at], free)
 				before := b.proxy.Refused(lockTimeout)
-				b.s.jobs.commitCareful(t.Context(), share)
+				b.s.jobs.CommitCareful(t.Context(), share)
 				for _, c := range share {
 					err := c.Wait()
 					if c == free {
-						if err != nil || c.receipts[0].Duplicate {
-							t.Errorf("the free key: %+v, %v", c.receipts, err)
+						if err != nil || c.Receipts[0].Duplicate {
+							t.Errorf("the free key: %+v, %v", c.Receipts, err)
 						}
-					} else if h := heldBy(err); h == nil || h.key.hash != string(c.drafts[0].Unique.Hash) {
-						t.Errorf("a held key: %+v, %v", c.receipts, err)
+					} else if h := jobs.HeldBy(err); h == nil || h.Key.Hash != string(c.Drafts[0].Unique.Hash) {
+						t.Errorf("a held key: %+v, %v", c.Receipts, err)
 					}
 				}
-				if most := mostTogether + 2; free.tried > most { // with others, and alone
-					t.Errorf("the caller of the free key was tried %d times, want at most %d", free.tried, most)
+				if most := jobs.MostTogether + 2; free.Tried > most { // with others, and alone
+					t.Errorf("the caller of the free key was tried %d times, want at most %d", free.Tried, most)
 				}
 				// The shared commit, one look at each key, and one of each worker at every size
 				// from the first down to two; at two once more, after the free one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/need/pgproxy"
 	"github.com/pawlwork/pawl/job"
+	jobsroom "github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // A commit whose callers have all given up is not sent again by itself: they send
@@ -49,8 +50,8 @@ func TestP8_ACommitThatNobodyWaitsForIsNotRepeated(t *testing.T) {
 
 // A commit is bounded by everything that an end carries.
 func TestP10_AnEndWeighsWhatItCarries(t *testing.T) {
-	text := strings.Repeat("x", 4*bytesOfRow)
-	plain := weightOfEnd(&job.End{})
+	text := strings.Repeat("x", 4*jobsroom.BytesOfRow)
+	plain := jobsroom.WeightOfEnd(&job.End{})
 	for name, e := range map[string]job.End{
 		"result":   {Result: []byte(text)},
 		"reason":   {Reason: text},
@@ -58,7 +59,7 @@ func TestP10_AnEndWeighsWhatItCarries(t *testing.T) {
 		"progress": {Progress: &job.Progress{Note: text}},
 		"lines":    {Logs: []job.LogLine{{Time: time.Time{}, Text: text}}},
 	} {
-		if w := weightOfEnd(&e); w != plain+4 {
+		if w := jobsroom.WeightOfEnd(&e); w != plain+4 {
 			t.Errorf("%s: weighs %d rows, want %d", name, w, plain+4)
 		}
 	}
@@ -73,7 +74,7 @@ func TestJ32_AFinishThatFailsAnswersWhatItCommitted(t *testing.T) {
 	var ends []job.End
 	for i := range jobs {
 		e := done(&jobs[i])
-		e.Result = make([]byte, (maxGathered/2+1)*bytesOfRow) // two do not fit into one commit
+		e.Result = make([]byte, (jobsroom.MaxGathered/2+1)*jobsroom.BytesOfRow) // two do not fit into one commit
 		ends = append(ends, e)
 	}
 	_, err := b.users.Exec(t.Context(), b.s.pg.SQL(`CREATE FUNCTION pawl.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;

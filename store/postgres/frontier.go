@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -39,7 +40,7 @@ func (p position) previous() position {
 }
 
 // start is in front of everything.
-var start = position{due: longAgo}
+var start = position{due: jobs.LongAgo}
 
 // frontiers remember where claims go on, so that a look does not step over the
 // dead index entries of what was claimed before: with a snapshot held open

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	jobsroom "github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -80,7 +81,7 @@ func (l *claimQueue) starts() int { return max(0, l.queue.Start-len(l.jobs)) }
 
 // add takes over what was leased.
 func (l *claimQueue) add(leased *leaseReader) {
-	l.bytes += leased.rows.large
+	l.bytes += leased.rows.Large
 	if len(l.jobs) == 0 {
 		l.jobs = leased.jobs
 	} else {
@@ -318,14 +319,14 @@ const claimStraight = `WITH me AS MATERIALIZED (
 )
 UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
 FROM picked WHERE job.ctid = picked.place AND picked.takes AND picked.fits AND (picked.rescues = 0 OR picked.starts)
-RETURNING ` + takenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
+RETURNING ` + jobsroom.TakenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
 
 // rowBytes is what the large columns of a job come to.
 const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
 
 // arrays are the frontiers of a lane as arguments.
 func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
-	for _, p := range priorities {
+	for _, p := range jobsroom.Priorities {
 		dues, ids = append(dues, v.at[p].due), append(ids, v.at[p].id)
 	}
 	return dues, ids
@@ -358,7 +359,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
 			steps[i] = &pg.Statement{Text: claimStraight, Raw: leases[i].read, Args: []any{
-				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, priorities, dues, ids, l.wants(),
+				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, jobsroom.Priorities, dues, ids, l.wants(),
 				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
@@ -390,14 +391,14 @@ type leaseReader struct {
 	jobs     []store.LeasedJob
 	examined int64 // rows that fit
 	cut      bool  // more would not
-	rows     rowReader
+	rows     jobsroom.RowReader
 }
 
 func (r *leaseReader) read(cols [][]byte) error {
 	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
 	r.rows.Begin(cols)
-	if err := r.rows.shared(&l.Job); err != nil {
+	if err := r.rows.Shared(&l.Job); err != nil {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
@@ -459,7 +460,7 @@ func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased
 	}
 	highest := position{due: k.claimed.Now.Add(-k.s.commitLag())}
 	quiet := position{due: k.claimed.Now.Add(-quietLag)}
-	for _, p := range priorities {
+	for _, p := range jobsroom.Priorities {
 		if first, some := left[p]; some {
 			at[p] = first.previous()
 		} else if looked && at[p].before(quiet) {
@@ -498,7 +499,7 @@ func (s *claimRoom) heard(now time.Time) (back bool) {
 	if s.frontiers.clock(now) {
 		return false
 	}
-	s.jobs.purges.forget()
+	s.jobs.Purges.Forget()
 	return true
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -66,7 +67,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 	at := l.view.at
 	bound, size := lookBound(l.queue.Limit), firstStep
 	examined := [job.MaxPriority + 1]int{}
-	open := slices.Clone(priorities)
+	open := slices.Clone(jobs.Priorities)
 	held := [job.MaxPriority + 1]bool{} // a job is left that this offer takes: the frontier stays in front of it
 	frontier := at
 	for len(open) > 0 && l.wants() > 0 {
@@ -200,7 +201,7 @@ const leaseChosen = `WITH me AS MATERIALIZED (
 )
 UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
 FROM picked WHERE job.ctid = picked.place
-RETURNING ` + takenColumns + `, 0::bigint`
+RETURNING ` + jobs.TakenColumns + `, 0::bigint`
 
 // lock leases what was chosen.
 func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) (*leaseReader, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // enqueueing makes a case of one call. Every draft must be in once, and its
@@ -42,8 +43,8 @@ func TestJ32_LostAnswers_Enqueue(t *testing.T) {
 			resend := func(d *job.Draft) { d.Resend = true }
 			return []job.Draft{l.draft(resend), l.draft(resend, l.unique("a")), l.draft()}
 		}),
-		enqueueing("bulk", func(l *lossy) []job.Draft { return l.drafts(bulk) }),
-		enqueueing("bulk unique", func(l *lossy) []job.Draft { return append(l.drafts(bulk), l.draft(l.unique("a"))) }),
+		enqueueing("bulk", func(l *lossy) []job.Draft { return l.drafts(jobs.Bulk) }),
+		enqueueing("bulk unique", func(l *lossy) []job.Draft { return append(l.drafts(jobs.Bulk), l.draft(l.unique("a"))) }),
 		lostCase{name: "held key", wakes: true, play: heldKey},
 		lostCase{name: "same key", wakes: true, play: sameKey},
 		lostCase{name: "callers", wakes: true, play: callers},

@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
@@ -38,7 +39,7 @@ type Store struct {
 	hints    *hints.Room
 	settings *settings.Room
 	workers  *workers.Room
-	jobs     *jobRoom
+	jobs     *jobs.Room
 	claims   *claimRoom
 
 	closeOnce sync.Once
@@ -112,7 +113,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.hints = hints.New(s.pg)
 	s.settings = settings.New(s.pg, s.hints)
 	s.workers = workers.New(s.pg, s.hints)
-	s.jobs = newJobRoom(s.pg, s.hints, s.settings, s.workers, jobConfig{keepFor: given.Keep, maxLost: given.MaxLost, busyLimit: options.BusyLimit, sorting: options.sorting()})
+	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
 	s.claims = newClaimRoom(s.pg, s.hints, s.workers, s.jobs)
 	return s, nil
 }
@@ -128,7 +129,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.db = stdlib.OpenDBFromPool(s.pg.Users)
-	s.jobs.start()
+	s.jobs.Start()
 	s.hints.Start()
 	return nil
 }
@@ -157,7 +158,7 @@ func (s *Store) Close() (err error) {
 	s.closeOnce.Do(func() {
 		s.pg.Await()
 		s.hints.Stop()
-		s.jobs.stop()
+		s.jobs.Stop()
 		s.pg.End()
 		s.hints.Await()
 		s.begun.cut()

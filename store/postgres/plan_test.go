@@ -15,12 +15,13 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // plans are those of all rooms.
-var plans = slices.Concat(hints.Plans, workers.Plans, jobPlans, claimPlans)
+var plans = slices.Concat(hints.Plans, workers.Plans, jobs.Plans, claimPlans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint"}

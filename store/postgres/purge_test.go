@@ -33,7 +33,7 @@ func TestP10_LinesOfNoJobGoAway(t *testing.T) {
 	must(err)
 	n := 0
 	must(s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(tr *pg.Transaction) error {
-		_, err := s.jobs.note(ctx, between{tr, func(string) {
+		_, err := s.jobs.NoteIn(ctx, between{tr, func(string) {
 			if n++; n == 2 {
 				_, err := s.Finish(ctx, w, []job.End{{ID: d.ID, Run: run, To: job.Done, Keep: job.Keep{Done: -1}}})
 				must(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // The verbs of the seam: each is one room's.
@@ -159,7 +160,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
-	return checkRules()
+	return jobs.CheckRules()
 }
 
 // Now is the store's clock.

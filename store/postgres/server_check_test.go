@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -54,7 +55,7 @@ func live(t *testing.T, s *Store) {
 		_, err = s.Enqueue(ctx, []job.Draft{resent, someDraft(fancy)})
 		must("enqueue with keys", err)
 	}
-	many := make([]job.Draft, bulk)
+	many := make([]job.Draft, jobs.Bulk)
 	for i := range many {
 		many[i] = someDraft(in("many"))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -109,7 +110,7 @@ func TestP1_CommitsAreDurableWhateverTheRoleSays(t *testing.T) {
 // claimed, finished.
 func lead(t *testing.T, s *Store) {
 	t.Helper()
-	many := make([]job.Draft, bulk)
+	many := make([]job.Draft, jobs.Bulk)
 	for i := range many {
 		many[i] = someDraft()
 	}

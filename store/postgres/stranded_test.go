@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	jobsroom "github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
@@ -306,23 +307,23 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 	s := openInternal(t)
 	holdSnapshot(t, s)
 	c, died := hire(t, s), hire(t, s)
-	const jobs = 40 * rescuedAtOnce
+	const jobs = 40 * jobsroom.RescuedAtOnce
 	c.enqueue(many(jobs)...)
 	for held := 0; held < jobs; {
-		held += len(died.claim(rescuedAtOnce))
+		held += len(died.claim(jobsroom.RescuedAtOnce))
 	}
 	if _, err := s.MarkDead(t.Context(), []job.WorkerID{died.worker}); err != nil {
 		t.Fatal(err)
 	}
 	var visited int
-	var at rescueMark
-	for back := 0; back < jobs; back += rescuedAtOnce {
-		if at.claim.Valid {
-			visited = c.entries("job_held", lockMoreOrphans, s.pg.Namespace, rescuedAtOnce, at.worker, at.claim)
+	var at jobsroom.RescueMark
+	for back := 0; back < jobs; back += jobsroom.RescuedAtOnce {
+		if at.Claim.Valid {
+			visited = c.entries("job_held", jobsroom.LockMoreOrphans, s.pg.Namespace, jobsroom.RescuedAtOnce, at.Worker, at.Claim)
 		}
 		err := s.pg.Transact(t.Context(), s.pg.Reserved, pg.UpkeepLimits, func(tx *pg.Transaction) error {
-			rescued, _, err := s.jobs.rescue(t.Context(), tx, rescuedAtOnce, &at)
-			if rescued.Total() != rescuedAtOnce {
+			rescued, _, err := s.jobs.RescueIn(t.Context(), tx, jobsroom.RescuedAtOnce, &at)
+			if rescued.Total() != jobsroom.RescuedAtOnce {
 				t.Fatalf("%d came back with others, after %d: %v", rescued.Total(), back, err)
 			}
 			return err
@@ -332,7 +333,7 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 		}
 	}
 	t.Logf("index entries visited by the last transaction: %d", visited)
-	if visited > 6*rescuedAtOnce {
+	if visited > 6*jobsroom.RescuedAtOnce {
 		t.Errorf("the last transaction of a rescue visits %d index entries, %d jobs having come back before", visited, jobs)
 	}
 	again, err := s.Rescue(t.Context(), 10)
@@ -360,7 +361,7 @@ func (c *crew) visits(v view) int {
 	c.t.Helper()
 	dues, ids := v.arrays()
 	o := newOffer(knowsK)
-	return c.entries("job_ready", claimStraight, c.s.pg.Namespace, c.worker, "q", priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10, int64(1<<40))
+	return c.entries("job_ready", claimStraight, c.s.pg.Namespace, c.worker, "q", jobsroom.Priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10, int64(1<<40))
 }
 
 // entries runs a statement, undoes it, and counts the entries of an index that it visited, dead ones included.

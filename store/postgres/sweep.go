@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -114,7 +115,7 @@ func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, sw
 		known := f.lane(l.view.name)
 		due := !now.IsZero() && known.sweep.due(now)
 		swept = swept || due
-		for _, p := range priorities {
+		for _, p := range jobs.Priorities {
 			at := known.at[p]
 			list = append(list, probe{lane: l, queue: l.queue.Queue, priority: p, from: at})
 			if !due || at == start {

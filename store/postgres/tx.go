@@ -103,7 +103,7 @@ func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 		return nil, err
 	}
 	defer w.s.pg.Leave()
-	receipts, told, err := w.s.jobs.enqueueIn(ctx, w.in, drafts)
+	receipts, told, err := w.s.jobs.EnqueueIn(ctx, w.in, drafts)
 	if err != nil {
 		return nil, pg.Explain("enqueue", w.foreign(err))
 	}
@@ -116,7 +116,7 @@ func (w *within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End
 		return nil, err
 	}
 	defer w.s.pg.Leave()
-	verdicts, told, err := w.s.jobs.finishIn(ctx, w.in, worker, ends)
+	verdicts, told, err := w.s.jobs.FinishIn(ctx, w.in, worker, ends)
 	if err != nil {
 		return nil, pg.Explain("finish", w.foreign(err))
 	}
@@ -219,7 +219,7 @@ func (o *ownTx) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 		return nil, err
 	}
 	defer o.s.pg.Leave()
-	receipts, told, err := o.s.jobs.enqueueIn(ctx, o.in, drafts)
+	receipts, told, err := o.s.jobs.EnqueueIn(ctx, o.in, drafts)
 	o.hints.Join(told)
 	return receipts, pg.Explain("enqueue", o.foreign(err))
 }
@@ -230,7 +230,7 @@ func (o *ownTx) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 		return nil, err
 	}
 	defer o.s.pg.Leave()
-	verdicts, told, err := o.s.jobs.finishIn(ctx, o.in, worker, ends)
+	verdicts, told, err := o.s.jobs.FinishIn(ctx, o.in, worker, ends)
 	if err != nil {
 		return nil, pg.Explain("finish", o.foreign(err))
 	}

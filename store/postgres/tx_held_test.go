@@ -15,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need/pgproxy"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // A user's transaction stays open (P8). The store works behind a proxy that sees
@@ -113,7 +114,7 @@ var everything = []heldStep{
 	{"enqueue unique", func(b *bystanders) { b.enqueue(someDraft(b.key("a")), someDraft(b.key("b"))) }},
 	{"enqueue again", func(b *bystanders) { b.enqueue(someDraft(func(d *job.Draft) { d.Resend = true })) }},
 	{"enqueue bulk", func(b *bystanders) {
-		list := many(bulk)
+		list := many(jobs.Bulk)
 		if b.rounds > 1 {
 			list = list[:100]
 		}
@@ -362,23 +363,23 @@ func TestP8_OnlyWhoAsksForTheSameKeyWaits(t *testing.T) {
 			first := someDraft(same)
 			_, err := b.s.Within(tx).Enqueue(t.Context(), []job.Draft{first})
 			b.must(err)
-			call := func(edit ...func(*job.Draft)) *enqueueCall {
-				return newEnqueueCall([]job.Draft{someDraft(edit...)}, 1)
+			call := func(edit ...func(*job.Draft)) *jobs.EnqueueCall {
+				return jobs.NewEnqueueCall([]job.Draft{someDraft(edit...)}, 1)
 			}
 			blocked := call(same)
-			share := []*enqueueCall{call(b.key("a")), blocked, call(b.key("b")), call()}
-			b.s.jobs.commitCareful(t.Context(), share)
+			share := []*jobs.EnqueueCall{call(b.key("a")), blocked, call(b.key("b")), call()}
+			b.s.jobs.CommitCareful(t.Context(), share)
 			for _, c := range share {
 				err := c.Wait()
 				if c == blocked {
-					if held := heldBy(err); held == nil || held.key != (lockKey{hash: "same"}) {
-						t.Errorf("answered %+v, %v; want that its key is held", c.receipts, err)
+					if held := jobs.HeldBy(err); held == nil || held.Key != (jobs.LockKey{Hash: "same"}) {
+						t.Errorf("answered %+v, %v; want that its key is held", c.Receipts, err)
 					}
-				} else if err != nil || c.receipts[0].Duplicate {
-					t.Errorf("a neighbour was answered %+v, %v", c.receipts, err)
+				} else if err != nil || c.Receipts[0].Duplicate {
+					t.Errorf("a neighbour was answered %+v, %v", c.Receipts, err)
 				}
 			}
-			waits := b.asks(t.Context(), blocked.drafts...)
+			waits := b.asks(t.Context(), blocked.Drafts...)
 			b.until("it waits", func() bool { return len(b.lines()) == 1 })
 			b.all0()
 			select {
@@ -390,7 +391,7 @@ func TestP8_OnlyWhoAsksForTheSameKeyWaits(t *testing.T) {
 			if end == "commit" {
 				b.must(tx.Commit(t.Context()))
 			} else {
-				want = job.Receipt{ID: blocked.drafts[0].ID}
+				want = job.Receipt{ID: blocked.Drafts[0].ID}
 				b.must(tx.Rollback(t.Context()))
 			}
 			b.answer(waits, want)

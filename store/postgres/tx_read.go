@@ -13,6 +13,6 @@ func (w *within) Seen(ctx context.Context, ids []job.ID) (seen []job.ID, err err
 		return nil, err
 	}
 	defer w.s.pg.Leave()
-	seen, err = w.s.jobs.seenIn(ctx, w.in, ids)
+	seen, err = w.s.jobs.SeenIn(ctx, w.in, ids)
 	return seen, pg.Explain("read", w.foreign(err))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // Each job may be large, each call may have many, and calls share a commit: the
@@ -14,7 +15,7 @@ import (
 func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 	s := openInternal(t)
 	ctx := t.Context()
-	large := make([]byte, maxGathered*bytesOfRow/3)
+	large := make([]byte, jobs.MaxGathered*jobs.BytesOfRow/3)
 	drafts := func(n int, edit ...func(*job.Draft)) (list []job.Draft) {
 		for range n {
 			list = append(list, someDraft(append(edit, func(d *job.Draft) { d.Args = large })...))
@@ -30,12 +31,12 @@ func TestP10_ACommitIsBoundedInBytes(t *testing.T) {
 	}
 
 	// Calls that come at once.
-	var calls []*enqueueCall
+	var calls []*jobs.EnqueueCall
 	for range 5 {
 		list := drafts(1)
-		calls = append(calls, newEnqueueCall(list, weightOf(&list[0])))
+		calls = append(calls, jobs.NewEnqueueCall(list, jobs.WeightOf(&list[0])))
 	}
-	if n := commit.Fit(calls, maxGathered); n != 2 {
+	if n := commit.Fit(calls, jobs.MaxGathered); n != 2 {
 		t.Errorf("%d calls of a third of a commit share one", n)
 	}
 	// A call with ids that were chosen: several statements of one transaction.

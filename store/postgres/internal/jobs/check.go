@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -64,8 +64,8 @@ var checkedTables = []checkedTable{
 	}},
 }
 
-// checkRules lists the names of the rules that Check knows.
-func checkRules() []string {
+// CheckRules lists the names of the rules that Check knows.
+func CheckRules() []string {
 	var names []string
 	for _, w := range checkedTables {
 		for _, r := range w.rules {
@@ -107,7 +107,7 @@ const (
 )
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
-func (s *jobRoom) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
+func (s *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return store.CheckReport{}, err
 	}

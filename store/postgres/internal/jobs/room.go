@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -14,43 +14,43 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-// jobRoom is the jobs of a namespace, and all that moves them but a claim.
-type jobRoom struct {
+// Room is the jobs of a namespace, and all that moves them but a claim.
+type Room struct {
 	pg       *pg.DB
 	hints    *hints.Room
 	settings *settings.Room
 	workers  *workers.Room
-	jobConfig
+	Config
 
-	plain    *commit.Committer[*enqueueCall] // enqueues that cannot meet a lock
-	careful  *commit.Committer[*enqueueCall] // enqueues with a unique key or a chosen id
+	plain    *commit.Committer[*EnqueueCall] // enqueues that cannot meet a lock
+	careful  *commit.Committer[*EnqueueCall] // enqueues with a unique key or a chosen id
 	finisher *commit.Committer[*finishCall]
 	blocked  blocked
-	lines    lines // of calls that wait for a held key
-	purges   purges
+	Lines    lines // of calls that wait for a held key
+	Purges   purges
 }
 
-// jobConfig is what the settings of a store say about jobs.
-type jobConfig struct {
-	keepFor   func(queue string) job.Keep
-	maxLost   int
-	busyLimit time.Duration
-	sorting   int // how many connections sort shared commits out
+// Config is what the settings of a store say about jobs.
+type Config struct {
+	KeepFor   func(queue string) job.Keep
+	MaxLost   int
+	BusyLimit time.Duration
+	Sorting   int // how many connections sort shared commits out
 }
 
-func newJobRoom(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c jobConfig) *jobRoom {
-	return &jobRoom{pg: db, hints: hints, settings: settings, workers: workers, jobConfig: c}
+func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c Config) *Room {
+	return &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
 }
 
-// start makes shared commits possible. The namespace is known.
-func (s *jobRoom) start() {
-	s.plain = newGather(s.pg, maxGathered, s.commitPlain)
-	s.careful = newGather(s.pg, maxGathered, s.commitCareful)
-	s.finisher = newGather(s.pg, maxGathered, s.commitFinishes)
+// Start makes shared commits possible. The namespace is known.
+func (s *Room) Start() {
+	s.plain = newGather(s.pg, MaxGathered, s.commitPlain)
+	s.careful = newGather(s.pg, MaxGathered, s.CommitCareful)
+	s.finisher = newGather(s.pg, MaxGathered, s.commitFinishes)
 }
 
-// stop ends shared commits. No call is under way any more.
-func (s *jobRoom) stop() {
+// Stop ends shared commits. No call is under way any more.
+func (s *Room) Stop() {
 	if s.plain != nil {
 		s.plain.Close()
 		s.careful.Close()
@@ -59,8 +59,8 @@ func (s *jobRoom) stop() {
 	}
 }
 
-// maxGathered bounds the rows of one shared commit.
-const maxGathered = 4096
+// MaxGathered bounds the rows of one shared commit.
+const MaxGathered = 4096
 
 // newGather lets calls of many goroutines share a commit. What was taken is on its
 // way to the server, which may be slow: a caller whose context ends then is told

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"bytes"
@@ -14,19 +14,19 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// lockKey is what an enqueue may have to wait for: a unique key, or the id of a
+// LockKey is what an enqueue may have to wait for: a unique key, or the id of a
 // job that may be there already. One of the two is set.
-type lockKey struct {
-	hash string
-	id   job.ID
+type LockKey struct {
+	Hash string
+	ID   job.ID
 }
 
 // lockKeys lists what a caller's drafts may have to wait for. again says that
 // they may have been committed before: then each of their ids may be there.
-func lockKeys(drafts []job.Draft, again bool) []lockKey {
-	var keys []lockKey
-	seen := map[lockKey]bool{}
-	add := func(k lockKey) {
+func lockKeys(drafts []job.Draft, again bool) []LockKey {
+	var keys []LockKey
+	seen := map[LockKey]bool{}
+	add := func(k LockKey) {
 		if !seen[k] {
 			seen[k] = true
 			keys = append(keys, k)
@@ -35,10 +35,10 @@ func lockKeys(drafts []job.Draft, again bool) []lockKey {
 	for i := range drafts {
 		d := &drafts[i]
 		if d.Unique.Hash != nil {
-			add(lockKey{hash: string(d.Unique.Hash)})
+			add(LockKey{Hash: string(d.Unique.Hash)})
 		}
 		if d.Resend || again {
-			add(lockKey{id: d.ID})
+			add(LockKey{ID: d.ID})
 		}
 	}
 	return keys
@@ -46,13 +46,13 @@ func lockKeys(drafts []job.Draft, again bool) []lockKey {
 
 // keyHeld answers a call whose key an open transaction holds. Nothing was done
 // for the call, unless it may have been committed before.
-type keyHeld struct{ key lockKey }
+type keyHeld struct{ Key LockKey }
 
 func (*keyHeld) Error() string { return errBusyLimit.Error() }
 func (*keyHeld) Unwrap() error { return store.ErrBusy }
 
-// heldBy is what a call was told of a held key, nil if it was not.
-func heldBy(err error) *keyHeld {
+// HeldBy is what a call was told of a held key, nil if it was not.
+func HeldBy(err error) *keyHeld {
 	var held *keyHeld
 	if errors.As(err, &held) {
 		return held
@@ -62,11 +62,11 @@ func heldBy(err error) *keyHeld {
 
 var (
 	errBusyLimit = fmt.Errorf("%w: a unique key is held by an open transaction", store.ErrBusy)
-	errManyWait  = fmt.Errorf("%w: a unique key is held by an open transaction, and %d calls wait for such keys already", store.ErrBusy, mostWaiting)
+	ErrManyWait  = fmt.Errorf("%w: a unique key is held by an open transaction, and %d calls wait for such keys already", store.ErrBusy, MostWaiting)
 )
 
-// mostWaiting bounds how many calls of a process wait for held keys (P10).
-const mostWaiting = 10_000
+// MostWaiting bounds how many calls of a process wait for held keys (P10).
+const MostWaiting = 10_000
 
 // blocked are the calls that go on beside the shared commits.
 type blocked struct{ going sync.WaitGroup }
@@ -81,28 +81,28 @@ func (b *blocked) alone(f func()) { b.going.Go(f) }
 // server at most two connections, however many wait for however many keys. A line
 // that nobody stands in any more is gone.
 type lines struct {
-	mu      sync.Mutex
-	all     map[lockKey]*line
-	waiting int // calls, in all lines
+	Mu      sync.Mutex
+	All     map[LockKey]*line
+	Waiting int // calls, in all lines
 
 	once sync.Once
 	// Turns at the server: some for sorting shared commits out, and one each for
 	// keys that are held since a moment and since long: where many are stuck, one
 	// that is held for a moment is still found free soon.
-	sorting, young, old chan struct{}
+	sorting, young, Old chan struct{}
 }
 
 // line is the calls that wait for one key.
 type line struct {
-	callers int
+	Callers int
 	free    chan struct{}      // closed when the key was found free
 	end     context.CancelFunc // nobody waits any more
 }
 
-func (s *jobRoom) turns() {
-	l := &s.lines
+func (s *Room) Turns() {
+	l := &s.Lines
 	l.once.Do(func() {
-		l.sorting, l.young, l.old = make(chan struct{}, s.sorting), make(chan struct{}, 1), make(chan struct{}, 1)
+		l.sorting, l.young, l.Old = make(chan struct{}, s.Sorting), make(chan struct{}, 1), make(chan struct{}, 1)
 	})
 }
 
@@ -118,29 +118,29 @@ func take(ctx context.Context, turn chan struct{}) (release func(), ok bool) {
 
 // some reports whether anybody waits.
 func (l *lines) some() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.all) > 0
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return len(l.All) > 0
 }
 
 // among is the first key of the drafts that has a line. again is as in lockKeys.
-func (l *lines) among(drafts []job.Draft, again bool) (lockKey, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.all) == 0 {
-		return lockKey{}, false
+func (l *lines) among(drafts []job.Draft, again bool) (LockKey, bool) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if len(l.All) == 0 {
+		return LockKey{}, false
 	}
 	for _, k := range lockKeys(drafts, again) {
-		if l.all[k] != nil {
+		if l.All[k] != nil {
 			return k, true
 		}
 	}
-	return lockKey{}, false
+	return LockKey{}, false
 }
 
 // wait stands in the line of a key until the key was found free. An error says
 // that the time of ctx is over, or that too many wait.
-func (s *jobRoom) wait(ctx context.Context, key lockKey) error {
+func (s *Room) wait(ctx context.Context, key LockKey) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -148,7 +148,7 @@ func (s *jobRoom) wait(ctx context.Context, key lockKey) error {
 	if err != nil {
 		return err
 	}
-	defer s.lines.quit(key, line)
+	defer s.Lines.quit(key, line)
 	select {
 	case <-line.free:
 		return nil
@@ -158,43 +158,43 @@ func (s *jobRoom) wait(ctx context.Context, key lockKey) error {
 }
 
 // join enters the line of a key, or opens it.
-func (s *jobRoom) join(key lockKey) (*line, error) {
-	l := &s.lines
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting >= mostWaiting {
-		return nil, errManyWait
+func (s *Room) join(key LockKey) (*line, error) {
+	l := &s.Lines
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Waiting >= MostWaiting {
+		return nil, ErrManyWait
 	}
-	l.waiting++
-	if at := l.all[key]; at != nil {
-		at.callers++
+	l.Waiting++
+	if at := l.All[key]; at != nil {
+		at.Callers++
 		return at, nil
 	}
 	ctx, end := context.WithCancel(s.pg.Ending)
-	at := &line{callers: 1, free: make(chan struct{}), end: end}
-	if l.all == nil {
-		l.all = map[lockKey]*line{}
+	at := &line{Callers: 1, free: make(chan struct{}), end: end}
+	if l.All == nil {
+		l.All = map[LockKey]*line{}
 	}
-	l.all[key] = at
+	l.All[key] = at
 	s.blocked.alone(func() { s.attend(ctx, key, at) })
 	return at, nil
 }
 
 // quit leaves a line. The last one takes it away.
-func (l *lines) quit(key lockKey, at *line) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting--
-	if at.callers--; at.callers == 0 {
+func (l *lines) quit(key LockKey, at *line) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.Waiting--
+	if at.Callers--; at.Callers == 0 {
 		at.end()
 		l.remove(key, at)
 	}
 }
 
 // remove forgets a line, if it is still that of its key.
-func (l *lines) remove(key lockKey, at *line) {
-	if l.all[key] == at {
-		delete(l.all, key)
+func (l *lines) remove(key LockKey, at *line) {
+	if l.All[key] == at {
+		delete(l.All, key)
 	}
 }
 
@@ -203,26 +203,26 @@ func (l *lines) remove(key lockKey, at *line) {
 const youth = 5
 
 // attend asks for a line's key until it is free, then lets the line go on.
-func (s *jobRoom) attend(ctx context.Context, key lockKey, at *line) {
-	s.turns()
-	turn := s.lines.young
+func (s *Room) attend(ctx context.Context, key LockKey, at *line) {
+	s.Turns()
+	turn := s.Lines.young
 	for n := 1; pg.Pause(ctx, min(n, youth)); n++ {
 		if n > youth {
-			turn = s.lines.old
+			turn = s.Lines.Old
 		}
 		release, ok := take(ctx, turn)
 		if !ok {
 			break
 		}
-		held := s.held(ctx, []lockKey{key})
+		held := s.held(ctx, []LockKey{key})
 		release()
 		if !held {
 			break
 		}
 	}
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	s.lines.remove(key, at)
+	s.Lines.Mu.Lock()
+	defer s.Lines.Mu.Unlock()
+	s.Lines.remove(key, at)
 	close(at.free)
 }
 
@@ -242,16 +242,16 @@ const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, cre
 // held reports whether somebody's transaction holds one of the keys at this
 // moment. It takes them as an enqueue would, and undoes that. A probe that fails
 // for another reason says no: whoever wants the keys meets that reason itself.
-func (s *jobRoom) held(ctx context.Context, keys []lockKey) bool {
+func (s *Room) held(ctx context.Context, keys []LockKey) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.pg.TryTimeout)
 	defer cancel()
 	var hashes []uniqueKey
 	var ids [][16]byte
 	for _, k := range keys {
-		if k.hash != "" {
-			hashes = append(hashes, uniqueKey{hash: []byte(k.hash)})
+		if k.Hash != "" {
+			hashes = append(hashes, uniqueKey{hash: []byte(k.Hash)})
 		} else {
-			ids = append(ids, k.id)
+			ids = append(ids, k.ID)
 		}
 	}
 	slices.SortFunc(hashes, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
@@ -273,7 +273,7 @@ func (s *jobRoom) held(ctx context.Context, keys []lockKey) bool {
 
 // firstHeld finds the key that a call has to wait for, by halves. If none is held
 // any more, it names one that the caller finds free.
-func (s *jobRoom) firstHeld(ctx context.Context, keys []lockKey) lockKey {
+func (s *Room) firstHeld(ctx context.Context, keys []LockKey) LockKey {
 	for len(keys) > 1 {
 		half := len(keys) / 2
 		if s.held(ctx, keys[:half]) {
@@ -286,7 +286,7 @@ func (s *jobRoom) firstHeld(ctx context.Context, keys []lockKey) lockKey {
 }
 
 // allHeld finds every key that is held, by halves.
-func (s *jobRoom) allHeld(ctx context.Context, keys []lockKey) []lockKey {
+func (s *Room) allHeld(ctx context.Context, keys []LockKey) []LockKey {
 	switch {
 	case len(keys) == 0 || !s.held(ctx, keys):
 		return nil

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"bytes"
@@ -30,14 +30,14 @@ func (c *finishCall) Rows() int { return c.weight }
 // Finish ends runs, each fenced by its worker and run number. Calls of many
 // goroutines share a commit, and a large one takes several: what those came to
 // before one failed is answered beside the error.
-func (s *jobRoom) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+func (s *Room) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.pg.Leave()
 	var verdicts []job.Verdict
 	for len(ends) > 0 {
-		n, weight := portion(ends, weightOfEnd)
+		n, weight := portion(ends, WeightOfEnd)
 		c := &finishCall{Call: commit.NewCall(), worker: w, ends: ends[:n], weight: weight}
 		err := s.finisher.Do(ctx, c)
 		if err != nil {
@@ -50,13 +50,13 @@ func (s *jobRoom) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([
 
 // commitFinishes commits the ends of many callers together; where one of them
 // fails, each goes on alone.
-func (s *jobRoom) commitFinishes(ctx context.Context, calls []*finishCall) {
+func (s *Room) commitFinishes(ctx context.Context, calls []*finishCall) {
 	s.commitEnds(ctx, calls, false)
 }
 
 // commitEnds is commitFinishes for calls of which again says whether they may
 // have been committed before.
-func (s *jobRoom) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
+func (s *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
 	f := newFinishing(s, calls)
 	f.again = again
 	err := f.try(ctx)
@@ -89,7 +89,7 @@ func (f *finishing) answer(calls []*finishCall, err error) {
 // await tries until the rows are free. Who holds them may be our own try, whose
 // answer was lost: only when it has ended is it known what became of it.
 func (f *finishing) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.s.busyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.s.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
 	defer cancel()
 	for n := 1; pg.Pause(ctx, n); n++ {
 		if err := f.try(ctx); !pg.FaultOf(err).Blocked {
@@ -123,7 +123,7 @@ func (f *finishing) try(ctx context.Context) error {
 
 // finishing is the ends of one commit. Their order is that of the calls.
 type finishing struct {
-	s        *jobRoom
+	s        *Room
 	workers  []job.WorkerID
 	ends     []job.End
 	calls    []*finishCall
@@ -141,7 +141,7 @@ type finishing struct {
 	skip bool
 }
 
-func newFinishing(s *jobRoom, calls []*finishCall) *finishing {
+func newFinishing(s *Room, calls []*finishCall) *finishing {
 	f := &finishing{s: s, ends: calls[0].ends, calls: calls}
 	n := 0
 	for _, c := range calls {
@@ -418,9 +418,9 @@ func (f *finishing) recover(ctx context.Context) error {
 	}})
 }
 
-// finishIn ends runs in a user's transaction, and says what claims are to be told
+// FinishIn ends runs in a user's transaction, and says what claims are to be told
 // when it commits.
-func (s *jobRoom) finishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
+func (s *Room) FinishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
 	f := &finishing{s: s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
 	for range ends {
 		f.workers = append(f.workers, worker)

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -34,7 +34,7 @@ const setProgress = `WITH own AS MATERIALIZED (
 const heldTries = 3
 
 // Note keeps progress and log lines of runs that go on.
-func (s *jobRoom) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *Room) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *jobRoom) Note(ctx context.Context, w job.WorkerID, notes []store.Note) 
 
 // noteHeld tries the notes again that were answered Held. What fails stays that:
 // the others are committed and have their answer.
-func (s *jobRoom) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
+func (s *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
 	var at []int
 	var held []store.Note
 	for i, v := range verdicts {
@@ -65,11 +65,11 @@ func (s *jobRoom) noteHeld(ctx context.Context, w job.WorkerID, notes []store.No
 	}
 }
 
-func (s *jobRoom) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
 	err := s.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
 		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
-			verdicts, err = s.note(ctx, t, w, notes)
+			verdicts, err = s.NoteIn(ctx, t, w, notes)
 			return err
 		})
 	})
@@ -79,7 +79,7 @@ func (s *jobRoom) noteOnce(ctx context.Context, w job.WorkerID, notes []store.No
 	return verdicts, nil
 }
 
-func (s *jobRoom) note(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	refs := make([]store.RunRef, len(notes))
 	for i, n := range notes {

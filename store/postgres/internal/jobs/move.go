@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"bytes"
@@ -113,7 +113,7 @@ func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *jobRoom) apply(ctx context.Context, session pg.Session, moves []move, now time.Time) (hints.Set, error) {
+func (s *Room) apply(ctx context.Context, session pg.Session, moves []move, now time.Time) (hints.Set, error) {
 	slices.SortFunc(moves, func(a, b move) int { return bytes.Compare(a.id[:], b.id[:]) })
 	var told hints.Set
 	var released, ended []move
@@ -358,4 +358,4 @@ func (l *logLines) step(namespace int32) *pg.Statement {
 }
 
 // keep is how long ended jobs of a queue are kept.
-func (s *jobRoom) keep(queue string) job.Keep { return s.keepFor(queue).WithDefaults() }
+func (s *Room) keep(queue string) job.Keep { return s.KeepFor(queue).WithDefaults() }

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -220,11 +220,11 @@ func insertText(kind insertKind) string {
 // Otherwise keys and ids are settled first and the rest goes in by a few large
 // inserts: a staging table was not faster than arrays, and needs the right to
 // make temporary tables (docs/adr/0008-postgres-bulk.md).
-func (s *jobRoom) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) error {
+func (s *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) error {
 	if !plain || c.again {
 		return s.acceptAlone(ctx, c, pg.SharedLimits)
 	}
-	drafts := c.drafts
+	drafts := c.Drafts
 	var now time.Time
 	unknown := false
 	err := s.pg.RetryWithin(ctx, s.pg.TryTimeout+loading(c.weight), "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
@@ -234,9 +234,9 @@ func (s *jobRoom) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) e
 	})
 	switch {
 	case err == nil:
-		c.receipts = make([]job.Receipt, len(drafts))
+		c.Receipts = make([]job.Receipt, len(drafts))
 		for i := range drafts {
-			c.receipts[i].ID = drafts[i].ID
+			c.Receipts[i].ID = drafts[i].ID
 		}
 		s.accepted(drafts, now)
 		return nil
@@ -249,7 +249,7 @@ func (s *jobRoom) enqueueBulk(ctx context.Context, c *enqueueCall, plain bool) e
 
 // copyIn copies plain drafts into the table. COPY computes nothing, so the
 // store's time is asked first.
-func (s *jobRoom) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
+func (s *Room) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
 	err := t.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(now) }})
 	if err != nil {
 		return err

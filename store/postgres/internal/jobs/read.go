@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
 // to the other meanwhile is seen once.
-const readJobs = "SELECT " + liveColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
+const readJobs = "SELECT " + LiveColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
 		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
 	UNION ALL
 	SELECT ` + archivedColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
 		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
 
 // Get returns the jobs that exist, live or archived, in the order asked.
-func (s *jobRoom) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+func (s *Room) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
 		return nil, s.pg.Usable(ctx)
 	}
@@ -45,12 +45,12 @@ type numbered struct {
 	n int
 }
 
-func (s *jobRoom) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
-	var rows rowReader
+func (s *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
+	var rows RowReader
 	return &pg.Statement{Text: readJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
-		if err := rows.job(cols, &f.Job); err != nil {
+		if err := rows.Job(cols, &f.Job); err != nil {
 			return err
 		}
 		f.n = int(rows.Int8())
@@ -78,7 +78,7 @@ FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NO
 WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
 
 // Situation gathers why a job is not running.
-func (s *jobRoom) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+func (s *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	var found []numbered
 	var workers []store.WorkerInfo
 	var runs []store.QueueRuns
@@ -126,7 +126,7 @@ const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespac
 	ORDER BY line OFFSET $3 LIMIT $4`
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
-func (s *jobRoom) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+func (s *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
 	err := s.pg.Read(ctx, func() []*pg.Statement {
 		lines = nil
@@ -146,7 +146,7 @@ func (s *jobRoom) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.L
 }
 
 // Now is the store's clock.
-func (s *jobRoom) Now(ctx context.Context) (time.Time, error) {
+func (s *Room) Now(ctx context.Context) (time.Time, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
@@ -161,8 +161,8 @@ const seenJobs = `SELECT id FROM pawl.job
 	SELECT id FROM pawl.job_archive
 	WHERE namespace = $1 AND id = ANY($2::uuid[])`
 
-// seenIn returns those of ids that a user's transaction sees as jobs.
-func (s *jobRoom) seenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
+// SeenIn returns those of ids that a user's transaction sees as jobs.
+func (s *Room) SeenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
 	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
 		var id job.ID
 		err := scan(&id)

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // List pages through jobs, newest id first. A page starts at an id, never at a
 // count of rows, so that it costs the same however deep it is.
-func (s *jobRoom) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
+func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
 	if p.Limit < 1 || p.Limit > 1000 {
 		return store.Listed{}, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
@@ -36,10 +36,10 @@ func (s *jobRoom) List(ctx context.Context, f store.Filter, p store.Page) (store
 	var listed store.Listed
 	err := s.pg.Read(ctx, func() []*pg.Statement {
 		listed = store.Listed{}
-		var rows rowReader
+		var rows RowReader
 		return []*pg.Statement{{Text: text, Args: b.args, Raw: func(cols [][]byte) error {
 			listed.Jobs = append(listed.Jobs, job.Job{})
-			return rows.job(cols, &listed.Jobs[len(listed.Jobs)-1])
+			return rows.Job(cols, &listed.Jobs[len(listed.Jobs)-1])
 		}}}
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *jobRoom) List(ctx context.Context, f store.Filter, p store.Page) (store
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *jobRoom) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
+func (s *Room) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
 	b := &listing{}
 	ranges := b.ranges(s.pg.Namespace, f)
 	if len(ranges) == 0 {
@@ -113,7 +113,7 @@ func (b *listing) ranges(namespace int32, f store.Filter) (list []stretch) {
 		archived = nil // what has ended waits for nothing
 	}
 	for _, state := range live {
-		r := stretch{table: "pawl.job", columns: liveColumns, where: []string{in}}
+		r := stretch{table: "pawl.job", columns: LiveColumns, where: []string{in}}
 		if f.Wait != job.NoWait {
 			r.where = append(r.where, fmt.Sprintf("wait = %d", f.Wait))
 		}

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"bytes"
@@ -13,16 +13,16 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// acceptance takes drafts in that may meet a unique key or an id of before.
+// Acceptance takes drafts in that may meet a unique key or an id of before.
 // Nothing in it fails because a row is there already, so it also works inside a
 // user's transaction, which an error would end.
 //
 // The order of the looks matters: a resend is answered with its own id before
 // its unique key is judged, because that key may be held by itself.
-type acceptance struct {
-	s        *jobRoom
-	session  pg.Session
-	drafts   []job.Draft
+type Acceptance struct {
+	S        *Room
+	Session  pg.Session
+	Drafts   []job.Draft
 	receipts []job.Receipt
 	// again: this very call may have been committed before, its answer lost.
 	// Then an id that is found is this call's own, and no duplicate.
@@ -39,12 +39,12 @@ const rounds = 10
 
 var errRestless = fmt.Errorf("%w: a job or a unique key changed hands too often", store.ErrBusy)
 
-func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
-	a.receipts = make([]job.Receipt, len(a.drafts))
-	a.answered, a.left = make([]bool, len(a.drafts)), len(a.drafts)
+func (a *Acceptance) Run(ctx context.Context) ([]job.Receipt, error) {
+	a.receipts = make([]job.Receipt, len(a.Drafts))
+	a.answered, a.left = make([]bool, len(a.Drafts)), len(a.Drafts)
 	a.byKey = map[string][]int{}
-	for i := range a.drafts {
-		if hash := a.drafts[i].Unique.Hash; hash != nil {
+	for i := range a.Drafts {
+		if hash := a.Drafts[i].Unique.Hash; hash != nil {
 			a.byKey[string(hash)] = append(a.byKey[string(hash)], i)
 		}
 	}
@@ -67,27 +67,27 @@ func (a *acceptance) run(ctx context.Context) ([]job.Receipt, error) {
 }
 
 // settle answers a draft.
-func (a *acceptance) settle(i int, r job.Receipt) {
+func (a *Acceptance) settle(i int, r job.Receipt) {
 	a.receipts[i], a.answered[i] = r, true
 	a.left--
 }
 
 // known answers a draft whose id was accepted before. If that was this very call,
 // nobody has told claims of it yet: it is due at the given time, or later.
-func (a *acceptance) known(i int, due time.Time) {
+func (a *Acceptance) known(i int, due time.Time) {
 	if a.again {
-		a.told.Add(a.drafts[i].Queue, a.drafts[i].Priority, due)
+		a.told.Add(a.Drafts[i].Queue, a.Drafts[i].Priority, due)
 	}
-	a.settle(i, job.Receipt{ID: a.drafts[i].ID, Duplicate: !a.again || a.drafts[i].Resend})
+	a.settle(i, job.Receipt{ID: a.Drafts[i].ID, Duplicate: !a.again || a.Drafts[i].Resend})
 }
 
 // sought reports whether a draft may have been accepted before.
-func (a *acceptance) sought(i int) bool { return a.again || a.drafts[i].Resend }
+func (a *Acceptance) sought(i int) bool { return a.again || a.Drafts[i].Resend }
 
 // Each look is a primary key lookup per id. The live table is looked at first:
 // a job that ends between the looks is then found in the archive.
 const (
-	lookArchived = `SELECT a.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
+	LookArchived = `SELECT a.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
 			JOIN pawl.job_archive AS a ON a.namespace = d.namespace AND a.id = d.id
 		UNION ALL SELECT t.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
 			JOIN pawl.tombstone AS t ON t.namespace = d.namespace AND t.id = d.id`
@@ -96,14 +96,14 @@ const (
 )
 
 // lookByID answers the drafts whose ids are known.
-func (a *acceptance) lookByID(ctx context.Context) error {
+func (a *Acceptance) lookByID(ctx context.Context) error {
 	var ids [][16]byte
 	at := map[job.ID][]int{}
-	for i := range a.drafts {
+	for i := range a.Drafts {
 		if a.answered[i] || !a.sought(i) {
 			continue
 		}
-		id := a.drafts[i].ID
+		id := a.Drafts[i].ID
 		if at[id] == nil {
 			ids = append(ids, id)
 		}
@@ -118,8 +118,8 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 		}
 		delete(at, id)
 	}
-	args := []any{a.s.pg.Namespace, ids}
-	return a.session.Run(ctx,
+	args := []any{a.S.pg.Namespace, ids}
+	return a.Session.Run(ctx,
 		&pg.Statement{Text: lookLive, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			var due time.Time
@@ -127,10 +127,10 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 			found(id, due)
 			return err
 		}},
-		&pg.Statement{Text: lookArchived, Args: args, Each: func(scan pg.Scan) error {
+		&pg.Statement{Text: LookArchived, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
-			found(id, longAgo)
+			found(id, LongAgo)
 			return err
 		}})
 }
@@ -138,11 +138,11 @@ func (a *acceptance) lookByID(ctx context.Context) error {
 // takeKeys takes the unique keys of the unanswered drafts in the order of their
 // hashes, as every transition does, and returns the drafts that may go in: one
 // for each id and each key. A key that another job holds answers its drafts.
-func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
+func (a *Acceptance) takeKeys(ctx context.Context) ([]int, error) {
 	var batch, asks []int
 	ids, keys := map[job.ID]bool{}, map[string]bool{}
-	for i := range a.drafts {
-		d := &a.drafts[i]
+	for i := range a.Drafts {
+		d := &a.Drafts[i]
 		if a.answered[i] {
 			continue
 		}
@@ -160,8 +160,8 @@ func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
 	if len(asks) == 0 {
 		return batch, nil
 	}
-	slices.SortFunc(asks, func(i, j int) int { return bytes.Compare(a.drafts[i].Unique.Hash, a.drafts[j].Unique.Hash) })
-	taken, err := a.s.takeUnique(ctx, a.session, a.keysOf(asks), false)
+	slices.SortFunc(asks, func(i, j int) int { return bytes.Compare(a.Drafts[i].Unique.Hash, a.Drafts[j].Unique.Hash) })
+	taken, err := a.S.takeUnique(ctx, a.Session, a.keysOf(asks), false)
 	if err != nil {
 		return nil, err
 	}
@@ -170,26 +170,26 @@ func (a *acceptance) takeKeys(ctx context.Context) ([]int, error) {
 		case taken[n].free:
 			batch = append(batch, i)
 		case taken[n].holder != (job.ID{}):
-			if taken[n].holder == a.drafts[i].ID {
-				a.known(i, longAgo) // committed after the look by id, by the try whose answer was lost
+			if taken[n].holder == a.Drafts[i].ID {
+				a.known(i, LongAgo) // committed after the look by id, by the try whose answer was lost
 			}
-			a.answerKey(a.drafts[i].Unique.Hash, job.Receipt{ID: taken[n].holder, Duplicate: true})
+			a.answerKey(a.Drafts[i].Unique.Hash, job.Receipt{ID: taken[n].holder, Duplicate: true})
 		}
 		// Otherwise its holder left in between: the next round asks again.
 	}
 	return batch, nil
 }
 
-func (a *acceptance) keysOf(list []int) []uniqueKey {
+func (a *Acceptance) keysOf(list []int) []uniqueKey {
 	keys := make([]uniqueKey, len(list))
 	for n, i := range list {
-		keys[n] = uniqueKey{hash: a.drafts[i].Unique.Hash, job: a.drafts[i].ID}
+		keys[n] = uniqueKey{hash: a.Drafts[i].Unique.Hash, job: a.Drafts[i].ID}
 	}
 	return keys
 }
 
 // answerKey answers every draft of a key that has no answer yet.
-func (a *acceptance) answerKey(hash []byte, r job.Receipt) {
+func (a *Acceptance) answerKey(hash []byte, r job.Receipt) {
 	for _, i := range a.byKey[string(hash)] {
 		if !a.answered[i] {
 			a.settle(i, r)
@@ -200,10 +200,10 @@ func (a *acceptance) answerKey(hash []byte, r job.Receipt) {
 // insert puts the drafts in, then looks among ended jobs once more: one may have
 // ended after the first look and before the insert (its id was still live then).
 // What is found undoes itself.
-func (a *acceptance) insert(ctx context.Context, batch []int) error {
+func (a *Acceptance) insert(ctx context.Context, batch []int) error {
 	slices.Sort(batch)
 	for len(batch) > 0 {
-		n, _ := portion(batch, func(i *int) int { return weightOf(&a.drafts[*i]) })
+		n, _ := portion(batch, func(i *int) int { return WeightOf(&a.Drafts[*i]) })
 		if err := a.insertSome(ctx, batch[:n]); err != nil {
 			return err
 		}
@@ -212,19 +212,19 @@ func (a *acceptance) insert(ctx context.Context, batch []int) error {
 	return nil
 }
 
-func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
+func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 	drafts := make([]job.Draft, len(batch))
 	at := make(map[job.ID]int, len(batch))
 	var sought [][16]byte
 	for n, i := range batch {
-		drafts[n] = a.drafts[i]
+		drafts[n] = a.Drafts[i]
 		at[drafts[n].ID] = i
 		if a.sought(i) {
 			sought = append(sought, drafts[n].ID)
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.s.pg.Namespace, drafts, insertNew)
+	put := insertStep(a.S.pg.Namespace, drafts, insertNew)
 	put.Each = func(scan pg.Scan) error {
 		var id job.ID
 		var due time.Time
@@ -232,14 +232,14 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			return err
 		}
 		added[id] = true
-		d := &a.drafts[at[id]]
+		d := &a.Drafts[at[id]]
 		a.told.Add(d.Queue, d.Priority, due)
 		return nil
 	}
 	steps := []*pg.Statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &pg.Statement{Text: lookArchived, Args: []any{a.s.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
+		steps = append(steps, &pg.Statement{Text: LookArchived, Args: []any{a.S.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -248,12 +248,12 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			return err
 		}})
 	}
-	if err := a.session.Run(ctx, steps...); err != nil {
+	if err := a.Session.Run(ctx, steps...); err != nil {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.s.pg.Namespace, ended}}
-		if err := a.session.Run(ctx, undo); err != nil {
+		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.S.pg.Namespace, ended}}
+		if err := a.Session.Run(ctx, undo); err != nil {
 			return err
 		}
 		for _, id := range ended {
@@ -270,12 +270,12 @@ func (a *acceptance) insertSome(ctx context.Context, batch []int) error {
 			}
 			continue
 		}
-		a.known(i, longAgo)
+		a.known(i, LongAgo)
 		if d.Unique.Hash != nil {
 			unused = append(unused, uniqueKey{hash: d.Unique.Hash, job: d.ID})
 		}
 	}
-	return a.s.dropUnique(ctx, a.session, unused)
+	return a.S.dropUnique(ctx, a.Session, unused)
 }
 
 // uniqueKey asks for a key in the name of a job.
@@ -317,7 +317,7 @@ const (
 
 // takeUnique takes keys, which are in the order of their hashes. back says that
 // their jobs come back from the archive.
-func (s *jobRoom) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
+func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
 	answers := make([]uniqueAnswer, len(keys))
 	at := make(map[string]int, len(keys))
 	for i, k := range keys {
@@ -362,7 +362,7 @@ func (s *jobRoom) takeUnique(ctx context.Context, session pg.Session, keys []uni
 }
 
 // dropUnique gives keys back that were taken for nothing.
-func (s *jobRoom) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
+func (s *Room) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
 	if len(keys) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -33,13 +33,13 @@ func (p *purges) from(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.expires.IsZero() || now.Before(p.since) || now.Sub(p.since) > purgeAnew {
-		p.expires, p.since = longAgo, now
+		p.expires, p.since = LongAgo, now
 	}
 	return p.expires
 }
 
-// forget makes the next purge begin in front.
-func (p *purges) forget() {
+// Forget makes the next purge begin in front.
+func (p *purges) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expires = time.Time{}
@@ -132,7 +132,7 @@ func (p *purges) looked(at linePlace) {
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up
 // to their own bound. It needs no more rights than to delete rows.
-func (s *jobRoom) Purge(ctx context.Context, limit int) (int, error) {
+func (s *Room) Purge(ctx context.Context, limit int) (int, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func (s *jobRoom) Purge(ctx context.Context, limit int) (int, error) {
 		purged = 0
 		var reached *time.Time
 		var lines, strays int64
-		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{s.pg.Namespace, limit, s.purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
+		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{s.pg.Namespace, limit, s.Purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
@@ -155,7 +155,7 @@ func (s *jobRoom) Purge(ctx context.Context, limit int) (int, error) {
 		counted := steps[1:]
 		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{s.pg.Namespace, limit}})
 		var looked linePlace
-		from := s.purges.lines()
+		from := s.Purges.lines()
 		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{s.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
@@ -168,9 +168,9 @@ func (s *jobRoom) Purge(ctx context.Context, limit int) (int, error) {
 		if lines == int64(limit)*store.PurgeLines || strays == int64(limit) {
 			purged = max(purged, int64(limit)) // it stopped at the bound of lines: there is more
 		}
-		s.purges.looked(looked)
+		s.Purges.looked(looked)
 		if reached != nil {
-			s.purges.reached(*reached)
+			s.Purges.reached(*reached)
 		}
 		return nil
 	})

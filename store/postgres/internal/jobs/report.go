@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
-func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
+func (s *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return store.ReportReply{}, err
 	}
@@ -41,7 +41,7 @@ func (s *jobRoom) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.R
 
 // compare reads what is leased to the worker (job_held). Nothing is locked: most
 // of the time both sides agree.
-func (s *jobRoom) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
+func (s *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
 	err = s.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
@@ -83,7 +83,7 @@ const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespac
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
 
-func (s *jobRoom) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hints.Set, error) {
+func (s *Room) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hints.Set, error) {
 	ids, runs := workers.RefArrays(refs)
 	lock, found := subjects(lostRuns, s.pg.Namespace, w, ids, runs)
 	var now time.Time

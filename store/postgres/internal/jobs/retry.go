@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
-func (s *jobRoom) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "retry", (*operation).retry)
 }
 
@@ -71,7 +71,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			keys = append(keys, uniqueKey{[]byte(hash), ids[list[0]]})
 		}
 		for _, k := range keys {
-			o.wanted = append(o.wanted, lockKey{hash: string(k.hash)})
+			o.wanted = append(o.wanted, LockKey{Hash: string(k.hash)})
 		}
 		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
 		answers, err := o.s.takeUnique(ctx, o.session, keys, true)

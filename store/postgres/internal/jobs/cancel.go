@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"bytes"
@@ -14,19 +14,19 @@ import (
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
-func (s *jobRoom) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *Room) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "cancel", (*operation).cancel)
 }
 
 // Delete removes jobs that are not running, and asks running ones to cancel.
-func (s *jobRoom) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+func (s *Room) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return s.operate(ctx, ids, op, "delete", (*operation).remove)
 }
 
 // operation is an operator's verb over several jobs, in one transaction. Every
 // job that it may change is locked before anything is decided.
 type operation struct {
-	s        *jobRoom
+	s        *Room
 	session  pg.Session
 	now      time.Time
 	live     map[job.ID]subject
@@ -39,7 +39,7 @@ type operation struct {
 	busy map[job.ID]bool
 	// wanted are the unique keys that the verb takes, held those of them that
 	// somebody's transaction was found to hold: their jobs are answered Busy.
-	wanted []lockKey
+	wanted []LockKey
 	held   map[string]bool
 }
 
@@ -53,7 +53,7 @@ type archivedSubject struct {
 
 // operate applies a verb to the ids, with the audit entries of what it changed.
 // An id that is given twice is taken twice, one after the other.
-func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+func (s *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *jobRoom) operate(ctx context.Context, ids []job.ID, op store.Operator, 
 		if pg.FaultOf(err).Blocked {
 			skip = true
 			for _, k := range s.allHeld(ctx, o.wanted) {
-				held[k.hash] = true
+				held[k.Hash] = true
 			}
 		}
 		return err

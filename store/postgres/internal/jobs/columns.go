@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"time"
@@ -12,23 +12,23 @@ import (
 const (
 	sharedColumns = `id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
 	queue, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args`
-	liveColumns     = sharedColumns + ", worker, cancel, deferred, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result, wait"
+	LiveColumns     = sharedColumns + ", worker, cancel, deferred, NULL::timestamptz AS finished, NULL::timestamptz AS expires, NULL::bytea AS result, wait"
 	archivedColumns = sharedColumns + ", worker, false AS cancel, 0 AS deferred, finished, expires, result, NULL::smallint AS wait"
 	// What a claim returns: the claimer knows queue, state and worker, and every
 	// column that is not NULL costs the server and the client.
-	takenColumns = `job.id, NULL, job.priority, job.due, run, used, max_attempts, nullif(lost, 0), nullif(job.rescues, 0), nullif(snoozes, 0), nullif(version, 0), created, started, timeout, deadline,
+	TakenColumns = `job.id, NULL, job.priority, job.due, run, used, max_attempts, nullif(lost, 0), nullif(job.rescues, 0), nullif(snoozes, 0), nullif(version, 0), created, started, timeout, deadline,
 	NULL, kind, key, budget, unique_hash, unique_period, capabilities, tags, reason, progress_done, progress_total, progress_note, headers, failures, args, nullif(deferred, 0)`
 )
 
-// rowReader makes jobs of rows.
-type rowReader struct {
+// RowReader makes jobs of rows.
+type RowReader struct {
 	pg.Columns
-	large int64 // bytes of arguments, headers and failures, of all rows
+	Large int64 // bytes of arguments, headers and failures, of all rows
 }
 
 // list reads a text[]. Where it has more dimensions than one, or an element is
 // NULL, the job says that it cannot be read, and the rows beside it go on (P8).
-func (r *rowReader) list(j *job.Job, name string) []string {
+func (r *RowReader) list(j *job.Job, name string) []string {
 	c := r.Next()
 	if c == nil {
 		return nil
@@ -40,8 +40,8 @@ func (r *rowReader) list(j *job.Job, name string) []string {
 	return list
 }
 
-// shared reads the columns that every job has.
-func (r *rowReader) shared(j *job.Job) error {
+// Shared reads the columns that every job has.
+func (r *RowReader) Shared(j *job.Job) error {
 	if id := r.Number(16); id != nil {
 		j.ID = job.ID(id)
 	}
@@ -75,14 +75,14 @@ func (r *rowReader) shared(j *job.Job) error {
 	failures := r.Bytes()
 	j.Failures = job.StoredFailures(failures)
 	j.Args = r.Bytes()
-	r.large += int64(len(j.HeaderBytes) + len(failures) + len(j.Args))
+	r.Large += int64(len(j.HeaderBytes) + len(failures) + len(j.Args))
 	return r.Err
 }
 
-// job reads a row of liveColumns or archivedColumns.
-func (r *rowReader) job(cols [][]byte, j *job.Job) error {
+// Job reads a row of liveColumns or archivedColumns.
+func (r *RowReader) Job(cols [][]byte, j *job.Job) error {
 	r.Begin(cols)
-	if err := r.shared(j); err != nil {
+	if err := r.Shared(j); err != nil {
 		return err
 	}
 	j.Worker = job.WorkerID(r.Int8())
@@ -103,25 +103,25 @@ func uuids(ids []job.ID) [][16]byte {
 	return list
 }
 
-// priorities are asked for in order, so that rows come in order.
-var priorities = func() (list []int16) {
+// Priorities are asked for in order, so that rows come in order.
+var Priorities = func() (list []int16) {
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
 		list = append(list, int16(p))
 	}
 	return list
 }()
 
-// longAgo is before every due time.
-var longAgo = time.Unix(0, 0).UTC()
+// LongAgo is before every due time.
+var LongAgo = time.Unix(0, 0).UTC()
 
 // A message to the server has room for a gigabyte, and a commit of many callers
 // should be far from that. What they bring is weighed in rows: a job whose
 // arguments or result are large counts as several.
-const bytesOfRow = 4 << 10
+const BytesOfRow = 4 << 10
 
-func weightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/bytesOfRow }
+func WeightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/BytesOfRow }
 
-func weightOfEnd(e *job.End) int {
+func WeightOfEnd(e *job.End) int {
 	bytes := len(e.Result) + len(e.Reason) + len(e.Failure)
 	if e.Progress != nil {
 		bytes += len(e.Progress.Note)
@@ -129,7 +129,7 @@ func weightOfEnd(e *job.End) int {
 	for i := range e.Logs {
 		bytes += len(e.Logs[i].Text)
 	}
-	return 1 + bytes/bytesOfRow
+	return 1 + bytes/BytesOfRow
 }
 
 // portion is how many of the items go into one commit, at least one, and what
@@ -137,7 +137,7 @@ func weightOfEnd(e *job.End) int {
 func portion[T any](items []T, weigh func(*T) int) (n, weight int) {
 	for n < len(items) {
 		w := weigh(&items[n])
-		if n > 0 && weight+w > maxGathered {
+		if n > 0 && weight+w > MaxGathered {
 			break
 		}
 		weight += w

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -10,28 +10,28 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// bulk is how many drafts go in by COPY, in a transaction of their own.
-const bulk = 2000
+// Bulk is how many drafts go in by COPY, in a transaction of their own.
+const Bulk = 2000
 
-// enqueueCall is one caller's drafts.
-type enqueueCall struct {
+// EnqueueCall is one caller's drafts.
+type EnqueueCall struct {
 	commit.Call
-	drafts   []job.Draft
+	Drafts   []job.Draft
 	weight   int
 	again    bool // they may have been committed before, the answer was lost
-	tried    int  // how often the server was asked to take them in with care
-	receipts []job.Receipt
+	Tried    int  // how often the server was asked to take them in with care
+	Receipts []job.Receipt
 }
 
-func newEnqueueCall(drafts []job.Draft, weight int) *enqueueCall {
-	return &enqueueCall{Call: commit.NewCall(), drafts: drafts, weight: weight}
+func NewEnqueueCall(drafts []job.Draft, weight int) *EnqueueCall {
+	return &EnqueueCall{Call: commit.NewCall(), Drafts: drafts, weight: weight}
 }
 
-func (c *enqueueCall) Rows() int { return c.weight }
+func (c *EnqueueCall) Rows() int { return c.weight }
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
-func (s *jobRoom) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+func (s *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -45,37 +45,37 @@ func (s *jobRoom) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receip
 	plain, weight := true, 0
 	for i := range drafts {
 		plain = plain && isPlain(&drafts[i])
-		weight += weightOf(&drafts[i])
+		weight += WeightOf(&drafts[i])
 	}
-	return s.enqueue(ctx, newEnqueueCall(drafts, weight), plain)
+	return s.enqueue(ctx, NewEnqueueCall(drafts, weight), plain)
 }
 
 // enqueue sends a call until it is answered. While somebody's open transaction
 // holds a key that it needs, it stands in the line of that key, for as long as the
 // busy limit allows: nobody else waits with it.
-func (s *jobRoom) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]job.Receipt, error) {
+func (s *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.Receipt, error) {
 	var patient context.Context // for waiting
 	for {
-		var key lockKey
+		var key LockKey
 		known := false
 		if !plain {
-			key, known = s.lines.among(c.drafts, c.again)
+			key, known = s.Lines.among(c.Drafts, c.again)
 		}
 		if !known {
 			err := s.enqueueOnce(ctx, c, plain)
 			if err == nil {
-				return c.receipts, nil
+				return c.Receipts, nil
 			}
-			held := heldBy(err)
+			held := HeldBy(err)
 			if held == nil {
 				return nil, err
 			}
-			key, plain = held.key, false
-			c.tried = 0
+			key, plain = held.Key, false
+			c.Tried = 0
 		}
 		if patient == nil {
 			var cancel context.CancelFunc
-			patient, cancel = context.WithTimeoutCause(ctx, s.busyLimit+loading(c.weight), errBusyLimit)
+			patient, cancel = context.WithTimeoutCause(ctx, s.BusyLimit+loading(c.weight), errBusyLimit)
 			defer cancel()
 		}
 		if err := s.wait(patient, key); err != nil {
@@ -86,9 +86,9 @@ func (s *jobRoom) enqueue(ctx context.Context, c *enqueueCall, plain bool) ([]jo
 
 // enqueueOnce sends a call with those it shares a commit with, or alone if it is
 // large.
-func (s *jobRoom) enqueueOnce(ctx context.Context, c *enqueueCall, plain bool) error {
+func (s *Room) enqueueOnce(ctx context.Context, c *EnqueueCall, plain bool) error {
 	switch {
-	case len(c.drafts) >= bulk || c.weight >= maxGathered:
+	case len(c.Drafts) >= Bulk || c.weight >= MaxGathered:
 		return s.enqueueBulk(ctx, c, plain)
 	case plain:
 		return s.plain.Do(ctx, c)
@@ -121,7 +121,7 @@ func checkTimes(drafts []job.Draft) error {
 
 // commitPlain commits drafts of many callers that cannot meet any lock or
 // conflict: one insert.
-func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
+func (s *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 	all := draftsOf(calls)
 	var now time.Time
 	unknown := false
@@ -140,9 +140,9 @@ func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	case err == nil:
 		s.accepted(all, now)
 		for _, c := range calls {
-			c.receipts = make([]job.Receipt, len(c.drafts))
-			for i := range c.drafts {
-				c.receipts[i].ID = c.drafts[i].ID
+			c.Receipts = make([]job.Receipt, len(c.Drafts))
+			for i := range c.Drafts {
+				c.Receipts[i].ID = c.Drafts[i].ID
 			}
 			answer(c, nil)
 		}
@@ -155,7 +155,7 @@ func (s *jobRoom) commitPlain(ctx context.Context, calls []*enqueueCall) {
 	case len(calls) > 1:
 		// One bad row fails all of them: each on its own.
 		for _, c := range calls {
-			s.blocked.alone(func() { s.commitPlain(ctx, []*enqueueCall{c}) })
+			s.blocked.alone(func() { s.commitPlain(ctx, []*EnqueueCall{c}) })
 		}
 	case pg.HasCode(err, uniqueViolation):
 		// An id that is not fresh after all: as if it had been resent.
@@ -170,7 +170,7 @@ const uniqueViolation = "23505"
 
 // accepted tells claims, here and elsewhere, of what was just committed. No
 // draft is due before now, the time of the statement that put it in.
-func (s *jobRoom) accepted(drafts []job.Draft, now time.Time) {
+func (s *Room) accepted(drafts []job.Draft, now time.Time) {
 	var told hints.Set
 	for i := range drafts {
 		d := &drafts[i]
@@ -193,31 +193,31 @@ func dueOf(d *job.Draft, now time.Time) time.Time {
 	return due
 }
 
-func draftsOf(calls []*enqueueCall) []job.Draft {
+func draftsOf(calls []*EnqueueCall) []job.Draft {
 	if len(calls) == 1 {
-		return calls[0].drafts
+		return calls[0].Drafts
 	}
 	n := 0
 	for _, c := range calls {
-		n += len(c.drafts)
+		n += len(c.Drafts)
 	}
 	all := make([]job.Draft, 0, n)
 	for _, c := range calls {
-		all = append(all, c.drafts...)
+		all = append(all, c.Drafts...)
 	}
 	return all
 }
 
-// enqueueIn accepts drafts in a user's transaction, and says what claims are to be
+// EnqueueIn accepts drafts in a user's transaction, and says what claims are to be
 // told when it commits.
-func (s *jobRoom) enqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
+func (s *Room) EnqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
 	if len(drafts) == 0 {
 		return nil, nil, nil
 	}
 	if err := checkTimes(drafts); err != nil {
 		return nil, nil, err
 	}
-	a := &acceptance{s: s, session: in, drafts: drafts}
-	receipts, err := a.run(ctx)
+	a := &Acceptance{S: s, Session: in, Drafts: drafts}
+	receipts, err := a.Run(ctx)
 	return receipts, a.told, err
 }

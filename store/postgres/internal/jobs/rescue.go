@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-// rescueMark is how far one rescue came: to this claim of this worker.
-type rescueMark struct {
-	worker job.WorkerID
-	claim  pgtype.Int8
+// RescueMark is how far one rescue came: to this claim of this worker.
+type RescueMark struct {
+	Worker job.WorkerID
+	Claim  pgtype.Int8
 }
 
 const (
@@ -38,12 +38,12 @@ const (
 
 var (
 	lockOrphans     = strings.Replace(orphans, "{from}", "", 1)
-	lockMoreOrphans = strings.Replace(orphans, "{from}", fromClaim, 1)
+	LockMoreOrphans = strings.Replace(orphans, "{from}", fromClaim, 1)
 )
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
 // cluster it is one read.
-func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
+func (s *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return store.RescueReply{}, err
 	}
@@ -56,18 +56,18 @@ func (s *jobRoom) Rescue(ctx context.Context, limit int) (store.RescueReply, err
 		return store.RescueReply{}, err
 	}
 	var all store.RescueReply
-	var at rescueMark
+	var at RescueMark
 	for all.Total() < limit {
-		n := min(rescuedAtOnce, limit-all.Total())
+		n := min(RescuedAtOnce, limit-all.Total())
 		var rescued store.RescueReply
 		var told hints.Set
-		var reached rescueMark
+		var reached RescueMark
 		deaths := all.Deaths
 		err = s.pg.Retry(ctx, "rescue", pg.Always, func(ctx context.Context, _ bool) error {
 			err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 				var woken hints.Set
 				reached = at
-				rescued, woken, err = s.rescue(ctx, t, n, &reached)
+				rescued, woken, err = s.RescueIn(ctx, t, n, &reached)
 				told.Join(woken) // also those of a try whose answer is lost
 				return err
 			})
@@ -100,27 +100,27 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 	return deaths
 }
 
-// rescuedAtOnce is how many runs one transaction takes back. Their failures come
+// RescuedAtOnce is how many runs one transaction takes back. Their failures come
 // along, up to 400 KB each, over a link that may be slow.
-const rescuedAtOnce = 50
+const RescuedAtOnce = 50
 
-// rescue takes back what comes behind a place, and moves that on.
-func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at *rescueMark) (rescued store.RescueReply, told hints.Set, err error) {
-	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.worker}
-	if at.claim.Valid {
-		text, args = lockMoreOrphans, append(args, at.claim)
+// RescueIn takes back what comes behind a place, and moves that on.
+func (s *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *RescueMark) (rescued store.RescueReply, told hints.Set, err error) {
+	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.Worker}
+	if at.Claim.Valid {
+		text, args = LockMoreOrphans, append(args, at.Claim)
 	}
 	var found []subject
 	lock := &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		var f subject
-		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.claim)
-		found, at.worker = append(found, f), f.worker
+		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.Claim)
+		found, at.Worker = append(found, f), f.worker
 		return err
 	}}
 	var now time.Time
 	steps := []*pg.Statement{{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock}
 	drained := &pg.Statement{Text: markDrained, Args: []any{s.pg.Namespace}}
-	if !at.claim.Valid { // once for all that follow: it passes the dead entries of every suspect
+	if !at.Claim.Valid { // once for all that follow: it passes the dead entries of every suspect
 		steps = append([]*pg.Statement{drained}, steps...)
 	}
 	if err := session.Run(ctx, steps...); err != nil {
@@ -129,7 +129,7 @@ func (s *jobRoom) rescue(ctx context.Context, session pg.Session, limit int, at 
 	var moves []move
 	for _, f := range found {
 		j := job.Job{ID: f.id, Run: f.run, Worker: f.worker, Used: f.used, Lost: f.lost, CancelAsked: f.cancel}
-		m, err := decide(f, job.Rescue(&j, f.begun, s.maxLost, s.keep(f.queue)), true, now)
+		m, err := decide(f, job.Rescue(&j, f.begun, s.MaxLost, s.keep(f.queue)), true, now)
 		if err != nil {
 			return rescued, nil, err
 		}

@@ -1,10 +1,10 @@
-package postgres
+package jobs
 
 import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 
-// jobPlans are the statements of transitions, with the indexes that must serve them.
-var jobPlans = []pg.Plan{
-	{Name: "lookArchived", Text: lookArchived, Indexes: []string{"job_archive_pkey", "tombstone_pkey"}},
+// Plans are the statements of transitions, with the indexes that must serve them.
+var Plans = []pg.Plan{
+	{Name: "lookArchived", Text: LookArchived, Indexes: []string{"job_archive_pkey", "tombstone_pkey"}},
 	{Name: "lookLive", Text: lookLive, Indexes: []string{"job_pkey"}},
 	{Name: "takeUnique", Text: takeUnique},
 	{Name: "probeIDs", Text: probeIDs},
@@ -34,7 +34,7 @@ var jobPlans = []pg.Plan{
 	{Name: "runsOfQueue", Text: runsOfQueue, Indexes: []string{"job_pkey", "job_held"}},
 	{Name: "lostRuns", Text: lostRuns, Indexes: []string{"job_pkey"}},
 	{Name: "lockOrphans", Text: lockOrphans, Indexes: []string{"worker_pkey", "job_held"}},
-	{Name: "lockMoreOrphans", Text: lockMoreOrphans, Indexes: []string{"worker_pkey", "job_held"}},
+	{Name: "lockMoreOrphans", Text: LockMoreOrphans, Indexes: []string{"worker_pkey", "job_held"}},
 	{Name: "markDrained", Text: markDrained, Indexes: []string{"job_held"}},
 	{Name: "redateJobs", Text: redateJobs, Indexes: []string{"job_ready"}},
 	{Name: "lockLate", Text: lockLate, Indexes: []string{"job_deadline"}},

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const lockLate = "SELECT " + subjectColumns + mortalColumns + ` FROM pawl.job WH
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
-func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
+func (s *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return store.ExpireReply{}, err
 	}
@@ -49,7 +49,7 @@ func (s *jobRoom) Expire(ctx context.Context, limit int) (store.ExpireReply, err
 	return expired, nil
 }
 
-func (s *jobRoom) expire(ctx context.Context, session pg.Session, limit int) (expired store.ExpireReply, err error) {
+func (s *Room) expire(ctx context.Context, session pg.Session, limit int) (expired store.ExpireReply, err error) {
 	lock, late := mortals(lockLate, s.pg.Namespace, limit)
 	var now time.Time
 	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
@@ -92,7 +92,7 @@ const redateJobs = `WITH early AS MATERIALIZED (
 UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNING job.queue, job.priority, job.due`
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
-func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
+func (s *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
@@ -102,7 +102,7 @@ func (s *jobRoom) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int
 	err := s.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
 		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-			Text: redateJobs, Args: []any{s.pg.Namespace, b.Queues, priorities, b.Was, b.Within.Microseconds(), limit},
+			Text: redateJobs, Args: []any{s.pg.Namespace, b.Queues, Priorities, b.Was, b.Within.Microseconds(), limit},
 			Each: func(scan pg.Scan) error {
 				var queue string
 				var priority int

@@ -1,4 +1,4 @@
-package postgres
+package jobs
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// commitCareful commits drafts of many callers of which some are unique or sent
+// CommitCareful commits drafts of many callers of which some are unique or sent
 // again. It waits only a moment for a key that an open transaction holds; then
 // the calls are sorted out beside, and the shared commits go on (P8).
-func (s *jobRoom) commitCareful(ctx context.Context, calls []*enqueueCall) {
+func (s *Room) CommitCareful(ctx context.Context, calls []*EnqueueCall) {
 	if calls = s.turnAway(calls); len(calls) > 0 {
 		s.commitAccepted(ctx, calls)
 	}
 }
 
 // turnAway answers the calls whose key is known to be held, and returns the others.
-func (s *jobRoom) turnAway(calls []*enqueueCall) []*enqueueCall {
-	if !s.lines.some() {
+func (s *Room) turnAway(calls []*EnqueueCall) []*EnqueueCall {
+	if !s.Lines.some() {
 		return calls
 	}
-	return slices.DeleteFunc(slices.Clone(calls), func(c *enqueueCall) bool {
-		key, held := s.lines.among(c.drafts, c.again)
+	return slices.DeleteFunc(slices.Clone(calls), func(c *EnqueueCall) bool {
+		key, held := s.Lines.among(c.Drafts, c.again)
 		if held {
 			answer(c, &keyHeld{key})
 		}
@@ -33,7 +33,7 @@ func (s *jobRoom) turnAway(calls []*enqueueCall) []*enqueueCall {
 	})
 }
 
-func (s *jobRoom) commitAccepted(ctx context.Context, calls []*enqueueCall) {
+func (s *Room) commitAccepted(ctx context.Context, calls []*EnqueueCall) {
 	err := s.acceptTogether(ctx, calls, pg.SharedLimits)
 	switch {
 	case err == nil:
@@ -48,13 +48,13 @@ func (s *jobRoom) commitAccepted(ctx context.Context, calls []*enqueueCall) {
 
 // acceptTogether is one try to take the drafts of calls in, and answers them if
 // it succeeds.
-func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *pg.Limits) error {
+func (s *Room) acceptTogether(ctx context.Context, calls []*EnqueueCall, l *pg.Limits) error {
 	weight := 0
 	again := false
 	for _, c := range calls {
 		weight += c.weight
 		again = again || c.again
-		c.tried++
+		c.Tried++
 	}
 	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.pg.TryTimeout+loading(weight), l, again)
 	if err != nil {
@@ -66,21 +66,21 @@ func (s *jobRoom) acceptTogether(ctx context.Context, calls []*enqueueCall, l *p
 		return err
 	}
 	for _, c := range calls {
-		c.receipts, receipts = receipts[:len(c.drafts):len(c.drafts)], receipts[len(c.drafts):]
+		c.Receipts, receipts = receipts[:len(c.Drafts):len(c.Drafts)], receipts[len(c.Drafts):]
 		answer(c, nil)
 	}
 	return nil
 }
 
 // acceptOnce is one try to take drafts in.
-func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *pg.Limits, again bool) ([]job.Receipt, error) {
+func (s *Room) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *pg.Limits, again bool) ([]job.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	a := &acceptance{s: s, drafts: drafts, again: again}
+	a := &Acceptance{S: s, Drafts: drafts, again: again}
 	var receipts []job.Receipt
 	err := s.pg.Transact(ctx, s.pg.Work, l, func(t *pg.Transaction) (err error) {
-		a.session = t
-		receipts, err = a.run(ctx)
+		a.Session = t
+		receipts, err = a.Run(ctx)
 		return err
 	})
 	if err != nil {
@@ -92,12 +92,12 @@ func (s *jobRoom) acceptOnce(ctx context.Context, drafts []job.Draft, limit time
 
 // acceptAlone takes one caller's drafts in by themselves. It waits a moment only
 // for a key that somebody holds, and then says which.
-func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *pg.Limits) error {
+func (s *Room) acceptAlone(ctx context.Context, c *EnqueueCall, l *pg.Limits) error {
 	for n := 1; ; n++ {
-		c.tried++
-		receipts, err := s.acceptOnce(ctx, c.drafts, s.pg.TryTimeout+loading(c.weight), l, c.again)
+		c.Tried++
+		receipts, err := s.acceptOnce(ctx, c.Drafts, s.pg.TryTimeout+loading(c.weight), l, c.again)
 		if err == nil {
-			c.receipts = receipts
+			c.Receipts = receipts
 			return nil
 		}
 		f := pg.FaultOf(err)
@@ -106,9 +106,9 @@ func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *pg.Limits)
 		case ctx.Err() != nil:
 			return pg.Failure("enqueue", context.Cause(ctx), c.again)
 		case f.Blocked:
-			keys := lockKeys(c.drafts, c.again)
+			keys := lockKeys(c.Drafts, c.again)
 			if len(keys) == 0 { // an id that ought to be fresh is being put in by somebody else
-				keys = lockKeys(c.drafts, true)
+				keys = lockKeys(c.Drafts, true)
 			}
 			return &keyHeld{s.firstHeld(ctx, keys)}
 		case !f.Passing || n >= pg.Tries:
@@ -129,10 +129,10 @@ func (s *jobRoom) acceptAlone(ctx context.Context, c *enqueueCall, l *pg.Limits)
 // call is tried with others for ever: whoever wants a free key is tried a bounded
 // number of times, however many keys are held. The looks of all that is sorted
 // out take turns, so that nobody stands behind the whole of another commit.
-func (s *jobRoom) sortOut(ctx context.Context, calls []*enqueueCall) {
-	s.turns()
+func (s *Room) sortOut(ctx context.Context, calls []*EnqueueCall) {
+	s.Turns()
 	o := &sorting{s: s, left: byKey(calls)}
-	workers := min(cap(s.lines.sorting), len(o.left))
+	workers := min(cap(s.Lines.sorting), len(o.left))
 	o.size = max(len(o.left)/(2*workers), 1) // enough parts for all of them
 	for range workers {
 		s.blocked.alone(func() { o.work(ctx) })
@@ -141,21 +141,21 @@ func (s *jobRoom) sortOut(ctx context.Context, calls []*enqueueCall) {
 
 // sorting is calls that are being sorted out.
 type sorting struct {
-	s *jobRoom
+	s *Room
 
 	mu   sync.Mutex
-	left [][]*enqueueCall // by the key they ask for first
+	left [][]*EnqueueCall // by the key they ask for first
 	size int              // of the next part
 }
 
-// mostTogether is how often a call is tried with others before it is tried alone.
-const mostTogether = 8
+// MostTogether is how often a call is tried with others before it is tried alone.
+const MostTogether = 8
 
 // work tries parts until none is left. One that is taken up again was put back by
 // a worker that goes on.
 func (o *sorting) work(ctx context.Context) {
 	for {
-		release, ok := take(ctx, o.s.lines.sorting)
+		release, ok := take(ctx, o.s.Lines.sorting)
 		part := o.next()
 		if !ok {
 			for _, c := range slices.Concat(part...) {
@@ -172,12 +172,12 @@ func (o *sorting) work(ctx context.Context) {
 }
 
 // next takes the next part. Calls that were tried often are a part of their own.
-func (o *sorting) next() [][]*enqueueCall {
+func (o *sorting) next() [][]*EnqueueCall {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := min(o.size, len(o.left))
 	for i, group := range o.left[:n] {
-		if group[0].tried > mostTogether {
+		if group[0].Tried > MostTogether {
 			n = max(i, 1)
 			break
 		}
@@ -188,7 +188,7 @@ func (o *sorting) next() [][]*enqueueCall {
 }
 
 // try answers a part, or puts it back.
-func (o *sorting) try(ctx context.Context, part [][]*enqueueCall) {
+func (o *sorting) try(ctx context.Context, part [][]*EnqueueCall) {
 	part = o.s.turnGroupsAway(part)
 	if len(part) == 0 {
 		return
@@ -211,8 +211,8 @@ func (o *sorting) try(ctx context.Context, part [][]*enqueueCall) {
 }
 
 // turnGroupsAway is turnAway for groups: others may have found out by now.
-func (s *jobRoom) turnGroupsAway(groups [][]*enqueueCall) [][]*enqueueCall {
-	var rest [][]*enqueueCall
+func (s *Room) turnGroupsAway(groups [][]*EnqueueCall) [][]*EnqueueCall {
+	var rest [][]*EnqueueCall
 	for _, group := range groups {
 		if group = s.turnAway(group); len(group) > 0 {
 			rest = append(rest, group)
@@ -222,13 +222,13 @@ func (s *jobRoom) turnGroupsAway(groups [][]*enqueueCall) [][]*enqueueCall {
 }
 
 // byKey puts calls together that ask for the same key first.
-func byKey(calls []*enqueueCall) [][]*enqueueCall {
-	var groups [][]*enqueueCall
-	at := map[lockKey]int{}
+func byKey(calls []*EnqueueCall) [][]*EnqueueCall {
+	var groups [][]*EnqueueCall
+	at := map[LockKey]int{}
 	for _, c := range calls {
-		keys := lockKeys(c.drafts, c.again)
+		keys := lockKeys(c.Drafts, c.again)
 		if len(keys) == 0 { // needs nothing that could be held
-			groups = append(groups, []*enqueueCall{c})
+			groups = append(groups, []*EnqueueCall{c})
 			continue
 		}
 		n, ok := at[keys[0]]
@@ -243,13 +243,13 @@ func byKey(calls []*enqueueCall) [][]*enqueueCall {
 
 // answerGroup answers calls that ask for the same key first. One of them finds
 // out; if that key is held, the others are not tried. The error is the last one's.
-func (s *jobRoom) answerGroup(ctx context.Context, calls []*enqueueCall) (err error) {
+func (s *Room) answerGroup(ctx context.Context, calls []*EnqueueCall) (err error) {
 	for i, c := range calls {
-		keys := lockKeys(c.drafts, c.again)
+		keys := lockKeys(c.Drafts, c.again)
 		err = s.acceptAlone(ctx, c, probeLimits)
 		answer(c, err)
-		held := heldBy(err)
-		if held == nil || len(keys) == 0 || held.key != keys[0] {
+		held := HeldBy(err)
+		if held == nil || len(keys) == 0 || held.Key != keys[0] {
 			continue
 		}
 		for _, c := range calls[i+1:] {
