@@ -8,45 +8,6 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// A claim that a hint came into moves the frontier all the same, up to the hint.
-func TestFrontier_AHintDuringAClaimBoundsItsAdvance(t *testing.T) {
-	var f frontiers
-	v := f.view("q", "")
-	f.lower("q", 5, noon.Add(3*time.Second))
-	f.lower("q", 6, noon.Add(30*time.Second))
-	f.advance(v, all(at(10)), lookedAt{full: true})
-	got := f.view("q", "")
-	if got.at[5] != at(3) || got.at[6] != at(10) || got.at[4] != at(10) {
-		t.Errorf("priority 5 is at %v, 6 at %v, 4 at %v; want the hint, and where the claim ended", got.at[5].due, got.at[6].due, got.at[4].due)
-	}
-	if !got.full {
-		t.Error("what the claim found is forgotten")
-	}
-	// The hint is known to the next claim, and bounds that no more.
-	f.advance(got, all(at(20)), lookedAt{quiet: true})
-	if after := f.view("q", ""); after.at[5] != at(20) || !after.quiet {
-		t.Errorf("the next claim came to %v, want %v", after.at[5].due, at(20).due)
-	}
-}
-
-// A hint that comes during a look at what falls due next does not hide it, nor is
-// it hidden.
-func TestFrontier_AHintDuringALookDoesNotHideWhatFallsDueNext(t *testing.T) {
-	f := frontiers{latest: noon}
-	v := f.view("q", "")
-	f.lower("q", 5, noon) // ready at once
-	f.expect(v, noon.Add(time.Hour))
-	if got := f.view("q", "").next; !got.known || !got.at.Equal(noon.Add(time.Hour)) {
-		t.Errorf("the next job falls due at %v (known: %v), want in an hour", got.at, got.known)
-	}
-	v = f.view("q", "")
-	f.lower("q", 5, noon.Add(time.Minute))
-	f.expect(v, noon.Add(time.Hour))
-	if got := f.view("q", "").next; !got.known || !got.at.Equal(noon.Add(time.Minute)) {
-		t.Errorf("the next job falls due at %v (known: %v), want in a minute", got.at, got.known)
-	}
-}
-
 // Hints that never cease, as a process gives them to itself that enqueues beside
 // its worker, do not keep claims from getting past jobs that they cannot take.
 func TestJ14_HintsThatNeverCeaseDoNotStopTheFrontier(t *testing.T) {

@@ -154,35 +154,41 @@ func TestFrontier_MemoryIsBounded(t *testing.T) {
 	}
 }
 
-// The predicate of a claim in SQL is job.Offer.Takes, for any offer and needs.
-func TestP5_TheClaimsPredicateIsTakes(t *testing.T) {
-	s := openInternal(t)
-	kinds := []string{"a", "b", "a.b", "ünï"}
-	names := []string{"gpu", "disk", "eu"}
-	rapid.Check(t, func(t *rapid.T) {
-		o := job.Offer{Kinds: map[string]int{}}
-		for _, k := range kinds {
-			if rapid.Bool().Draw(t, "knows "+k) {
-				o.Kinds[k] = rapid.IntRange(0, 2).Draw(t, "newest of "+k)
-			}
-		}
-		o.Capabilities = rapid.SliceOfDistinct(rapid.SampledFrom(names), func(s string) string { return s }).Draw(t, "has")
-		kind := rapid.SampledFrom(append(kinds, "unheard.of")).Draw(t, "kind")
-		version := rapid.IntRange(0, 3).Draw(t, "version")
-		needs := rapid.SliceOfDistinct(rapid.SampledFrom(names), func(s string) string { return s }).Draw(t, "needs")
-		made := newOffer(o)
-		var stored any
-		if len(needs) > 0 {
-			stored = needs
-		}
-		var takes *bool
-		err := s.pg.Work.QueryRow(t.Context(), `SELECT version <= ($2::int[])[array_position($1::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $3::text[])
-			FROM (SELECT $4::text AS kind, $5::int AS version, $6::text[] AS capabilities) AS job`, made.kinds, made.newest, made.capabilities, kind, version, stored).Scan(&takes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := takes != nil && *takes, o.Takes(kind, version, needs); got != want {
-			t.Fatalf("the claim takes %s/%d needing %v: %v, the offer %+v: %v", kind, version, needs, got, o, want)
-		}
-	})
+// A claim that a hint came into moves the frontier all the same, up to the hint.
+func TestFrontier_AHintDuringAClaimBoundsItsAdvance(t *testing.T) {
+	var f frontiers
+	v := f.view("q", "")
+	f.lower("q", 5, noon.Add(3*time.Second))
+	f.lower("q", 6, noon.Add(30*time.Second))
+	f.advance(v, all(at(10)), lookedAt{full: true})
+	got := f.view("q", "")
+	if got.at[5] != at(3) || got.at[6] != at(10) || got.at[4] != at(10) {
+		t.Errorf("priority 5 is at %v, 6 at %v, 4 at %v; want the hint, and where the claim ended", got.at[5].due, got.at[6].due, got.at[4].due)
+	}
+	if !got.full {
+		t.Error("what the claim found is forgotten")
+	}
+	// The hint is known to the next claim, and bounds that no more.
+	f.advance(got, all(at(20)), lookedAt{quiet: true})
+	if after := f.view("q", ""); after.at[5] != at(20) || !after.quiet {
+		t.Errorf("the next claim came to %v, want %v", after.at[5].due, at(20).due)
+	}
+}
+
+// A hint that comes during a look at what falls due next does not hide it, nor is
+// it hidden.
+func TestFrontier_AHintDuringALookDoesNotHideWhatFallsDueNext(t *testing.T) {
+	f := frontiers{latest: noon}
+	v := f.view("q", "")
+	f.lower("q", 5, noon) // ready at once
+	f.expect(v, noon.Add(time.Hour))
+	if got := f.view("q", "").next; !got.known || !got.at.Equal(noon.Add(time.Hour)) {
+		t.Errorf("the next job falls due at %v (known: %v), want in an hour", got.at, got.known)
+	}
+	v = f.view("q", "")
+	f.lower("q", 5, noon.Add(time.Minute))
+	f.expect(v, noon.Add(time.Hour))
+	if got := f.view("q", "").next; !got.known || !got.at.Equal(noon.Add(time.Minute)) {
+		t.Errorf("the next job falls due at %v (known: %v), want in a minute", got.at, got.known)
+	}
 }
