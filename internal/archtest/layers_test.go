@@ -170,6 +170,18 @@ var layers = []layer{
 		never: list("."),
 	},
 	{
+		at: "store/postgres/internal/jobs", is: "jobs, and all that moves them but a claim",
+		may: list(domain, "store/internal/commit", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+			"store/postgres/internal/workers", pgx),
+		never: list("."),
+	},
+	{
+		at: "store/postgres/internal/claims", is: "leases ready jobs to workers",
+		may: list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
+		never: list("."),
+	},
+	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
 			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),

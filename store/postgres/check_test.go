@@ -47,7 +47,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique")); err != nil {
 				t.Fatal(err)
 			}
-			s.claims.frontiers.drop()
+			s.claims.Frontiers.Drop()
 			c := hire(t, s)
 			done, running, waiting := someDraft(), someDraft(), someDraft(unique("u"))
 			c.enqueue(done, running, waiting)

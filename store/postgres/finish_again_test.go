@@ -10,7 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/need/pgproxy"
 	"github.com/pawlwork/pawl/job"
-	jobsroom "github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
 // A commit whose callers have all given up is not sent again by itself: they send
@@ -50,8 +50,8 @@ func TestP8_ACommitThatNobodyWaitsForIsNotRepeated(t *testing.T) {
 
 // A commit is bounded by everything that an end carries.
 func TestP10_AnEndWeighsWhatItCarries(t *testing.T) {
-	text := strings.Repeat("x", 4*jobsroom.BytesOfRow)
-	plain := jobsroom.WeightOfEnd(&job.End{})
+	text := strings.Repeat("x", 4*jobs.BytesOfRow)
+	plain := jobs.WeightOfEnd(&job.End{})
 	for name, e := range map[string]job.End{
 		"result":   {Result: []byte(text)},
 		"reason":   {Reason: text},
@@ -59,7 +59,7 @@ func TestP10_AnEndWeighsWhatItCarries(t *testing.T) {
 		"progress": {Progress: &job.Progress{Note: text}},
 		"lines":    {Logs: []job.LogLine{{Time: time.Time{}, Text: text}}},
 	} {
-		if w := jobsroom.WeightOfEnd(&e); w != plain+4 {
+		if w := jobs.WeightOfEnd(&e); w != plain+4 {
 			t.Errorf("%s: weighs %d rows, want %d", name, w, plain+4)
 		}
 	}
@@ -70,15 +70,15 @@ func TestP10_AnEndWeighsWhatItCarries(t *testing.T) {
 func TestJ32_AFinishThatFailsAnswersWhatItCommitted(t *testing.T) {
 	b := bystand(t)
 	b.enqueue(someDraft(), someDraft(), someDraft())
-	jobs := b.crew.claim(3)
+	held := b.crew.claim(3)
 	var ends []job.End
-	for i := range jobs {
-		e := done(&jobs[i])
-		e.Result = make([]byte, (jobsroom.MaxGathered/2+1)*jobsroom.BytesOfRow) // two do not fit into one commit
+	for i := range held {
+		e := done(&held[i])
+		e.Result = make([]byte, (jobs.MaxGathered/2+1)*jobs.BytesOfRow) // two do not fit into one commit
 		ends = append(ends, e)
 	}
 	_, err := b.users.Exec(t.Context(), b.s.pg.SQL(`CREATE FUNCTION pawl.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
-		CREATE TRIGGER refuse BEFORE INSERT ON pawl.job_archive FOR EACH ROW WHEN (NEW.id = '`+jobs[1].ID.String()+`') EXECUTE FUNCTION pawl.refuse()`))
+		CREATE TRIGGER refuse BEFORE INSERT ON pawl.job_archive FOR EACH ROW WHEN (NEW.id = '`+held[1].ID.String()+`') EXECUTE FUNCTION pawl.refuse()`))
 	b.must(err)
 	verdicts, err := b.s.Finish(t.Context(), b.crew.worker, ends)
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) || !slices.Equal(verdicts, []job.Verdict{job.Applied}) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 )
 
 // Hints that never cease, as a process gives them to itself that enqueues beside
@@ -36,11 +37,11 @@ func TestJ14_HintsThatNeverCeaseDoNotStopTheFrontier(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.claims.frontiers.lower("q", job.DefaultPriority, from.Add(time.Second))
+				s.claims.Frontiers.Lower("q", job.DefaultPriority, from.Add(time.Second))
 			}
 		}
 	}()
-	enough := 3*unknown/lookBound(limit) + 5 // a sweep begins in front again
+	enough := 3*unknown/claims.LookBound(limit) + 5 // a sweep begins in front again
 	for n := range enough {
 		if jobs := c.claim(limit); len(jobs) > 0 {
 			if jobs[0].ID != known.ID {
@@ -65,9 +66,9 @@ func TestP10_ClaimsLeaveNoViewsBehind(t *testing.T) {
 	if _, err := s.Claim(t.Context(), store.Claim{Worker: c.worker, Seq: c.seq, Offer: knowsK, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err == nil {
 		t.Fatal("a worker that is not registered has claimed")
 	}
-	for name, l := range s.claims.frontiers.fronts {
-		if len(l.views) > 0 {
-			t.Errorf("%v has %d views of claims that are over", name, len(l.views))
+	for name, l := range s.claims.Frontiers.Fronts {
+		if len(l.Views) > 0 {
+			t.Errorf("%v has %d views of claims that are over", name, len(l.Views))
 		}
 	}
 }

@@ -214,7 +214,7 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	if s.hints.Rows.First() {
 		t.Fatal("no look has been answered")
 	}
-	dropped := s.claims.frontiers.dropped
+	dropped := s.claims.Frontiers.Dropped
 	tx, err := s.pg.Users.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestP10_ALookReadsABoundedNumberOfHints(t *testing.T) {
 	if jobs := c.claim(10); len(jobs) != 1 || jobs[0].ID != late.ID {
 		t.Errorf("%d jobs were claimed, want the one that committed late", len(jobs))
 	}
-	if s.claims.frontiers.dropped == dropped {
+	if s.claims.Frontiers.Dropped == dropped {
 		t.Error("the frontiers were kept although hints were not read")
 	}
 }

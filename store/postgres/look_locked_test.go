@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 )
 
 // A job that somebody's transaction has locked, in front of many that this worker
@@ -32,7 +33,7 @@ func TestP8_ALockedJobInFrontOfUnknownKindsStopsNobody(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), s.pg.SQL("SELECT FROM pawl.job WHERE namespace = $1 AND id = $2 FOR UPDATE"), s.pg.Namespace, locked.ID); err != nil {
 		t.Fatal(err)
 	}
-	enough := 3*unknown/lookBound(limit) + 5 // a sweep begins in front again
+	enough := 3*unknown/claims.LookBound(limit) + 5 // a sweep begins in front again
 	var got []job.ID
 	for range enough {
 		for _, j := range c.claim(limit) {

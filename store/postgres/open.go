@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -40,7 +41,7 @@ type Store struct {
 	settings *settings.Room
 	workers  *workers.Room
 	jobs     *jobs.Room
-	claims   *claimRoom
+	claims   *claims.Room
 
 	closeOnce sync.Once
 }
@@ -114,7 +115,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.settings = settings.New(s.pg, s.hints)
 	s.workers = workers.New(s.pg, s.hints)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
-	s.claims = newClaimRoom(s.pg, s.hints, s.workers, s.jobs)
+	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
 	return s, nil
 }
 

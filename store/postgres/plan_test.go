@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -21,7 +22,7 @@ import (
 )
 
 // plans are those of all rooms.
-var plans = slices.Concat(hints.Plans, workers.Plans, jobs.Plans, claimPlans)
+var plans = slices.Concat(hints.Plans, workers.Plans, jobs.Plans, claims.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint"}

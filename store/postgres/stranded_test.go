@@ -11,7 +11,8 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	jobsroom "github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
@@ -201,11 +202,11 @@ func TestFrontier_LateCommitsStartWithinTheBound(t *testing.T) {
 			if len(late) == 0 {
 				break
 			}
-			if waited >= Stranded {
+			if waited >= claims.Stranded {
 				rt.Fatalf("jobs %v are ready and still not found %v after their commit", late, waited)
 			}
-			waited += sweepEvery
-			advance(sweepEvery)
+			waited += claims.SweepEvery
+			advance(claims.SweepEvery)
 		}
 	})
 }
@@ -226,14 +227,14 @@ func TestFrontier_SkippedForALockThatWasGivenBack(t *testing.T) {
 	if got := c.drain(5); got != 1 {
 		t.Fatalf("%d jobs were claimed while two of three were locked, want 1", got)
 	}
-	s.SetClockOffset(quietLag * 2)
+	s.SetClockOffset(claims.QuietLag * 2)
 	if got := c.drain(5); got != 0 {
 		t.Fatalf("%d jobs were claimed while they were locked", got)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.SetClockOffset(quietLag*2 + sweepEvery)
+	s.SetClockOffset(claims.QuietLag*2 + claims.SweepEvery)
 	if got := c.drain(5); got != 2 {
 		t.Errorf("%d jobs were found one sweep after their locks were given back, want 2", got)
 	}
@@ -252,7 +253,10 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 		t.Fatalf("drained %d, want %d", got, jobs)
 	}
 	c.enqueue(many(10)...)
-	behind, front := s.claims.frontiers.view("q", newOffer(knowsK).print), view{at: all(start)}
+	behind, front := s.claims.Frontiers.View("q", claims.NewOffer(knowsK).Print), claims.View{}
+	for p := range front.At {
+		front.At[p] = claims.Start
+	}
 	from, whole := c.visits(behind), c.visits(front)
 	t.Logf("index entries visited by a claim: %d from the frontier, %d from the start", from, whole)
 	if from > 200 {
@@ -288,7 +292,7 @@ func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
 			}
 		}
 		if round == 2 {
-			s.claims.frontiers.lower("q", 5, time.Now())
+			s.claims.Frontiers.Lower("q", 5, time.Now())
 		}
 		c.claim(10) // finds out that there is nothing
 		before := number()
@@ -307,23 +311,23 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 	s := openInternal(t)
 	holdSnapshot(t, s)
 	c, died := hire(t, s), hire(t, s)
-	const jobs = 40 * jobsroom.RescuedAtOnce
-	c.enqueue(many(jobs)...)
-	for held := 0; held < jobs; {
-		held += len(died.claim(jobsroom.RescuedAtOnce))
+	const total = 40 * jobs.RescuedAtOnce
+	c.enqueue(many(total)...)
+	for held := 0; held < total; {
+		held += len(died.claim(jobs.RescuedAtOnce))
 	}
 	if _, err := s.MarkDead(t.Context(), []job.WorkerID{died.worker}); err != nil {
 		t.Fatal(err)
 	}
 	var visited int
-	var at jobsroom.RescueMark
-	for back := 0; back < jobs; back += jobsroom.RescuedAtOnce {
+	var at jobs.RescueMark
+	for back := 0; back < total; back += jobs.RescuedAtOnce {
 		if at.Claim.Valid {
-			visited = c.entries("job_held", jobsroom.LockMoreOrphans, s.pg.Namespace, jobsroom.RescuedAtOnce, at.Worker, at.Claim)
+			visited = c.entries("job_held", jobs.LockMoreOrphans, s.pg.Namespace, jobs.RescuedAtOnce, at.Worker, at.Claim)
 		}
 		err := s.pg.Transact(t.Context(), s.pg.Reserved, pg.UpkeepLimits, func(tx *pg.Transaction) error {
-			rescued, _, err := s.jobs.RescueIn(t.Context(), tx, jobsroom.RescuedAtOnce, &at)
-			if rescued.Total() != jobsroom.RescuedAtOnce {
+			rescued, _, err := s.jobs.RescueIn(t.Context(), tx, jobs.RescuedAtOnce, &at)
+			if rescued.Total() != jobs.RescuedAtOnce {
 				t.Fatalf("%d came back with others, after %d: %v", rescued.Total(), back, err)
 			}
 			return err
@@ -333,8 +337,8 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 		}
 	}
 	t.Logf("index entries visited by the last transaction: %d", visited)
-	if visited > 6*jobsroom.RescuedAtOnce {
-		t.Errorf("the last transaction of a rescue visits %d index entries, %d jobs having come back before", visited, jobs)
+	if visited > 6*jobs.RescuedAtOnce {
+		t.Errorf("the last transaction of a rescue visits %d index entries, %d jobs having come back before", visited, total)
 	}
 	again, err := s.Rescue(t.Context(), 10)
 	if err != nil || again.Total() != 0 {
@@ -357,11 +361,11 @@ func holdSnapshot(t *testing.T, s *Store) {
 }
 
 // visits counts the index entries that a claim of ten jobs steps over.
-func (c *crew) visits(v view) int {
+func (c *crew) visits(v claims.View) int {
 	c.t.Helper()
-	dues, ids := v.arrays()
-	o := newOffer(knowsK)
-	return c.entries("job_ready", claimStraight, c.s.pg.Namespace, c.worker, "q", jobsroom.Priorities, dues, ids, 10, o.kinds, o.newest, o.capabilities, int64(1_000_000), 10, int64(1<<40))
+	dues, ids := v.Arrays()
+	o := claims.NewOffer(knowsK)
+	return c.entries("job_ready", claims.ClaimStraight, c.s.pg.Namespace, c.worker, "q", jobs.Priorities, dues, ids, 10, o.Kinds, o.Newest, o.Capabilities, int64(1_000_000), 10, int64(1<<40))
 }
 
 // entries runs a statement, undoes it, and counts the entries of an index that it visited, dead ones included.

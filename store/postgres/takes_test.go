@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 )
 
 // The predicate of a claim in SQL is job.Offer.Takes, for any offer and needs.
@@ -24,14 +25,14 @@ func TestP5_TheClaimsPredicateIsTakes(t *testing.T) {
 		kind := rapid.SampledFrom(append(kinds, "unheard.of")).Draw(t, "kind")
 		version := rapid.IntRange(0, 3).Draw(t, "version")
 		needs := rapid.SliceOfDistinct(rapid.SampledFrom(names), func(s string) string { return s }).Draw(t, "needs")
-		made := newOffer(o)
+		made := claims.NewOffer(o)
 		var stored any
 		if len(needs) > 0 {
 			stored = needs
 		}
 		var takes *bool
 		err := s.pg.Work.QueryRow(t.Context(), `SELECT version <= ($2::int[])[array_position($1::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $3::text[])
-			FROM (SELECT $4::text AS kind, $5::int AS version, $6::text[] AS capabilities) AS job`, made.kinds, made.newest, made.capabilities, kind, version, stored).Scan(&takes)
+			FROM (SELECT $4::text AS kind, $5::int AS version, $6::text[] AS capabilities) AS job`, made.Kinds, made.Newest, made.Capabilities, kind, version, stored).Scan(&takes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package postgres
+package claims
 
 import (
 	"context"
@@ -76,7 +76,7 @@ const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint
 const lastName = "\U0010FFFF"
 
 // Unserved finds jobs that no live worker takes.
-func (s *claimRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *claimRoom) Unserved(ctx context.Context, by job.WorkerID, older time.Du
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *claimRoom) look(ctx context.Context, make func() *pg.Statement) error {
+func (s *Room) look(ctx context.Context, make func() *pg.Statement) error {
 	return s.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
 		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, make())
 	})

@@ -1,4 +1,4 @@
-package postgres
+package claims
 
 import (
 	"bytes"
@@ -38,14 +38,14 @@ func (o *offer) takes(kind string, version int, needs []pgtype.Text) bool {
 		return false
 	}
 	for _, n := range needs {
-		if !n.Valid || !slices.Contains(o.capabilities, n.String) {
+		if !n.Valid || !slices.Contains(o.Capabilities, n.String) {
 			return false
 		}
 	}
 	return true
 }
 
-func lookBound(limit int) int { return 1000 + 10*limit }
+func LookBound(limit int) int { return 1000 + 10*limit }
 
 // lookReady reads the next ready jobs of each priority in claim order, without
 // locking them: a seek per priority on job_ready.
@@ -64,8 +64,8 @@ FROM (SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 A
 // priorities age: it reads in order, chooses, and locks only what it chose, so
 // that jobs for others stay free for them.
 func (k *claiming) look(ctx context.Context, l *claimQueue) error {
-	at := l.view.at
-	bound, size := lookBound(l.queue.Limit), firstStep
+	at := l.view.At
+	bound, size := LookBound(l.queue.Limit), firstStep
 	examined := [job.MaxPriority + 1]int{}
 	open := slices.Clone(jobs.Priorities)
 	held := [job.MaxPriority + 1]bool{} // a job is left that this offer takes: the frontier stays in front of it
@@ -77,7 +77,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		}
 		if paused {
 			l.over = true
-			k.s.frontiers.advance(l.view, l.view.at, lookedAt{quiet: true})
+			k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			return nil
 		}
 		chosen := k.choose(l, found)
@@ -89,17 +89,17 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		jobs := leased.jobs
 		tried := make(map[job.ID]bool, len(chosen)) // taken, or locked by somebody: the sweep finds it if that gives it back
 		for i := range chosen {
-			tried[chosen[i].id] = true
+			tried[chosen[i].ID] = true
 		}
 		counts := [job.MaxPriority + 1]int{}
 		for _, c := range found {
 			counts[c.priority]++
 			at[c.priority] = c.position
-			if c.takes && !tried[c.id] {
+			if c.takes && !tried[c.ID] {
 				held[c.priority] = true
 			}
 			if !c.takes {
-				k.s.frontiers.mix(l.view, k.claimed.Now)
+				k.s.Frontiers.mix(l.view, k.claimed.Now)
 			}
 			if !held[c.priority] {
 				frontier[c.priority] = c.position
@@ -121,7 +121,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 	}
 	ended := l.wants() > 0 && !k.claimed.More && !slices.Contains(held[:], true)
 	l.over = true
-	k.s.frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
+	k.s.Frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 	var dues []time.Time
 	var ids [][16]byte
 	for _, p := range open {
-		dues, ids = append(dues, at[p].due), append(ids, at[p].id)
+		dues, ids = append(dues, at[p].due), append(ids, at[p].ID)
 	}
 	var now time.Time
 	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
@@ -171,7 +171,7 @@ func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 		if l.queue.Aging > 0 {
 			first = cmp.Or(shift(a).Compare(shift(b)), first)
 		}
-		return cmp.Or(first, a.due.Compare(b.due), bytes.Compare(a.id[:], b.id[:]))
+		return cmp.Or(first, a.due.Compare(b.due), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	var chosen []candidate
 	starts, bytes := l.starts(), l.bytes
@@ -210,12 +210,12 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	}
 	order := make(map[job.ID]int, len(chosen))
 	for i, c := range chosen {
-		order[c.id] = i
+		order[c.ID] = i
 	}
-	sorted := slices.SortedFunc(slices.Values(chosen), func(a, b candidate) int { return bytes.Compare(a.id[:], b.id[:]) })
+	sorted := slices.SortedFunc(slices.Values(chosen), func(a, b candidate) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	var ids [][16]byte
 	for _, c := range sorted {
-		ids = append(ids, c.id)
+		ids = append(ids, c.ID)
 	}
 	var leased leaseReader
 	alive := false

@@ -1,4 +1,4 @@
-package postgres
+package claims
 
 import (
 	"bytes"
@@ -17,21 +17,21 @@ import (
 // A look goes on behind it.
 type position struct {
 	due time.Time
-	id  job.ID
+	ID  job.ID
 }
 
 func (p position) before(q position) bool {
 	if !p.due.Equal(q.due) {
 		return p.due.Before(q.due)
 	}
-	return bytes.Compare(p.id[:], q.id[:]) < 0
+	return bytes.Compare(p.ID[:], q.ID[:]) < 0
 }
 
 // previous is the position right in front of a job, so that a look finds it.
 func (p position) previous() position {
-	for i := len(p.id) - 1; i >= 0; i-- {
-		p.id[i]--
-		if p.id[i] != 0xff {
+	for i := len(p.ID) - 1; i >= 0; i-- {
+		p.ID[i]--
+		if p.ID[i] != 0xff {
 			return p
 		}
 	}
@@ -39,8 +39,8 @@ func (p position) previous() position {
 	return p
 }
 
-// start is in front of everything.
-var start = position{due: jobs.LongAgo}
+// Start is in front of everything.
+var Start = position{due: jobs.LongAgo}
 
 // frontiers remember where claims go on, so that a look does not step over the
 // dead index entries of what was claimed before: with a snapshot held open
@@ -64,10 +64,10 @@ var start = position{due: jobs.LongAgo}
 //     process died before it could tell.
 type frontiers struct {
 	mu      sync.Mutex
-	fronts  map[frontName]*front
+	Fronts  map[frontName]*front
 	latest  time.Time // the store's clock as last seen
 	guess   *pg.Clock // what it shows by now, about
-	dropped int64     // how often everything was forgotten
+	Dropped int64     // how often everything was forgotten
 }
 
 type frontName struct {
@@ -78,7 +78,7 @@ type frontName struct {
 // front is what is known about one queue, as one offer sees it.
 type front struct {
 	at    [job.MaxPriority + 1]position
-	views []*since // of the claims under way
+	Views []*since // of the claims under way
 	next  upcoming
 	lookedAt
 	mixed time.Time // when it last held jobs that the offer does not take
@@ -120,10 +120,10 @@ func fingerprint(o job.Offer) string {
 	return b.String()
 }
 
-// view is a lane as a claim found it.
-type view struct {
+// View is a lane as a claim found it.
+type View struct {
 	name    frontName
-	at      [job.MaxPriority + 1]position
+	At      [job.MaxPriority + 1]position
 	since   *since
 	dropped int64
 	mixed   bool
@@ -136,39 +136,39 @@ type view struct {
 const mixedFor = time.Minute
 
 func (f *frontiers) lane(name frontName) *front {
-	l := f.fronts[name]
+	l := f.Fronts[name]
 	if l == nil {
-		if f.fronts == nil || len(f.fronts) >= maxFronts {
-			f.fronts = map[frontName]*front{}
-			f.dropped++
+		if f.Fronts == nil || len(f.Fronts) >= maxFronts {
+			f.Fronts = map[frontName]*front{}
+			f.Dropped++
 		}
 		l = &front{}
 		for p := range l.at {
-			l.at[p] = start
+			l.at[p] = Start
 		}
-		f.fronts[name] = l
+		f.Fronts[name] = l
 	}
 	return l
 }
 
-// view shows a lane to a claim, which has to leave it when it is through with it.
-func (f *frontiers) view(queue, offer string) view {
+// View shows a lane to a claim, which has to leave it when it is through with it.
+func (f *frontiers) View(queue, offer string) View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name := frontName{queue, offer}
 	l := f.lane(name)
 	hints := &since{}
-	l.views = append(l.views, hints)
-	return view{name: name, at: l.at, since: hints, dropped: f.dropped, lookedAt: l.lookedAt, next: l.next.asOf(f.about()),
+	l.Views = append(l.Views, hints)
+	return View{name: name, At: l.at, since: hints, dropped: f.Dropped, lookedAt: l.lookedAt, next: l.next.asOf(f.about()),
 		mixed: f.latest.Sub(l.mixed) < mixedFor}
 }
 
 // leave ends a view: hints are no longer kept for it.
-func (f *frontiers) leave(v view) {
+func (f *frontiers) leave(v View) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.fronts[v.name]; l != nil {
-		l.views = slices.DeleteFunc(l.views, func(s *since) bool { return s == v.since })
+	if l := f.Fronts[v.name]; l != nil {
+		l.Views = slices.DeleteFunc(l.Views, func(s *since) bool { return s == v.since })
 	}
 }
 
@@ -204,11 +204,11 @@ func (u upcoming) asOf(now time.Time) upcoming {
 
 // expect notes when the next scheduled job falls due. A hint since the view may
 // have told of an earlier one.
-func (f *frontiers) expect(v view, next time.Time) {
+func (f *frontiers) expect(v View, next time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.fronts[v.name]
-	if l == nil || f.dropped != v.dropped {
+	l := f.Fronts[v.name]
+	if l == nil || f.Dropped != v.dropped {
 		return
 	}
 	if told := l.next.at; v.since.hinted && !told.IsZero() && (next.IsZero() || told.Before(next)) {
@@ -219,11 +219,11 @@ func (f *frontiers) expect(v view, next time.Time) {
 
 // advance moves a lane to where a claim ended: of each priority at most to the
 // lowest hint that came since the view.
-func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found lookedAt) {
+func (f *frontiers) advance(v View, to [job.MaxPriority + 1]position, found lookedAt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.fronts[v.name]
-	if l == nil || f.dropped != v.dropped {
+	l := f.Fronts[v.name]
+	if l == nil || f.Dropped != v.dropped {
 		return
 	}
 	for p := range to {
@@ -240,19 +240,19 @@ func (f *frontiers) advance(v view, to [job.MaxPriority + 1]position, found look
 }
 
 // mix remembers that the lane holds jobs for other offers too.
-func (f *frontiers) mix(v view, now time.Time) {
+func (f *frontiers) mix(v View, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.fronts[v.name]; l != nil {
+	if l := f.Fronts[v.name]; l != nil {
 		l.mixed = now
 	}
 }
 
-// lower makes the next looks begin at a due time, or before.
-func (f *frontiers) lower(queue string, priority int, due time.Time) {
+// Lower makes the next looks begin at a due time, or before.
+func (f *frontiers) Lower(queue string, priority int, due time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, l := range f.fronts {
+	for name, l := range f.Fronts {
 		if name.queue != queue {
 			continue
 		}
@@ -270,7 +270,7 @@ func (l *front) lower(priority int, to position) {
 	if priority < job.MinPriority || priority > job.MaxPriority {
 		return
 	}
-	for _, s := range l.views {
+	for _, s := range l.Views {
 		s.add(priority, to)
 	}
 	if to.before(l.at[priority]) {
@@ -283,19 +283,19 @@ func (l *front) lower(priority int, to position) {
 func (f *frontiers) wake(queue string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, l := range f.fronts {
+	for name, l := range f.Fronts {
 		if queue == "" || name.queue == queue {
 			l.quiet = false
 		}
 	}
 }
 
-// drop forgets everything.
-func (f *frontiers) drop() {
+// Drop forgets everything.
+func (f *frontiers) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fronts = nil
-	f.dropped++
+	f.Fronts = nil
+	f.Dropped++
 }
 
 // clock notes the store's time; false when it has stepped back, and then
@@ -307,8 +307,8 @@ func (f *frontiers) clock(now time.Time) bool {
 		back := f.latest.Sub(now) > backstep
 		f.latest = now
 		if back {
-			f.fronts = nil
-			f.dropped++
+			f.Fronts = nil
+			f.Dropped++
 			return false
 		}
 		return true

@@ -1,10 +1,10 @@
-package postgres
+package claims
 
 import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 
-// claimPlans are the statements of transitions, with the indexes that must serve them.
-var claimPlans = []pg.Plan{
-	{Name: "claimStraight", Text: claimStraight, Indexes: []string{"worker_pkey", "queue_pkey", "job_ready"}},
+// Plans are the statements of transitions, with the indexes that must serve them.
+var Plans = []pg.Plan{
+	{Name: "claimStraight", Text: ClaimStraight, Indexes: []string{"worker_pkey", "queue_pkey", "job_ready"}},
 	{Name: "lookReady", Text: lookReady, Indexes: []string{"queue_pkey", "job_ready"}},
 	{Name: "leaseChosen", Text: leaseChosen, Indexes: []string{"worker_pkey", "job_pkey"}},
 	{Name: "peekStretches", Text: peekStretches, Indexes: []string{"worker_pkey", "queue_pkey", "job_ready"}},

@@ -1,4 +1,4 @@
-package postgres
+package claims
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	jobsroom "github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
-func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+func (s *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
 	if err := s.pg.Enter(ctx); err != nil {
 		return store.ClaimReply{}, err
 	}
@@ -31,10 +31,10 @@ func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply,
 			return again, err
 		}
 	}
-	k := &claiming{s: s, c: &c, offer: newOffer(c.Offer), claimed: &claimed}
+	k := &claiming{s: s, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
 	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
-		s.frontiers.drop()
+		s.Frontiers.Drop()
 		return store.ClaimReply{}, err
 	}
 	return claimed, nil
@@ -42,7 +42,7 @@ func (s *claimRoom) Claim(ctx context.Context, c store.Claim) (store.ClaimReply,
 
 // claiming is one claim under way.
 type claiming struct {
-	s       *claimRoom
+	s       *Room
 	c       *store.Claim
 	offer   offer
 	queues  []*claimQueue
@@ -57,7 +57,7 @@ type claiming struct {
 // claimQueue is one queue's part of a claim.
 type claimQueue struct {
 	queue *store.QueueClaim
-	view  view
+	view  View
 	jobs  []store.LeasedJob
 	// bytes is what the jobs come to, room what they may.
 	bytes, room int64
@@ -92,19 +92,19 @@ func (l *claimQueue) add(leased *leaseReader) {
 // offer is a worker's offer as statements take it.
 type offer struct {
 	job.Offer
-	print        string
-	kinds        []string
-	newest       []int32
-	capabilities []string
+	Print        string
+	Kinds        []string
+	Newest       []int32
+	Capabilities []string
 }
 
-func newOffer(o job.Offer) offer {
-	made := offer{Offer: o, print: fingerprint(o), kinds: o.KindNames(), capabilities: o.Capabilities}
-	for _, k := range made.kinds {
-		made.newest = append(made.newest, int32(o.Kinds[k]))
+func NewOffer(o job.Offer) offer {
+	made := offer{Offer: o, Print: fingerprint(o), Kinds: o.KindNames(), Capabilities: o.Capabilities}
+	for _, k := range made.Kinds {
+		made.Newest = append(made.Newest, int32(o.Kinds[k]))
 	}
-	if made.capabilities == nil {
-		made.capabilities = []string{}
+	if made.Capabilities == nil {
+		made.Capabilities = []string{}
 	}
 	return made
 }
@@ -116,7 +116,7 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimQueue{queue: q, view: k.s.frontiers.view(q.Queue, k.offer.print), room: k.c.PerQueue()}
+		l := &claimQueue{queue: q, view: k.s.Frontiers.View(q.Queue, k.offer.Print), room: k.c.PerQueue()}
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
 	}
@@ -163,7 +163,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 		if !ready {
 			for _, l := range again { // the next claim reads before it locks anything
-				k.s.frontiers.advance(l.view, l.view.at, lookedAt{quiet: true})
+				k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			}
 			break
 		}
@@ -175,8 +175,8 @@ func (k *claiming) run(ctx context.Context) error {
 // renew makes lanes look as they are now.
 func (k *claiming) renew(lanes []*claimQueue) {
 	for _, l := range lanes {
-		k.s.frontiers.leave(l.view)
-		l.view = k.s.frontiers.view(l.queue.Queue, k.offer.print)
+		k.s.Frontiers.leave(l.view)
+		l.view = k.s.Frontiers.View(l.queue.Queue, k.offer.Print)
 		l.over = false
 	}
 }
@@ -184,7 +184,7 @@ func (k *claiming) renew(lanes []*claimQueue) {
 // leave lets go of the lanes.
 func (k *claiming) leave() {
 	for _, l := range k.queues {
-		k.s.frontiers.leave(l.view)
+		k.s.Frontiers.leave(l.view)
 	}
 }
 
@@ -283,7 +283,7 @@ func (k *claiming) take(ctx context.Context) error {
 	return nil
 }
 
-// claimStraight takes the first ready jobs of a queue in one statement.
+// ClaimStraight takes the first ready jobs of a queue in one statement.
 //
 //   - The worker's row is locked FOR SHARE: nobody can declare it lost between
 //     the claim's decision and its commit.
@@ -298,7 +298,7 @@ func (k *claiming) take(ctx context.Context) error {
 //   - Leased rows are updated by their place in the table: they are locked.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
-const claimStraight = `WITH me AS MATERIALIZED (
+const ClaimStraight = `WITH me AS MATERIALIZED (
 	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
 ), picked AS MATERIALIZED (
 	SELECT p.place, p.rescues, p.takes,
@@ -319,15 +319,15 @@ const claimStraight = `WITH me AS MATERIALIZED (
 )
 UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
 FROM picked WHERE job.ctid = picked.place AND picked.takes AND picked.fits AND (picked.rescues = 0 OR picked.starts)
-RETURNING ` + jobsroom.TakenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
+RETURNING ` + jobs.TakenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
 
 // rowBytes is what the large columns of a job come to.
 const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
 
-// arrays are the frontiers of a lane as arguments.
-func (v *view) arrays() (dues []time.Time, ids [][16]byte) {
-	for _, p := range jobsroom.Priorities {
-		dues, ids = append(dues, v.at[p].due), append(ids, v.at[p].id)
+// Arrays are the frontiers of a lane as arguments.
+func (v *View) Arrays() (dues []time.Time, ids [][16]byte) {
+	for _, p := range jobs.Priorities {
+		dues, ids = append(dues, v.At[p].due), append(ids, v.At[p].ID)
 	}
 	return dues, ids
 }
@@ -353,14 +353,14 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 		leases = make([]leaseReader, len(lanes))
 		steps := make([]*pg.Statement, len(lanes))
 		for i, l := range lanes {
-			dues, ids := l.view.arrays()
+			dues, ids := l.view.Arrays()
 			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
 			if l.view.full { // so it will be again
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
-			steps[i] = &pg.Statement{Text: claimStraight, Raw: leases[i].read, Args: []any{
-				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, jobsroom.Priorities, dues, ids, l.wants(),
-				k.offer.kinds, k.offer.newest, k.offer.capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
+			steps[i] = &pg.Statement{Text: ClaimStraight, Raw: leases[i].read, Args: []any{
+				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
+				k.offer.Kinds, k.offer.Newest, k.offer.Capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
 		if p = nil; look {
@@ -391,7 +391,7 @@ type leaseReader struct {
 	jobs     []store.LeasedJob
 	examined int64 // rows that fit
 	cut      bool  // more would not
-	rows     jobsroom.RowReader
+	rows     jobs.RowReader
 }
 
 func (r *leaseReader) read(cols [][]byte) error {
@@ -423,7 +423,7 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 	if int(leased.examined) > len(leased.jobs) {
 		// Some rows were left: none of them may be passed unseen, so the look that
 		// follows starts where this one did.
-		k.s.frontiers.mix(l.view, k.claimed.Now)
+		k.s.Frontiers.mix(l.view, k.claimed.Now)
 		return
 	}
 	switch {
@@ -435,32 +435,32 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 		l.unsure = l.careful || !l.view.next.known
 		l.over = !l.unsure
 		k.upcoming(l.view.next.at)
-		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{quiet: l.over})
+		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{quiet: l.over})
 	case p == nil:
-		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, nil, false), lookedAt{full: true})
+		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{full: true})
 	case p.paused[l.queue.Queue]:
 		l.over = true // nothing was looked at
-		k.s.frontiers.advance(l.view, l.view.at, lookedAt{quiet: true})
+		k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 	default:
 		left := p.left[l]
 		l.over = len(left) == 0
-		k.s.frontiers.advance(l.view, k.reached(l.view.at, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
+		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
 	}
 }
 
 // reached is how far a claim came: to its last job of each priority. Where the
 // rest was looked at, a priority of which something is left is passed up to that
 // job, and one of which nothing is left up to shortly before now.
-func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.LeasedJob, left map[int16]position, looked bool) [job.MaxPriority + 1]position {
-	for i := range jobs {
-		p := position{jobs[i].Due, jobs[i].ID}
-		if at[jobs[i].Priority].before(p) {
-			at[jobs[i].Priority] = p
+func (k *claiming) reached(at [job.MaxPriority + 1]position, taken []store.LeasedJob, left map[int16]position, looked bool) [job.MaxPriority + 1]position {
+	for i := range taken {
+		p := position{taken[i].Due, taken[i].ID}
+		if at[taken[i].Priority].before(p) {
+			at[taken[i].Priority] = p
 		}
 	}
 	highest := position{due: k.claimed.Now.Add(-k.s.commitLag())}
-	quiet := position{due: k.claimed.Now.Add(-quietLag)}
-	for _, p := range jobsroom.Priorities {
+	quiet := position{due: k.claimed.Now.Add(-QuietLag)}
+	for _, p := range jobs.Priorities {
 		if first, some := left[p]; some {
 			at[p] = first.previous()
 		} else if looked && at[p].before(quiet) {
@@ -473,13 +473,13 @@ func (k *claiming) reached(at [job.MaxPriority + 1]position, jobs []store.Leased
 	return at
 }
 
-// quietLag is how long a transaction of this package may take from its insert
+// QuietLag is how long a transaction of this package may take from its insert
 // to its commit without anybody having to be told.
-const quietLag = time.Second
+const QuietLag = time.Second
 
 // commitLag is the same for frontiers behind jobs that were just claimed. Where
 // the store listens, every commit is told.
-func (s *claimRoom) commitLag() time.Duration {
+func (s *Room) commitLag() time.Duration {
 	if s.hints.Rows.Heard() {
 		return 0
 	}
@@ -494,9 +494,9 @@ func (k *claiming) seen(now time.Time) {
 
 // heard takes note of the store's time. When it was set back, all remembered
 // positions are forgotten: what comes now lies before them.
-func (s *claimRoom) heard(now time.Time) (back bool) {
+func (s *Room) heard(now time.Time) (back bool) {
 	s.pg.Clock.Note(now)
-	if s.frontiers.clock(now) {
+	if s.Frontiers.clock(now) {
 		return false
 	}
 	s.jobs.Purges.Forget()
@@ -520,7 +520,7 @@ func (k *claiming) lease(ctx context.Context, try func(context.Context) error) e
 			}
 			if len(before.Jobs) > k.took() {
 				*k.claimed = before
-				k.s.frontiers.drop()
+				k.s.Frontiers.Drop()
 				return errRecovered
 			}
 		}

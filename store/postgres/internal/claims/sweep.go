@@ -1,4 +1,4 @@
-package postgres
+package claims
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// sweepEvery is how often a claim looks behind its frontiers. With the pause
+	// SweepEvery is how often a claim looks behind its frontiers. With the pause
 	// between two claims of an idle worker it is the longest that a ready job can
 	// be passed over: Stranded.
-	sweepEvery = 5 * time.Second
+	SweepEvery = 5 * time.Second
 )
 
 // Stranded is the longest that a job which is ready and committed can stay
@@ -24,7 +24,7 @@ const (
 // lost: one period of the sweep and one pause between claims. It holds while
 // what lies behind the frontier can be swept at once; see [docs/postgres.md] for
 // a snapshot that is held for hours.
-const Stranded = 2 * sweepEvery
+const Stranded = 2 * SweepEvery
 
 // sweep is how a lane is looked at behind its frontier.
 //
@@ -57,17 +57,17 @@ type probe struct {
 	behind   bool      // it is a slice behind the frontier
 }
 
-func (s *sweep) due(now time.Time) bool { return now.Sub(s.last) >= sweepEvery }
+func (s *sweep) due(now time.Time) bool { return now.Sub(s.last) >= SweepEvery }
 
 // stretches gives the slices of one sweep in front of a position.
 func (s *sweep) stretches(at position) (slices [][2]time.Time) {
 	if s.span == 0 {
-		return [][2]time.Time{{start.due, at.due}}
+		return [][2]time.Time{{Start.due, at.due}}
 	}
 	newest := at.due.Add(-s.span)
 	from, to := at.due.Add(-s.span<<(s.older+1)), at.due.Add(-s.span<<s.older)
 	if s.span<<(s.older+1) > longestSpan {
-		from = start.due
+		from = Start.due
 	}
 	return [][2]time.Time{{newest, at.due.Add(time.Microsecond)}, {from, to}}
 }
@@ -93,13 +93,13 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 
 // lookDue reports whether it is time to read hints, and to look behind one of the
 // lanes.
-func (s *claimRoom) lookDue(lanes []*claimQueue) (hints, sweep bool) {
+func (s *Room) lookDue(lanes []*claimQueue) (hints, sweep bool) {
 	now := s.pg.Clock.Estimate()
 	hints = s.hints.Rows.Due(now)
-	s.frontiers.mu.Lock()
-	defer s.frontiers.mu.Unlock()
+	s.Frontiers.mu.Lock()
+	defer s.Frontiers.mu.Unlock()
 	for _, l := range lanes {
-		if known := s.frontiers.fronts[l.view.name]; known != nil && known.sweep.due(now) {
+		if known := s.Frontiers.Fronts[l.view.name]; known != nil && known.sweep.due(now) {
 			sweep = true
 		}
 	}
@@ -118,7 +118,7 @@ func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, sw
 		for _, p := range jobs.Priorities {
 			at := known.at[p]
 			list = append(list, probe{lane: l, queue: l.queue.Queue, priority: p, from: at})
-			if !due || at == start {
+			if !due || at == Start {
 				continue
 			}
 			for _, s := range known.sweep.stretches(at) {
@@ -133,7 +133,7 @@ func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, sw
 func (f *frontiers) found(name frontName, priority int16, at position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.fronts[name]; l != nil && !l.at[priority].before(at) {
+	if l := f.Fronts[name]; l != nil && !l.at[priority].before(at) {
 		l.lower(int(priority), position{due: at.due})
 	}
 }
@@ -143,7 +143,7 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lanes {
-		if known := f.fronts[l.view.name]; known != nil && known.sweep.due(now) {
+		if known := f.Fronts[l.view.name]; known != nil && known.sweep.due(now) {
 			known.sweep.done(now, took)
 		}
 	}
@@ -206,7 +206,7 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 	if what >= lookAtHints {
 		p.hints = k.s.hints.Rows.Look(k.s.pg.Namespace)
 	}
-	p.probes, p.swept = k.s.frontiers.probes(lanes, now)
+	p.probes, p.swept = k.s.Frontiers.probes(lanes, now)
 	return p
 }
 
@@ -214,7 +214,7 @@ func (p *peeking) steps() []*pg.Statement {
 	n := len(p.probes)
 	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range p.probes {
-		queues[i], levels[i], dues[i], ids[i] = b.queue, b.priority, b.from.due, b.from.id
+		queues[i], levels[i], dues[i], ids[i] = b.queue, b.priority, b.from.due, b.from.ID
 		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
 		if b.to.IsZero() {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
@@ -271,18 +271,18 @@ func (p *peeking) conclude() (ready bool, err error) {
 	for _, l := range p.lanes {
 		k.upcoming(p.next[l])
 		if !p.paused[l.queue.Queue] {
-			k.s.frontiers.expect(l.view, p.next[l])
+			k.s.Frontiers.expect(l.view, p.next[l])
 		}
 	}
 	if k.s.heard(p.now) {
 		ready, p.passed = true, true // everything was forgotten: look from the start
 	}
 	if p.swept {
-		k.s.frontiers.swept(p.lanes, p.now, p.took())
+		k.s.Frontiers.swept(p.lanes, p.now, p.took())
 	}
 	for _, b := range p.behind {
 		ready, p.passed = true, true
-		k.s.frontiers.found(b.lane.view.name, b.priority, b.at)
+		k.s.Frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
 		missed := k.s.hints.Rows.Keep(p.hints, p.now)
@@ -291,11 +291,11 @@ func (p *peeking) conclude() (ready bool, err error) {
 		}
 		if missed || p.hints.TooMany() {
 			ready, p.passed = true, true
-			k.s.frontiers.drop()
+			k.s.Frontiers.Drop()
 		}
 		for name, due := range p.hints.Told {
 			ready, p.passed = true, true
-			k.s.frontiers.lower(name.Queue, name.Priority, due)
+			k.s.Frontiers.Lower(name.Queue, name.Priority, due)
 		}
 	}
 	return ready || len(p.left) > 0, nil

@@ -1,4 +1,4 @@
-package postgres
+package claims
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // claimAgain answers a claim that was asked for before.
-func (s *claimRoom) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
+func (s *Room) claimAgain(ctx context.Context, c *store.Claim) (claimed store.ClaimReply, err error) {
 	err = s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) (err error) {
 		claimed, err = s.claimedBefore(ctx, c)
 		return err
@@ -34,7 +34,7 @@ ORDER BY queue, priority, due, id`
 )
 
 // claimedBefore reads what a worker still holds of one of its claims.
-func (s *claimRoom) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
+func (s *Room) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {
 	claimed := store.ClaimReply{More: true} // how much was left is not known any more
 	var rows jobs.RowReader
 	alive := false
