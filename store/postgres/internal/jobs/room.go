@@ -1,3 +1,8 @@
+// Package jobs keeps the jobs of a namespace, live and ended, and all that moves
+// them but a claim: enqueue, finish, note, report, operators' calls, rescue,
+// expire, purge. It owns the tables job, job_archive, job_unique, job_log and
+// tombstone, their statements (plans.go says by which index each is served) and
+// their rules of Check.
 package jobs
 
 import (
