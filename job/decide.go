@@ -94,6 +94,8 @@ type End struct {
 	Burn     bool          // an attempt was used up
 	Snooze   bool          // count it as put off
 	Defer    bool          // count it as a suspect that could not run alone
+	Rescue   bool          // count it as taken back from a lost worker
+	Lose     bool          // count it as lost with its worker, which may be its doing
 	Again    bool          // it was sent before and the answer was lost: Already, if an end of the run by this worker was committed
 	Delay    time.Duration // to Waiting: due this long after the store's now
 	Failure  []byte        // a Failure's Body, which AppendFailure adds with the store's time; nil for none
@@ -187,17 +189,6 @@ func Decide(r Run, o Outcome, p Policy) End {
 	return e
 }
 
-// Settle is the one judgement left to the store, under the row's lock: a job
-// that was asked to cancel does not go back to waiting, whatever its run said.
-// A run that was done before the request is still done: the truth wins.
-func Settle(e End, cancelAsked bool) End {
-	if cancelAsked && (e.To == Waiting || e.To == Suspended) {
-		e.To = Cancelled
-		e.Wait, e.Reason = NoWait, "cancelled"
-	}
-	return e
-}
-
 const (
 	// MaxLost is how many runs may end with their process before the job is
 	// taken for the cause and dies.
@@ -216,22 +207,6 @@ func (j *Job) Suspect() bool { return j.Lost >= SuspectLost }
 
 // Alone reports whether it is to run alone in its process.
 func (j *Job) Alone() bool { return j.Suspect() && j.Deferred < MaxDeferred }
-
-// Rescue says how a run ends whose worker is lost. Only a run whose handler
-// had begun counts as lost, and no attempt is burned.
-func Rescue(j *Job, begun bool, maxLost int, keep Keep) End {
-	e := End{ID: j.ID, Run: j.Run, To: Waiting, Keep: keep}
-	if begun {
-		f := NewFailure(j.Attempt(), j.Run, "the worker was lost while it ran the job", "")
-		f.Worker = j.Worker
-		e.Failure = f.Body()
-		if j.Lost+1 >= maxLost {
-			e.To = Dead
-			e.Reason = fmt.Sprintf("lost with its worker %d times", j.Lost+1)
-		}
-	}
-	return Settle(e, j.CancelAsked)
-}
 
 // Verdict is a store's answer to one End.
 type Verdict uint8

@@ -117,24 +117,6 @@ func TestP9_CancelRequestDoesNotUndoWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestJ12_OnlyBegunRunsCountAsLost(t *testing.T) {
-	j := &job.Job{ID: job.NewID(), Run: 3, Lost: 4}
-	if e := job.Rescue(j, false, 5, job.Keep{}); e.To != job.Waiting || e.Failure != nil || e.Burn {
-		t.Errorf("not begun: %+v", e)
-	}
-	if e := job.Rescue(j, true, 5, job.Keep{}); e.To != job.Dead || e.Failure == nil || e.Burn {
-		t.Errorf("fifth loss: %+v", e)
-	}
-	j.Lost = 3
-	if e := job.Rescue(j, true, 5, job.Keep{}); e.To != job.Waiting || e.Failure == nil || e.Burn {
-		t.Errorf("fourth loss: %+v", e)
-	}
-	j.CancelAsked = true
-	if e := job.Rescue(j, true, 5, job.Keep{}); e.To != job.Cancelled {
-		t.Errorf("asked to cancel: %+v", e)
-	}
-}
-
 func TestJ9_RetryInBurnsAnAttemptAndChoosesItsTime(t *testing.T) {
 	retryIn := job.Outcome{Kind: job.Failed, Message: "no luck", Delay: 3 * time.Hour, Timed: true}
 	never := job.Policy{Backoff: func(job.FailedAttempt) time.Duration { panic("asked") }}

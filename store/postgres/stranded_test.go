@@ -327,8 +327,8 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 		}
 		err := s.pg.Transact(t.Context(), s.pg.Reserved, pg.UpkeepLimits, func(tx *pg.Transaction) error {
 			rescued, _, err := s.jobs.RescueIn(t.Context(), tx, jobs.RescuedAtOnce, &at)
-			if rescued.Total() != jobs.RescuedAtOnce {
-				t.Fatalf("%d came back with others, after %d: %v", rescued.Total(), back, err)
+			if len(rescued) != jobs.RescuedAtOnce {
+				t.Fatalf("%d came back with others, after %d: %v", len(rescued), back, err)
 			}
 			return err
 		})

@@ -29,7 +29,7 @@ type operation struct {
 	s        *Room
 	session  pg.Session
 	now      time.Time
-	live     map[job.ID]subject
+	live     map[job.ID]*job.Subject
 	archived map[job.ID]archivedSubject
 	told     hints.Set
 	asked    bool // a running job was asked to stop
@@ -149,7 +149,7 @@ const (
 // tell that it does not exist. One that exists and was passed over is held by somebody.
 func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 	left := slices.SortedFunc(slices.Values(ids), func(a, b job.ID) int { return bytes.Compare(a[:], b[:]) })
-	o.live, o.archived, o.busy = make(map[job.ID]subject, len(ids)), map[job.ID]archivedSubject{}, map[job.ID]bool{}
+	o.live, o.archived, o.busy = make(map[job.ID]*job.Subject, len(ids)), map[job.ID]archivedSubject{}, map[job.ID]bool{}
 	for range rounds {
 		if err := o.lockSome(ctx, left); err != nil {
 			return err
@@ -198,9 +198,8 @@ func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 	}
 	return o.session.Run(ctx,
 		&pg.Statement{Text: live, Args: args, Each: func(scan pg.Scan) error {
-			var s subject
-			err := s.read(scan)
-			o.live[s.id] = s
+			s, err := readSubject(scan)
+			o.live[s.ID] = s
 			return err
 		}},
 		&pg.Statement{Text: archived, Args: args, Each: func(scan pg.Scan) error {
@@ -216,26 +215,19 @@ func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 
 func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, error) {
 	changes := make([]store.Change, len(ids))
-	var moves []move
+	var moves []job.Move
 	var asked [][16]byte
 	for i, id := range ids {
-		s, live := o.live[id]
-		_, ended := o.archived[id]
-		switch {
-		case live && s.state == job.Running:
-			changes[i], asked = store.Asked, append(asked, id)
-		case live && !job.CanMove(s.state, job.Cancelled):
-			changes[i] = store.Active
-		case live:
-			m, err := decide(s, job.End{ID: id, To: job.Cancelled, Reason: "cancelled", Keep: o.s.keep(s.queue)}, false, o.now)
+		s := o.live[id]
+		switch changes[i] = store.CancelAnswer(s, o.archived[id].state); changes[i] {
+		case store.Asked:
+			asked = append(asked, id)
+		case store.Changed:
+			m, err := job.MoveOf(s, job.Cancel(s, o.s.keep(s.Queue)), o.now)
 			if err != nil {
 				return nil, err
 			}
-			changes[i], moves = store.Changed, append(moves, m)
-		case ended:
-			changes[i] = store.Ended
-		default:
-			changes[i] = store.NotFound
+			moves = append(moves, m)
 		}
 	}
 	if _, err := o.s.apply(ctx, o.session, moves, o.now); err != nil {
@@ -277,15 +269,11 @@ func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, e
 	changes := make([]store.Change, len(ids))
 	var asked, gone [][16]byte
 	for i, id := range ids {
-		s, live := o.live[id]
-		_, ended := o.archived[id]
-		switch {
-		case live && s.state == job.Running:
-			changes[i], asked = store.Asked, append(asked, id)
-		case live || ended:
-			changes[i], gone = store.Changed, append(gone, id)
-		default:
-			changes[i] = store.NotFound
+		switch changes[i] = store.DeleteAnswer(o.live[id], o.archived[id].state); changes[i] {
+		case store.Asked:
+			asked = append(asked, id)
+		case store.Changed:
+			gone = append(gone, id)
 		}
 	}
 	if len(gone) > 0 {

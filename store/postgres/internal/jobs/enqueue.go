@@ -146,23 +146,15 @@ func (s *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 			}
 			answer(c, nil)
 		}
-	case unknown:
-		// The answer was lost: send again as what it may be, a repetition.
+	case len(calls) == 1 && !unknown && !pg.HasCode(err, uniqueViolation):
+		answer(calls[0], err)
+	default:
+		// Its answer was lost, or one of many rows is bad, or an id is not fresh after
+		// all: it is sent again as what it may be, a repetition, and with care.
 		for _, c := range calls {
-			c.again = true
+			c.again = c.again || unknown
 		}
 		s.commitAccepted(ctx, calls)
-	case len(calls) > 1:
-		// One bad row fails all of them: each on its own.
-		for _, c := range calls {
-			s.blocked.alone(func() { s.commitPlain(ctx, []*EnqueueCall{c}) })
-		}
-	case pg.HasCode(err, uniqueViolation):
-		// An id that is not fresh after all: as if it had been resent.
-		c := calls[0]
-		s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, pg.SharedLimits)) })
-	default:
-		answer(calls[0], err)
 	}
 }
 

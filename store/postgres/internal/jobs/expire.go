@@ -12,7 +12,7 @@ import (
 
 // lockLate finds jobs past their deadline on job_deadline, which holds those
 // with a deadline that are not running.
-const lockLate = "SELECT " + subjectColumns + mortalColumns + ` FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now}
+const lockLate = "SELECT " + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now}
 	ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED`
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
@@ -32,48 +32,14 @@ func (s *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error)
 	if err != nil || !some {
 		return store.ExpireReply{}, err
 	}
-	var expired store.ExpireReply
-	var deaths []store.Death
-	err = s.pg.Retry(ctx, "expire", pg.Always, func(ctx context.Context, _ bool) error {
-		err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-			expired, err = s.expire(ctx, t, limit)
-			return err
-		})
-		deaths = namedBy(err, deaths, expired.Deaths)
-		return err
+	moves, err := s.transit(ctx, "expire", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+		late := lockBy(lockLate, s.pg.Namespace, limit)
+		return s.moveAll(ctx, t, late, func(l *job.Subject) job.End { return job.Expire(l, s.keep(l.Queue)) })
 	})
-	if err != nil {
-		return store.ExpireReply{}, err
+	var expired store.ExpireReply
+	for i := range moves {
+		expired.Add(&moves[i])
 	}
-	expired.Deaths = deaths
-	return expired, nil
-}
-
-func (s *Room) expire(ctx context.Context, session pg.Session, limit int) (expired store.ExpireReply, err error) {
-	lock, late := mortals(lockLate, s.pg.Namespace, limit)
-	var now time.Time
-	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
-		return expired, err
-	}
-	var moves []move
-	for _, l := range *late {
-		to := job.Dead
-		if !job.CanMove(l.state, to) {
-			to = job.Cancelled
-		}
-		m, err := decide(l, job.End{ID: l.id, To: to, Reason: "its deadline passed", Keep: s.keep(l.queue)}, false, now)
-		if err != nil {
-			return expired, err
-		}
-		moves = append(moves, m)
-		if to == job.Dead {
-			expired.Dead++
-			expired.Deaths = store.AddDeaths(expired.Deaths, l.death(m.end.Reason))
-		} else {
-			expired.Cancelled++
-		}
-	}
-	_, err = s.apply(ctx, session, moves, now)
 	return expired, err
 }
 

@@ -329,12 +329,11 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 	for _, i := range list {
 		ids, runs, workers = append(ids, f.ends[i].ID), append(runs, f.ends[i].Run), append(workers, int64(f.workers[i]))
 	}
-	held := make(map[leasedRun]subject, len(list))
+	held := make(map[leasedRun]*job.Subject, len(list))
 	var now pgtype.Timestamptz
 	lock := &pg.Statement{Text: heldRuns, Args: []any{f.s.pg.Namespace, ids, runs, workers}, Each: func(scan pg.Scan) error {
-		var s subject
-		err := s.read(func(dest ...any) error { return scan(append(dest, &now)...) })
-		held[leasedRun{s.id, s.run, s.worker}] = s
+		s, err := readSubject(scan, &now)
+		held[leasedRun{s.ID, s.Run, s.Worker}] = s
 		return err
 	}}
 	steps, owned := []*pg.Statement{lock}, map[leasedRun]bool{}
@@ -350,7 +349,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 	if err := session.Run(ctx, steps...); err != nil {
 		return err
 	}
-	var moves []move
+	var moves []job.Move
 	for _, i := range list {
 		s, ok := held[f.of(i)]
 		if !ok {
@@ -359,7 +358,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 			}
 			continue
 		}
-		m, err := decide(s, job.Settle(f.ends[i], s.cancel), false, now.Time.UTC())
+		m, err := job.MoveOf(s, job.Settle(f.ends[i], s.CancelAsked), now.Time.UTC())
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,119 +15,41 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// subject is what a move needs to know of the live row it moves. The row is
-// locked by the transaction that reads it.
-type subject struct {
-	id       job.ID
-	state    job.State
-	run      int64
-	worker   job.WorkerID
-	begun    bool
-	cancel   bool
-	used     int
-	lost     int
-	priority int
-	due      time.Time
-	queue    string
-	wait     job.Wait
-	failures []byte
-	mortal   mortal
-}
+// subjectColumns are those of a job.Subject.
+const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, " +
+	"coalesce(job.wait, 0), job.failures, job.kind, job.max_attempts"
 
-// mortal is what is told of a job when it dies by upkeep. Only that reads it.
-type mortal struct {
-	kind        string
-	maxAttempts int
-}
-
-// death names the job as one that died.
-func (s *subject) death(reason string) store.Death {
-	return store.Death{
-		ID: s.id, Kind: s.mortal.kind, Queue: s.queue, Run: s.run, Attempt: s.used + 1, MaxAttempts: s.mortal.maxAttempts, Reason: reason,
-	}
-}
-
-const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, coalesce(job.wait, 0), job.failures"
-
-// mortalColumns come after those of a subject.
-const mortalColumns = ", job.kind, job.max_attempts"
-
-// read takes what is stored as it comes, within range or not: whoever moves many
-// rows must not fail for one (P8). What the statement selects behind them is read
-// along.
-func (s *subject) read(scan pg.Scan, more ...any) error {
+// readSubject takes what is stored as it comes, within range or not: whoever moves
+// many rows must not fail for one (P8). What the statement selects behind the
+// columns of a subject is read along.
+func readSubject(scan pg.Scan, more ...any) (*job.Subject, error) {
+	s := &job.Subject{}
 	var state, wait int16
 	var due pgtype.Timestamptz // which may be infinity
-	err := scan(append([]any{&s.id, &state, &s.run, &s.worker, &s.begun, &s.cancel, &s.used, &s.lost, &s.priority, &due, &s.queue, &wait, &s.failures}, more...)...)
-	s.state, s.wait, s.due = job.State(state), job.Wait(wait), due.Time
-	return err
-}
-
-// subjects reads all rows of a statement.
-func subjects(text string, args ...any) (*pg.Statement, *[]subject) {
-	list := &[]subject{}
-	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
-		var s subject
-		if err := s.read(scan); err != nil {
-			return err
-		}
-		*list = append(*list, s)
-		return nil
-	}}, list
-}
-
-// mortals reads all rows of a statement with mortalColumns.
-func mortals(text string, args ...any) (*pg.Statement, *[]subject) {
-	list := &[]subject{}
-	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
-		var s subject
-		if err := s.read(scan, &s.mortal.kind, &s.mortal.maxAttempts); err != nil {
-			return err
-		}
-		*list = append(*list, s)
-		return nil
-	}}, list
-}
-
-// move is one way out of a state, decided: its subject is locked.
-type move struct {
-	subject
-	end     job.End
-	rescued bool
-	// failures is the whole list after the move, nil when it does not change.
-	newFailures []byte
-}
-
-// decide makes a move of an end. The time of a failure is the store's.
-func decide(s subject, e job.End, rescued bool, now time.Time) (move, error) {
-	if !job.CanMove(s.state, e.To) {
-		return move{}, fmt.Errorf("pawl: job %s cannot move from %s to %s", s.id, s.state, e.To)
-	}
-	m := move{subject: s, end: e, rescued: rescued}
-	if e.Failure != nil {
-		m.newFailures = job.AppendFailure(s.failures, now, e.Failure)
-	}
-	return m, nil
+	err := scan(append([]any{&s.ID, &state, &s.Run, &s.Worker, &s.Begun, &s.CancelAsked, &s.Used, &s.Lost, &s.Priority, &due, &s.Queue,
+		&wait, &s.Failures, &s.Kind, &s.MaxAttempts}, more...)...)
+	s.State, s.Wait, s.Due = job.State(state), job.Wait(wait), due.Time
+	return s, err
 }
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *Room) apply(ctx context.Context, session pg.Session, moves []move, now time.Time) (hints.Set, error) {
-	slices.SortFunc(moves, func(a, b move) int { return bytes.Compare(a.id[:], b.id[:]) })
+func (s *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, now time.Time) (hints.Set, error) {
+	slices.SortFunc(moves, func(a, b job.Move) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	var told hints.Set
-	var released, ended []move
+	var released, ended []job.Move
 	var logs logLines
 	for _, m := range moves {
-		if m.end.To.Final() {
+		if m.To.Final() {
 			ended = append(ended, m)
 		} else {
 			released = append(released, m)
 		}
-		if m.end.To == job.Waiting {
-			told.Add(m.queue, m.priority, now.Add(m.end.Delay))
+		if m.To == job.Waiting {
+			told.Add(m.Of.Queue, m.Of.Priority, now.Add(m.Delay))
 		}
-		if !m.end.To.Final() || keepOf(&m.end) >= 0 {
-			logs.add(m.id, m.end.Logs, now)
+		if !m.To.Final() || keepOf(&m.End) >= 0 {
+			logs.add(m.ID, m.Logs, now)
 		}
 	}
 	var steps []*pg.Statement
@@ -152,19 +73,101 @@ func (s *Room) apply(ctx context.Context, session pg.Session, moves []move, now 
 	return told, session.Run(ctx, steps...)
 }
 
+// locking finds and locks the jobs of a transition, with the store's time.
+type locking func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error)
+
+// transit is the way of every transition that the store decides by itself: lock,
+// decide and apply in a transaction, which is tried until it is answered, then
+// tell. It returns what was moved, also by a try whose answer is lost, because
+// the next one no longer finds that.
+func (s *Room) transit(ctx context.Context, name string, in func(context.Context, pg.Session) ([]job.Move, hints.Set, error)) ([]job.Move, error) {
+	var all []job.Move
+	var told hints.Set
+	err := s.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
+		var moves []job.Move
+		err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+			var woken hints.Set
+			moves, woken, err = in(ctx, t)
+			told.Join(woken)
+			return err
+		})
+		if err == nil || pg.FaultOf(err).Unknown {
+			all = addMoves(all, moves)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.hints.Tell(told)
+	return all, nil
+}
+
+// moveAll locks, decides and applies, in a transaction.
+func (s *Room) moveAll(ctx context.Context, session pg.Session, lock locking, decide func(*job.Subject) job.End) ([]job.Move, hints.Set, error) {
+	found, now, err := lock(ctx, session)
+	if err != nil {
+		return nil, nil, err
+	}
+	moves := make([]job.Move, 0, len(found))
+	for _, f := range found {
+		m, err := job.MoveOf(f, decide(f), now)
+		if err != nil {
+			return nil, nil, err
+		}
+		moves = append(moves, m)
+	}
+	told, err := s.apply(ctx, session, moves, now)
+	return moves, told, err
+}
+
+// addMoves adds those of jobs that are not in the list yet.
+func addMoves(list, more []job.Move) []job.Move {
+	if len(list) == 0 {
+		return more
+	}
+	known := make(map[job.ID]bool, len(list))
+	for i := range list {
+		known[list[i].ID] = true
+	}
+	for i := range more {
+		if !known[more[i].ID] {
+			list = append(list, more[i])
+		}
+	}
+	return list
+}
+
+// lockBy locks what a statement selects as subjects.
+func lockBy(text string, args ...any) locking {
+	return func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
+		err = session.Run(ctx, nowStep(&now), &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
+			f, err := readSubject(scan)
+			found = append(found, f)
+			return err
+		}})
+		return found, now, err
+	}
+}
+
+// nowStep reads the store's time.
+func nowStep(now *time.Time) *pg.Statement {
+	return &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(now) }}
+}
+
 // keepOf is how long a final job is kept; negative means not at all.
 func keepOf(e *job.End) time.Duration { return e.Keep.WithDefaults().For(e.To) }
 
 type keptMoves struct {
-	moves []move
+	moves []job.Move
 	kept  bool
 }
 
 // splitKept parts the moves into those that the archive keeps and the others.
-func splitKept(ended []move) (parts []keptMoves) {
-	var kept, gone []move
+func splitKept(ended []job.Move) (parts []keptMoves) {
+	var kept, gone []job.Move
 	for _, m := range ended {
-		if keepOf(&m.end) >= 0 {
+		if keepOf(&m.End) >= 0 {
 			kept = append(kept, m)
 		} else {
 			gone = append(gone, m)
@@ -194,7 +197,7 @@ FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $
 	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred, wait) OFFSET 0) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 
-func releaseStep(namespace int32, moves []move) *pg.Statement {
+func releaseStep(namespace int32, moves []job.Move) *pg.Statement {
 	a := newEndArrays(moves)
 	return &pg.Statement{Text: releaseJobs, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
 		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits}}
@@ -260,7 +263,7 @@ var (
 	endBuried = strings.Replace(endJobs, "%s", tombstoneGone, 1)
 )
 
-func endStep(namespace int32, moves []move, kept bool) *pg.Statement {
+func endStep(namespace int32, moves []job.Move, kept bool) *pg.Statement {
 	a := newEndArrays(moves)
 	text := endBuried
 	if kept {
@@ -274,10 +277,10 @@ func endStep(namespace int32, moves []move, kept bool) *pg.Statement {
 const dropCopies = `DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
 	WHERE a.namespace = e.namespace AND a.id = e.id`
 
-func idsOf(moves []move) [][16]byte {
+func idsOf(moves []job.Move) [][16]byte {
 	ids := make([][16]byte, len(moves))
 	for i := range moves {
-		ids[i] = moves[i].id
+		ids[i] = moves[i].ID
 	}
 	return ids
 }
@@ -294,7 +297,7 @@ type endArrays struct {
 	done, total                             []pgtype.Int8
 }
 
-func newEndArrays(moves []move) *endArrays {
+func newEndArrays(moves []job.Move) *endArrays {
 	a := &endArrays{}
 	one := func(b bool) int32 {
 		if b {
@@ -303,19 +306,18 @@ func newEndArrays(moves []move) *endArrays {
 		return 0
 	}
 	for i := range moves {
-		m := &moves[i]
-		e := &m.end
-		a.ids = append(a.ids, m.id)
+		e := &moves[i].End
+		a.ids = append(a.ids, e.ID)
 		a.states, a.waits = append(a.states, int16(e.To)), append(a.waits, int16(e.Wait))
 		a.delays = append(a.delays, e.Delay.Microseconds())
 		a.keeps = append(a.keeps, keepOf(e).Microseconds())
 		a.reasons = append(a.reasons, textOrNull(pg.Legible(e.Reason)))
 		a.burnt = append(a.burnt, one(e.Burn))
 		a.snoozed = append(a.snoozed, one(e.Snooze))
-		a.rescued = append(a.rescued, one(m.rescued))
+		a.rescued = append(a.rescued, one(e.Rescue))
 		a.deferred = append(a.deferred, one(e.Defer))
-		a.lost = append(a.lost, one(m.rescued && e.Failure != nil)) // job.Rescue adds a failure when the handler had begun
-		a.failures = append(a.failures, m.newFailures)
+		a.lost = append(a.lost, one(e.Lose))
+		a.failures = append(a.failures, moves[i].NewFailures)
 		a.results = append(a.results, e.Result)
 		var p job.Progress
 		if e.Progress != nil {

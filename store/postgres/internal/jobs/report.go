@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -23,19 +22,15 @@ func (s *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunR
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
-	var told hints.Set
-	err = s.pg.Retry(ctx, "hold", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-			var woken hints.Set
-			held.Returned, woken, err = s.giveBack(ctx, t, w, unknown)
-			told.Join(woken) // also those of a try whose answer is lost
-			return err
-		})
+	moves, err := s.transit(ctx, "hold", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+		ids, runs := workers.RefArrays(unknown)
+		leased := lockBy(lostRuns, s.pg.Namespace, w, ids, runs)
+		return s.moveAll(ctx, t, leased, func(f *job.Subject) job.End { return job.GiveBack(f, s.keep(f.Queue)) })
 	})
 	if err != nil {
 		return store.ReportReply{}, err
 	}
-	s.hints.Tell(told)
+	held.Returned = len(moves)
 	return held, nil
 }
 
@@ -82,22 +77,3 @@ func (s *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef)
 const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run) OFFSET 0) AS e
 	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
-
-func (s *Room) giveBack(ctx context.Context, session pg.Session, w job.WorkerID, refs []store.RunRef) (int, hints.Set, error) {
-	ids, runs := workers.RefArrays(refs)
-	lock, found := subjects(lostRuns, s.pg.Namespace, w, ids, runs)
-	var now time.Time
-	if err := session.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock); err != nil {
-		return 0, nil, err
-	}
-	var moves []move
-	for _, f := range *found {
-		m, err := decide(f, job.Settle(job.End{ID: f.id, Run: f.run, To: job.Waiting, Keep: s.keep(f.queue)}, f.cancel), false, now)
-		if err != nil {
-			return 0, nil, err
-		}
-		moves = append(moves, m)
-	}
-	told, err := s.apply(ctx, session, moves, now)
-	return len(moves), told, err
-}

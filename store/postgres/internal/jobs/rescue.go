@@ -24,7 +24,7 @@ const (
 	// job_held finds the jobs of a suspect. No lock is waited for, so their order
 	// is that of the index.
 	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + workers.Suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
-		CROSS JOIN LATERAL (SELECT ` + subjectColumns + mortalColumns + `, claim FROM pawl.job
+		CROSS JOIN LATERAL (SELECT ` + subjectColumns + `, claim FROM pawl.job
 			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
 			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
 		LIMIT $2`
@@ -59,20 +59,10 @@ func (s *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 	var at RescueMark
 	for all.Total() < limit {
 		n := min(RescuedAtOnce, limit-all.Total())
-		var rescued store.RescueReply
-		var told hints.Set
 		var reached RescueMark
-		deaths := all.Deaths
-		err = s.pg.Retry(ctx, "rescue", pg.Always, func(ctx context.Context, _ bool) error {
-			err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-				var woken hints.Set
-				reached = at
-				rescued, woken, err = s.RescueIn(ctx, t, n, &reached)
-				told.Join(woken) // also those of a try whose answer is lost
-				return err
-			})
-			deaths = namedBy(err, deaths, rescued.Deaths)
-			return err
+		moves, err := s.transit(ctx, "rescue", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+			reached = at
+			return s.RescueIn(ctx, t, n, &reached)
 		})
 		if err != nil {
 			if all.Total() > 0 {
@@ -80,24 +70,15 @@ func (s *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 			}
 			return store.RescueReply{}, err
 		}
-		s.hints.Tell(told)
 		at = reached
-		all.Waiting, all.Dead, all.Cancelled = all.Waiting+rescued.Waiting, all.Dead+rescued.Dead, all.Cancelled+rescued.Cancelled
-		all.Deaths = deaths
-		if rescued.Total() < n {
+		for i := range moves {
+			all.Add(&moves[i])
+		}
+		if len(moves) < n {
 			break
 		}
 	}
 	return all, nil
-}
-
-// namedBy adds the deaths of one try: also of one whose answer is lost, because
-// the next try no longer finds them.
-func namedBy(err error, deaths, more []store.Death) []store.Death {
-	if err == nil || pg.FaultOf(err).Unknown {
-		return store.AddDeaths(deaths, more...)
-	}
-	return deaths
 }
 
 // RescuedAtOnce is how many runs one transaction takes back. Their failures come
@@ -105,47 +86,24 @@ func namedBy(err error, deaths, more []store.Death) []store.Death {
 const RescuedAtOnce = 50
 
 // RescueIn takes back what comes behind a place, and moves that on.
-func (s *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *RescueMark) (rescued store.RescueReply, told hints.Set, err error) {
-	text, args := lockOrphans, []any{s.pg.Namespace, limit, at.Worker}
-	if at.Claim.Valid {
-		text, args = LockMoreOrphans, append(args, at.Claim)
-	}
-	var found []subject
-	lock := &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
-		var f subject
-		err := f.read(scan, &f.mortal.kind, &f.mortal.maxAttempts, &at.Claim)
-		found, at.Worker = append(found, f), f.worker
-		return err
-	}}
-	var now time.Time
-	steps := []*pg.Statement{{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }}, lock}
+func (s *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *RescueMark) ([]job.Move, hints.Set, error) {
 	drained := &pg.Statement{Text: markDrained, Args: []any{s.pg.Namespace}}
-	if !at.Claim.Valid { // once for all that follow: it passes the dead entries of every suspect
-		steps = append([]*pg.Statement{drained}, steps...)
-	}
-	if err := session.Run(ctx, steps...); err != nil {
-		return rescued, nil, err
-	}
-	var moves []move
-	for _, f := range found {
-		j := job.Job{ID: f.id, Run: f.run, Worker: f.worker, Used: f.used, Lost: f.lost, CancelAsked: f.cancel}
-		m, err := decide(f, job.Rescue(&j, f.begun, s.MaxLost, s.keep(f.queue)), true, now)
-		if err != nil {
-			return rescued, nil, err
+	moves, told, err := s.moveAll(ctx, session, func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
+		text, args := lockOrphans, []any{s.pg.Namespace, limit, at.Worker}
+		steps := []*pg.Statement{drained, nowStep(&now)}
+		if at.Claim.Valid { // drained was once for all that follow: it passes the dead entries of every suspect
+			text, args, steps = LockMoreOrphans, append(args, at.Claim), steps[1:]
 		}
-		moves = append(moves, m)
-		switch m.end.To {
-		case job.Dead:
-			rescued.Dead++
-			rescued.Deaths = store.AddDeaths(rescued.Deaths, f.death(m.end.Reason))
-		case job.Cancelled:
-			rescued.Cancelled++
-		default:
-			rescued.Waiting++
-		}
+		lock := &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
+			f, err := readSubject(scan, &at.Claim)
+			found, at.Worker = append(found, f), f.Worker
+			return err
+		}}
+		err = session.Run(ctx, append(steps, lock)...)
+		return found, now, err
+	}, func(f *job.Subject) job.End { return job.Rescue(f, s.MaxLost, s.keep(f.Queue)) })
+	if err != nil || len(moves) == limit {
+		return moves, told, err
 	}
-	if told, err = s.apply(ctx, session, moves, now); err != nil || len(found) == limit {
-		return rescued, told, err
-	}
-	return rescued, told, session.Run(ctx, drained)
+	return moves, told, session.Run(ctx, drained)
 }

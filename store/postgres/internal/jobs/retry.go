@@ -40,27 +40,21 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 	var due, free, back [][16]byte
 	asks := map[string][]int{} // who of this call asks for a unique key, in order
 	for i, id := range ids {
-		s, live := o.live[id]
-		a, ended := o.archived[id]
-		changes[i] = store.Changed
-		switch {
-		case live && s.state == job.Waiting && s.due.After(o.now):
+		a := o.archived[id]
+		s := o.live[id]
+		change, way := store.RetryAnswer(s, a.state, o.now)
+		switch changes[i] = change; {
+		case way == store.RetryDue:
 			due = append(due, id)
-			o.told.Add(s.queue, s.priority, o.now)
-		case live && s.state == job.Suspended && s.wait == job.Parked:
+			o.told.Add(s.Queue, s.Priority, o.now)
+		case way == store.RetryParked:
 			free = append(free, id)
-			o.told.Add(s.queue, s.priority, o.now)
-		case live:
-			changes[i] = store.Active
-		case !ended:
-			changes[i] = store.NotFound
-		case a.state != job.Dead && a.state != job.Cancelled:
-			changes[i] = store.Ended
-		case a.hash == nil:
+			o.told.Add(s.Queue, s.Priority, o.now)
+		case way == store.RetryEnded && a.hash == nil:
 			back = append(back, id)
-		case o.held[string(a.hash)]:
+		case way == store.RetryEnded && o.held[string(a.hash)]:
 			changes[i] = store.Busy
-		default:
+		case way == store.RetryEnded:
 			changes[i] = store.Duplicate // unless it gets the key
 			asks[string(a.hash)] = append(asks[string(a.hash)], i)
 		}

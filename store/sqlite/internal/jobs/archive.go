@@ -15,15 +15,15 @@ func (t *Transition) archive(s *subject, e job.End) error {
 			return t.archiveUntilPurge(s, e)
 		}
 	}
-	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
+	if err := t.remember(ofOne, &e).Blob(s.ID[:]).Exec(); err != nil {
 		return err
 	}
 	if s.logs > 0 && forgotten(&e) {
-		if err := t.dropLogs(s.id); err != nil {
+		if err := t.dropLogs(s.ID); err != nil {
 			return err
 		}
 	}
-	if err := t.dropLive(s.id); err != nil {
+	if err := t.dropLive(s.ID); err != nil {
 		return err
 	}
 	return t.releaseUnique(s)
@@ -33,14 +33,14 @@ func (t *Transition) archive(s *subject, e job.End) error {
 // transaction: its time in the archive is over at once, and the purge removes it
 // with its lines in rounds. Its tombstone outlives that, as of any that is not kept.
 func (t *Transition) archiveUntilPurge(s *subject, e job.End) error {
-	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
+	if err := t.remember(ofOne, &e).Blob(s.ID[:]).Exec(); err != nil {
 		return err
 	}
 	e.Keep = job.Keep{Done: time.Microsecond, Dead: time.Microsecond, Cancelled: time.Microsecond}
-	if err := t.remember(ofOne, &e).Blob(s.id[:]).Exec(); err != nil {
+	if err := t.remember(ofOne, &e).Blob(s.ID[:]).Exec(); err != nil {
 		return err
 	}
-	if err := t.dropLive(s.id); err != nil {
+	if err := t.dropLive(s.ID); err != nil {
 		return err
 	}
 	return t.releaseUnique(s)

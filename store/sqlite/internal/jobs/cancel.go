@@ -31,32 +31,31 @@ func (t *Transition) operate(ids []job.ID, op store.Operator, action string, ver
 }
 
 func (t *Transition) cancelOne(id job.ID) (store.Change, error) {
-	s, ok, err := t.live(id)
+	s, ended, err := t.find(id)
 	if err != nil {
 		return 0, err
 	}
-	switch {
-	case !ok:
-		return t.endedOr(id, store.NotFound)
-	case s.state == job.Running:
-		return store.Asked, t.askToCancel(id)
-	case !job.CanMove(s.state, job.Cancelled):
-		return store.Active, nil
+	answer := store.CancelAnswer(s.of(), ended)
+	switch answer {
+	case store.Asked:
+		err = t.askToCancel(id)
+	case store.Changed:
+		_, err = t.move(s, job.Cancel(&s.Subject, t.Keep(s.Queue)))
 	}
-	return store.Changed, t.move(&s, job.End{ID: id, To: job.Cancelled, Reason: "cancelled", Keep: t.Keep(s.queue)}, false)
+	return answer, err
+}
+
+// find looks for a job where it is live, then for its final state in the archive.
+func (t *Transition) find(id job.ID) (live *subject, ended job.State, err error) {
+	if live, err = t.live(id); live != nil || err != nil {
+		return live, 0, err
+	}
+	state, err := t.On("SELECT state FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).One()
+	return nil, job.State(state), err
 }
 
 func (t *Transition) askToCancel(id job.ID) error {
 	return t.On("UPDATE pawl_job SET cancel = 1 WHERE namespace = ? AND id = ? AND state = 3").Blob(id[:]).Exec()
-}
-
-// endedOr answers for a job that is not live.
-func (t *Transition) endedOr(id job.ID, otherwise store.Change) (store.Change, error) {
-	ok, err := t.On("SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).Found()
-	if ok {
-		return store.Ended, err
-	}
-	return otherwise, err
 }
 
 // Cancels reads pawl_job_cancel, which is empty when nobody cancels.

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"errors"
+
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -16,16 +18,16 @@ func (t *Transition) Delete(ids []job.ID, op store.Operator) ([]store.Change, er
 func (t *Transition) Shorten(ids []job.ID, most int64) (more bool, err error) {
 	total, left := int64(0), most
 	for _, id := range ids {
-		s, live, err := t.live(id)
+		s, err := t.live(id)
 		if err != nil {
 			return false, err
 		}
 		table := "pawl_job"
 		switch {
-		case live && s.state == job.Running:
+		case s != nil && s.State == job.Running:
 			continue
-		case !live:
-			table = "pawl_job_archive"
+		case s == nil:
+			s, table = &subject{}, "pawl_job_archive"
 			if s.logs, err = t.On("SELECT logs FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).One(); err != nil {
 				return false, err
 			}
@@ -49,29 +51,29 @@ func (t *Transition) Shorten(ids []job.ID, most int64) (more bool, err error) {
 // deleteOne deletes a job with its logs and unique key. Its tombstone stays, so
 // that a resend under way does not bring it back.
 func (t *Transition) deleteOne(id job.ID) (store.Change, error) {
-	s, ok, err := t.live(id)
+	s, ended, err := t.find(id)
 	if err != nil {
 		return 0, err
 	}
-	if ok {
-		if s.state == job.Running {
-			return store.Asked, t.askToCancel(id)
-		}
-		if err := t.dropLive(id); err != nil {
-			return 0, err
-		}
+	switch answer := store.DeleteAnswer(s.of(), ended); answer {
+	case store.Changed:
+	case store.Asked:
+		return answer, t.askToCancel(id)
+	default:
+		return answer, nil
+	}
+	if s != nil {
+		err = t.dropLive(id)
 	} else {
 		q := t.On("SELECT logs, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
-		if !q.Step() {
-			return store.NotFound, q.Done()
+		s = &subject{}
+		if q.Step() {
+			s.logs, s.hash = q.ColInt(0), q.ColBlob(1)
 		}
-		s = subject{id: id, logs: q.ColInt(0), hash: q.ColBlob(1)}
-		if err := q.Done(); err != nil {
-			return 0, err
-		}
-		if err := t.dropArchived(id); err != nil {
-			return 0, err
-		}
+		err = errors.Join(q.Done(), t.dropArchived(id))
+	}
+	if err != nil {
+		return 0, err
 	}
 	if s.hash != nil {
 		if err := t.dropUnique(s.hash, id); err != nil {

@@ -36,16 +36,17 @@ func (t *Transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) 
 			return job.Applied, err
 		}
 	}
-	s, ok, err := t.owned(w, e.ID, e.Run)
+	s, err := t.owned(w, e.ID, e.Run)
 	switch {
 	case err != nil:
 		return 0, err
-	case !ok && e.Again:
+	case s == nil && e.Again:
 		return t.endedBefore(w, e)
-	case !ok:
+	case s == nil:
 		return job.Stale, nil
 	}
-	return job.Applied, t.move(&s, job.Settle(*e, s.cancel), false)
+	_, err = t.move(s, job.Settle(*e, s.CancelAsked))
+	return job.Applied, err
 }
 
 // endedBefore tells whether a run that is over was ended by its own worker. While

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,46 +10,42 @@ import (
 
 // move applies an end to a live row; every way out of a state comes through
 // here. The caller has read the row in this transaction.
-func (t *Transition) move(s *subject, e job.End, rescued bool) error {
-	if !job.CanMove(s.state, e.To) {
-		return fmt.Errorf("pawl: job %s cannot move from %s to %s", s.id, s.state, e.To)
+func (t *Transition) move(s *subject, e job.End) (job.Move, error) {
+	m, err := job.MoveOf(&s.Subject, e, lite.TimeOf(t.Now))
+	if err != nil {
+		return m, err
 	}
 	if len(e.Logs) > 0 {
 		if err := t.appendLogs(s, e.Logs); err != nil {
-			return err
+			return m, err
 		}
 	}
-	if e.Failure != nil || e.Burn || e.Snooze || e.Defer || e.Progress != nil || rescued {
-		if err := t.amend(s, e, rescued); err != nil {
-			return err
+	if e.Failure != nil || e.Burn || e.Snooze || e.Defer || e.Progress != nil || e.Rescue {
+		if err := t.amend(&m); err != nil {
+			return m, err
 		}
 	}
 	switch e.To {
 	case job.Waiting, job.Suspended:
-		return t.release(s, e)
+		return m, t.release(s, e)
 	default:
-		return t.archive(s, e)
+		return m, t.archive(s, e)
 	}
 }
 
 // amend writes what a run leaves behind besides its state.
-func (t *Transition) amend(s *subject, e job.End, rescued bool) error {
-	failures := s.failures
-	if e.Failure != nil {
-		failures = job.AppendFailure(s.failures, lite.TimeOf(t.Now), e.Failure)
-	}
-	lost := rescued && e.Failure != nil // job.Rescue adds a failure when the handler had begun
+func (t *Transition) amend(m *job.Move) error {
 	q := t.Query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
-		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = ?
+		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = coalesce(?, failures)
 		WHERE namespace = ? AND id = ?`).
-		Bool(e.Burn).Bool(e.Snooze).Bool(lost).Bool(rescued).Bool(lost).Bool(e.Defer).BlobOrNull(failures).Int(t.Namespace).Blob(s.id[:])
+		Bool(m.Burn).Bool(m.Snooze).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).Int(t.Namespace).Blob(m.ID[:])
 	if err := q.Exec(); err != nil {
 		return err
 	}
-	if e.Progress == nil {
+	if m.Progress == nil {
 		return nil
 	}
-	return t.setProgress(s.id, *e.Progress)
+	return t.setProgress(m.ID, *m.Progress)
 }
 
 func (t *Transition) setProgress(id job.ID, p job.Progress) error {
@@ -66,7 +61,7 @@ func (t *Transition) release(s *subject, e job.End) error {
 	}
 	return t.Query(`UPDATE pawl_job SET state = ?, due = ?, wait = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
 		WHERE namespace = ? AND id = ?`).
-		Int(int64(e.To)).Int(due).IntOrNull(int64(e.Wait)).TextOrNull(e.Reason).Int(t.Namespace).Blob(s.id[:]).Exec()
+		Int(int64(e.To)).Int(due).IntOrNull(int64(e.Wait)).TextOrNull(e.Reason).Int(t.Namespace).Blob(s.ID[:]).Exec()
 }
 
 // releaseUnique frees a job's unique key at its end, or keeps it for its period.
@@ -76,9 +71,9 @@ func (t *Transition) releaseUnique(s *subject) error {
 	}
 	if s.period > 0 {
 		return t.Query("UPDATE pawl_job_unique SET until = ? WHERE namespace = ? AND hash = ? AND job = ?").
-			Int(lite.Later(t.Now, time.Duration(s.period)*time.Microsecond)).Int(t.Namespace).Blob(s.hash).Blob(s.id[:]).Exec()
+			Int(lite.Later(t.Now, time.Duration(s.period)*time.Microsecond)).Int(t.Namespace).Blob(s.hash).Blob(s.ID[:]).Exec()
 	}
-	return t.dropUnique(s.hash, s.id)
+	return t.dropUnique(s.hash, s.ID)
 }
 
 func (t *Transition) dropUnique(hash []byte, id job.ID) error {
@@ -94,10 +89,10 @@ func (t *Transition) appendLogs(s *subject, lines []job.LogLine) error {
 			at = lite.Micros(l.Time)
 		}
 		err := t.On("INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text) VALUES (?, ?, ?, ?, ?, ?, ?)").
-			Blob(s.id[:]).Int(s.logs).Int(at).Int(l.Run).Int(int64(l.Level)).Text(strings.ToValidUTF8(l.Text, "\uFFFD")).Exec()
+			Blob(s.ID[:]).Int(s.logs).Int(at).Int(l.Run).Int(int64(l.Level)).Text(strings.ToValidUTF8(l.Text, "\uFFFD")).Exec()
 		if err != nil {
 			return err
 		}
 	}
-	return t.Query("UPDATE pawl_job SET logs = ? WHERE namespace = ? AND id = ?").Int(s.logs).Int(t.Namespace).Blob(s.id[:]).Exec()
+	return t.Query("UPDATE pawl_job SET logs = ? WHERE namespace = ? AND id = ?").Int(s.logs).Int(t.Namespace).Blob(s.ID[:]).Exec()
 }

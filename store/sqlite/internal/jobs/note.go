@@ -9,11 +9,11 @@ import (
 func (t *Transition) Note(w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	for i, n := range notes {
-		held, ok, err := t.owned(w, n.ID, n.Run)
+		held, err := t.owned(w, n.ID, n.Run)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
+		if held == nil {
 			verdicts[i] = job.Stale
 			continue
 		}
@@ -28,7 +28,7 @@ func (t *Transition) Note(w job.WorkerID, notes []store.Note) ([]job.Verdict, er
 			}
 		}
 		if len(n.Logs) > 0 {
-			if err := t.appendLogs(&held, n.Logs); err != nil {
+			if err := t.appendLogs(held, n.Logs); err != nil {
 				return nil, err
 			}
 		}

@@ -18,7 +18,7 @@ func (t *Transition) ReportRuns(w job.WorkerID, refs []store.RunRef) (held store
 	}
 	owned := make(map[store.RunRef]bool, len(leased))
 	for _, s := range leased {
-		owned[store.RunRef{ID: s.id, Run: s.run}] = true
+		owned[store.RunRef{ID: s.ID, Run: s.Run}] = true
 	}
 	reported := make(map[store.RunRef]bool, len(refs))
 	for _, r := range refs {
@@ -29,11 +29,10 @@ func (t *Transition) ReportRuns(w job.WorkerID, refs []store.RunRef) (held store
 	}
 	for i := range leased {
 		s := &leased[i]
-		if reported[store.RunRef{ID: s.id, Run: s.run}] {
+		if reported[store.RunRef{ID: s.ID, Run: s.Run}] {
 			continue
 		}
-		end := job.End{ID: s.id, Run: s.run, To: job.Waiting, Keep: t.Keep(s.queue)}
-		if err := t.move(s, job.Settle(end, s.cancel), false); err != nil {
+		if _, err := t.move(s, job.GiveBack(&s.Subject, t.Keep(s.Queue))); err != nil {
 			return held, err
 		}
 		held.Returned++

@@ -13,20 +13,11 @@ func (t *Transition) Rescue(limit int) (rescued store.RescueReply, err error) {
 	}
 	for i := range orphans {
 		s := &orphans[i]
-		j := job.Job{ID: s.id, Run: s.run, Worker: s.worker, Used: s.used, Lost: s.lost, CancelAsked: s.cancel}
-		end := job.Rescue(&j, s.begun, t.MaxLost, t.Keep(s.queue))
-		if err := t.move(s, end, true); err != nil {
+		m, err := t.move(s, job.Rescue(&s.Subject, t.MaxLost, t.Keep(s.Queue)))
+		if err != nil {
 			return rescued, err
 		}
-		switch end.To {
-		case job.Dead:
-			rescued.Dead++
-			rescued.Deaths = store.AddDeaths(rescued.Deaths, s.death(end.Reason))
-		case job.Cancelled:
-			rescued.Cancelled++
-		default:
-			rescued.Waiting++
-		}
+		rescued.Add(&m)
 	}
 	return rescued, nil
 }
@@ -53,7 +44,7 @@ func (t *Transition) orphans(limit int) ([]subject, error) {
 		if live {
 			continue
 		}
-		more, err := mortals(t.On("SELECT " + subjectColumns + mortalColumns + " FROM " + Running + " AND worker = ? ORDER BY id LIMIT ?").
+		more, err := subjects(t.On("SELECT " + subjectColumns + " FROM " + Running + " AND worker = ? ORDER BY id LIMIT ?").
 			Int(worker).Int(int64(limit - len(found))))
 		if err != nil {
 			return nil, err

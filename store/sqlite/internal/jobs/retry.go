@@ -3,6 +3,7 @@ package jobs
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
@@ -12,36 +13,34 @@ func (t *Transition) Retry(ids []job.ID, op store.Operator) ([]store.Change, err
 }
 
 func (t *Transition) retryOne(id job.ID) (store.Change, error) {
-	s, ok, err := t.live(id)
+	s, ended, err := t.find(id)
 	if err != nil {
 		return 0, err
 	}
-	switch {
-	case !ok:
-		return t.revive(id)
-	case s.state == job.Waiting && s.due > t.Now:
-		return store.Changed, t.Query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
-	case s.state == job.Suspended && s.wait == job.Parked:
-		return store.Changed, t.Query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
+	answer, way := store.RetryAnswer(s.of(), ended, lite.TimeOf(t.Now))
+	switch way {
+	case store.RetryDue:
+		err = t.Query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	case store.RetryParked:
+		err = t.Query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
 			Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	case store.RetryEnded:
+		return t.revive(id)
 	}
-	return store.Active, nil
+	return answer, err
 }
 
 // revive brings a dead or cancelled job back from the archive. Its run number
 // goes on from where it was (P2); attempts and lost runs are forgiven, and so
 // is a deadline that has passed, for the retry would end at once by it.
 func (t *Transition) revive(id job.ID) (store.Change, error) {
-	q := t.On("SELECT state, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
-	if !q.Step() {
-		return store.NotFound, q.Done()
+	q := t.On("SELECT unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+	var hash []byte
+	if q.Step() {
+		hash = q.ColBlob(0)
 	}
-	state, hash := job.State(q.ColInt(0)), q.ColBlob(1)
 	if err := q.Done(); err != nil {
 		return 0, err
-	}
-	if state != job.Dead && state != job.Cancelled {
-		return store.Ended, nil
 	}
 	if hash != nil {
 		holder, taken, err := t.uniqueHolder(hash)

@@ -34,59 +34,40 @@ const Group = 20
 // GroupOfIDs is the list of ids of such a statement.
 const GroupOfIDs = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-// subject is what a move needs to know of the live row it moves.
+// subject is the live row that a move moves.
 type subject struct {
-	id       job.ID
-	state    job.State
-	run      int64
-	worker   job.WorkerID
-	begun    bool
-	cancel   bool
-	due      int64
-	used     int
-	lost     int
-	logs     int64
-	queue    string
-	hash     []byte // of its unique key
-	period   int64  // of its unique key, microseconds
-	failures []byte
-	wait     job.Wait
-	mortal   mortal
+	job.Subject
+	logs   int64
+	hash   []byte // of its unique key
+	period int64  // of its unique key, microseconds
 }
 
-// mortal is what is told of a job when it dies by upkeep. Only that reads it.
-type mortal struct {
-	kind        string
-	maxAttempts int
-}
-
-// death names the job as one that died.
-func (s *subject) death(reason string) store.Death {
-	return store.Death{
-		ID: s.id, Kind: s.mortal.kind, Queue: s.queue, Run: s.run, Attempt: s.used + 1, MaxAttempts: s.mortal.maxAttempts, Reason: reason,
-	}
-}
-
-const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, wait"
-
-// mortalColumns come after those of a subject.
-const mortalColumns = ", kind, max_attempts"
+const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, wait, kind, max_attempts"
 
 func readSubject(q *lite.Query) subject {
 	return subject{
-		id: q.ColID(0), state: job.State(q.ColInt(1)), run: q.ColInt(2), worker: job.WorkerID(q.ColInt(3)),
-		begun: q.ColBool(4), cancel: q.ColBool(5), due: q.ColInt(6), used: int(q.ColInt(7)), lost: int(q.ColInt(8)),
-		logs: q.ColInt(9), queue: q.ColText(10), hash: q.ColBlob(11), period: q.ColInt(12), failures: q.ColBlob(13), wait: job.Wait(q.ColInt(14)),
+		Subject: job.Subject{
+			ID: q.ColID(0), State: job.State(q.ColInt(1)), Run: q.ColInt(2), Worker: job.WorkerID(q.ColInt(3)),
+			Begun: q.ColBool(4), CancelAsked: q.ColBool(5), Due: lite.TimeOf(q.ColInt(6)), Used: int(q.ColInt(7)), Lost: int(q.ColInt(8)),
+			Queue: q.ColText(10), Failures: q.ColBlob(13), Wait: job.Wait(q.ColInt(14)), Kind: q.ColText(15), MaxAttempts: int(q.ColInt(16)),
+		},
+		logs: q.ColInt(9), hash: q.ColBlob(11), period: q.ColInt(12),
 	}
 }
 
 // live reads the live row of a job.
-func (t *Transition) live(id job.ID) (s subject, ok bool, err error) {
+func (t *Transition) live(id job.ID) (s *subject, err error) {
 	q := t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:])
-	if ok = q.Step(); ok {
-		s = readSubject(q)
+	return oneSubject(q)
+}
+
+// oneSubject reads the row of a statement; nil where there is none.
+func oneSubject(q *lite.Query) (s *subject, err error) {
+	if q.Step() {
+		row := readSubject(q)
+		s = &row
 	}
-	return s, ok, q.Done()
+	return s, q.Done()
 }
 
 // subjects reads all rows of a statement before any of them is moved: changing
@@ -99,15 +80,12 @@ func subjects(q *lite.Query) ([]subject, error) {
 	return list, q.Done()
 }
 
-// mortals reads subjects with their mortalColumns.
-func mortals(q *lite.Query) ([]subject, error) {
-	var list []subject
-	for q.Step() {
-		s := readSubject(q)
-		s.mortal = mortal{q.ColText(15), int(q.ColInt(16))}
-		list = append(list, s)
+// of is the job of a row, nil where there is none.
+func (s *subject) of() *job.Subject {
+	if s == nil {
+		return nil
 	}
-	return list, q.Done()
+	return &s.Subject
 }
 
 // Running is the running jobs of a namespace, by worker. SQLite uses a partial
@@ -115,19 +93,15 @@ func mortals(q *lite.Query) ([]subject, error) {
 const Running = "pawl_job INDEXED BY pawl_job_held WHERE namespace = ? AND state = 3 AND state <> 2"
 
 // owned reads the row of a run that its worker still owns: the fence (P2).
-func (t *Transition) owned(w job.WorkerID, id job.ID, run int64) (s subject, ok bool, err error) {
-	q := t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
-		Blob(id[:]).Int(run).Int(int64(w))
-	if ok = q.Step(); ok {
-		s = readSubject(q)
-	}
-	return s, ok, q.Done()
+func (t *Transition) owned(w job.WorkerID, id job.ID, run int64) (*subject, error) {
+	return oneSubject(t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
+		Blob(id[:]).Int(run).Int(int64(w)))
 }
 
 // Owns reports whether a run is still its worker's.
 func (t *Transition) Owns(w job.WorkerID, run store.RunRef) (bool, error) {
-	_, ok, err := t.owned(w, run.ID, run.Run)
-	return ok, err
+	s, err := t.owned(w, run.ID, run.Run)
+	return s != nil, err
 }
 
 // Holds reports whether any job runs on a worker.
