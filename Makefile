@@ -6,9 +6,9 @@ SHELL := /bin/bash
 .PHONY: help run test check fault soak bench \
 	check-format check-vet check-static check-house check-tidy check-generated
 
-# Every module of go.work. The tools' has no packages of its own.
+# Every module of go.work.
 MODULES = $(shell go list -m -f '{{.Dir}}')
-PACKAGES = $(addsuffix /...,$(filter-out %/internal/tools,$(MODULES)))
+PACKAGES = $(addsuffix /...,$(MODULES))
 
 # Tests that are too long for every run: files with `//go:build fault` hold TestFault_*, those with `//go:build soak` hold
 # TestSoak_*. PAWL_FAULT says how long a fault test goes on: short, with a fixed seed, or long.

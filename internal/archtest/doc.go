@@ -15,6 +15,7 @@
 //	pages_test.go       code on how-to pages is code of the tree; what pages name and link to exists
 //	checklist_test.go   every number in the name of a test has an entry in docs/checklist.md or docs/promises.md
 //	figures_test.go     the README's figures are in docs/performance.md
+//	walk_test.go        docs/walk.md names functions that exist, and no more of them than it did
 //
 // The import rules read `go list` of the root module. The other rules read the files of the whole repository, so
 // they also hold in the modules beside it. Each rule has a second test that feeds it violations: a rule that cannot
