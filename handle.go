@@ -298,6 +298,7 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	}
 	if o.Kind == job.Succeeded {
 		o.Result = i.says.result
+		return o
 	}
 	if o.Kind == job.Failed && panicked == nil && calledBack(ctx) {
 		return o // the echo of a cancellation: the runner does not count it as a failure either

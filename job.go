@@ -60,14 +60,11 @@ func newInfo(t *runner.Task, e *Engine) *Info {
 	return &Info{
 		ID: j.ID, Kind: j.Kind, Queue: j.Queue, Key: j.Key, Tags: j.Tags, Priority: j.Priority,
 		Attempt: j.Attempt(), MaxAttempts: j.MaxAttempts, Run: j.Run, Lost: j.Lost,
-		Snoozes: j.Snoozes, Failures: failuresOf(j),
+		Snoozes: j.Snoozes, Failures: j.Failures.List(),
 		Created: j.Created, Due: j.Due, Deadline: j.Deadline,
 		engine: e, task: t, says: &says{},
 	}
 }
-
-// failuresOf are the failures that are kept with a job.
-func failuresOf(j *job.Job) []Failure { return j.Failures.List() }
 
 // InfoFrom is the job in whose handler, or in code called by it, this context is.
 // Outside of one, and in a batch handler, it is empty: its ID is zero. Each job of

@@ -95,6 +95,9 @@ func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // outcome reads what a handler returned.
 func outcome(err error) job.Outcome {
+	if err == nil {
+		return job.Outcome{Kind: job.Succeeded}
+	}
 	o := judged(err)
 	o.Err = err
 	if p, is := errors.AsType[*PanicError](err); is {
@@ -103,10 +106,8 @@ func outcome(err error) job.Outcome {
 	return o
 }
 
+// judged is what an error means.
 func judged(err error) job.Outcome {
-	if err == nil {
-		return job.Outcome{Kind: job.Succeeded}
-	}
 	var snooze snoozeError
 	if errors.As(err, &snooze) {
 		return job.Outcome{Kind: job.Snoozed, Delay: snooze.wait, Message: snooze.reason}

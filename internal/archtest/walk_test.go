@@ -11,9 +11,9 @@ import (
 
 // mostWalked is how many functions of ours one plain job may pass on a store: a person who follows it has to read them all.
 //
-// The aim is 70 on SQLite and 90 on Postgres. These are the numbers that internal/tools/walk measured when the page was first
-// made, so that the walk does not grow on its way there: they only go down.
-var mostWalked = map[string]int{"SQLite": 228, "Postgres": 272}
+// The aim is 70 on SQLite and 90 on Postgres. These are the numbers that internal/tools/walk measured last,
+// so that the walk does not grow on its way there: they only go down.
+var mostWalked = map[string]int{"SQLite": 225, "Postgres": 269}
 
 var (
 	walkHeading = regexp.MustCompile(`^## On (\w+): (\d+) functions$`)
