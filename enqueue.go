@@ -144,7 +144,9 @@ func (e *Engine) draft(d *draftBuilder, item Item) error {
 	if d.ID == (job.ID{}) && !d.Resend {
 		d.ID = job.NewID()
 	}
-	d.hashUnique()
+	if d.unique != nil {
+		d.hashUnique()
+	}
 	err = d.Check(job.Bounds{Payload: e.cfg.Bounds.Payload})
 	if len(d.errs) > 0 {
 		return errors.Join(append(d.errs, err)...)

@@ -181,9 +181,6 @@ func HeldFor(period time.Duration) UniqueRule {
 // hashUnique applies the rules once everything else of the draft is known. A
 // rule that only says HeldFor compares arguments.
 func (d *draftBuilder) hashUnique() {
-	if d.unique == nil {
-		return
-	}
 	parts := []string{"kind", d.Kind}
 	for _, r := range d.unique {
 		parts = r.unique(d, parts)

@@ -114,7 +114,9 @@ func (d *Draft) Check(b Bounds) error {
 	if d.Unique.Period > 0 && d.Unique.Hash == nil {
 		add(Invalid("unique period", d.Unique.Period, "needs a unique key"))
 	}
-	add(checkText("key", d.Key, 0, MaxKey))
+	if d.Key != "" {
+		add(checkText("key", d.Key, 0, MaxKey))
+	}
 	if d.Budget != "" {
 		add(CheckName("budget", d.Budget))
 	}

@@ -13,7 +13,7 @@ import (
 //
 // The aim is 70 on SQLite and 90 on Postgres. These are the numbers that internal/tools/walk measured last,
 // so that the walk does not grow on its way there: they only go down.
-var mostWalked = map[string]int{"SQLite": 225, "Postgres": 269}
+var mostWalked = map[string]int{"SQLite": 223, "Postgres": 267}
 
 var (
 	walkHeading = regexp.MustCompile(`^## On (\w+): (\d+) functions$`)
