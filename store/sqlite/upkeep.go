@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
@@ -73,5 +74,5 @@ func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) 
 
 // Unserved finds jobs that no live worker takes, in one snapshot.
 func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.Unserved, error) { return jobs.Unserved(c, by, older) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.Unserved, error) { return claims.Unserved(c, by, older) })
 }

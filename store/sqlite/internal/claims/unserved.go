@@ -1,4 +1,4 @@
-package jobs
+package claims
 
 import (
 	"encoding/json"
