@@ -57,9 +57,10 @@ func Count(c *lite.Snapshot, f store.Filter, cap int) (n int, err error) {
 
 // span is one stretch of an index that a filter reads, in id order.
 type span struct {
-	table, columns string
-	where          []string
-	bind           []func(*lite.Query)
+	table string
+	row   *Row[job.Job]
+	where []string
+	bind  []func(*lite.Query)
 }
 
 func (r span) and(condition string, bind func(*lite.Query)) span {
@@ -86,14 +87,14 @@ func (r span) list(c *lite.Snapshot, jobs []job.Job, p store.Page) ([]job.Job, e
 		func(q *lite.Query) { q.Int(int64(p.Limit) + 1) })
 	for q.Step() {
 		jobs = append(jobs, job.Job{})
-		ReadJob(q, &jobs[len(jobs)-1])
+		r.row.Read(q, &jobs[len(jobs)-1])
 	}
 	return jobs, q.Close()
 }
 
 // text is the statement that lists the span.
 func (r span) text() string {
-	return "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " ORDER BY id DESC LIMIT ?"
+	return "SELECT " + r.row.Columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " ORDER BY id DESC LIMIT ?"
 }
 
 // ListTexts are the statements that list the pages of a filter behind the
@@ -126,7 +127,7 @@ func ranges(c *lite.Snapshot, f store.Filter) ([]span, error) {
 	live, archived := split(f)
 	var spans []span
 	for _, s := range live {
-		r := span{table: "pawl_job", columns: LiveColumns}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
+		r := span{table: "pawl_job", row: LiveRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 		switch s {
 		case 0:
 		case job.Waiting:
@@ -141,7 +142,7 @@ func ranges(c *lite.Snapshot, f store.Filter) ([]span, error) {
 		spans = append(spans, r.narrow(f))
 	}
 	for _, s := range archived {
-		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
+		r := span{table: "pawl_job_archive", row: archivedRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 		if s == 0 {
 			spans = append(spans, r.narrow(f))
 			continue

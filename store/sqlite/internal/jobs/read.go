@@ -10,32 +10,42 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
-func getOne(c *lite.Snapshot, id job.ID) (j job.Job, ok bool, err error) {
-	for _, text := range []string{
-		"SELECT " + LiveColumns + " FROM pawl_job WHERE namespace = ? AND id = ?",
-		"SELECT " + archivedColumns + " FROM pawl_job_archive WHERE namespace = ? AND id = ?",
-	} {
-		q := c.Query(text).Int(c.Namespace).Blob(id[:])
-		if ok = q.Step(); ok {
-			ReadJob(q, &j)
+// Where a job is looked for, by primary keys.
+var gets = []struct {
+	text string
+	row  *Row[job.Job]
+}{
+	{"SELECT " + LiveRow.Columns + `
+	FROM pawl_job
+	WHERE namespace = ? AND id = ?`, LiveRow},
+	{"SELECT " + archivedRow.Columns + `
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`, archivedRow},
+}
+
+// getOne appends a job, if it exists.
+func getOne(c *lite.Snapshot, jobs []job.Job, id job.ID) ([]job.Job, error) {
+	for _, get := range gets {
+		q := c.On(get.text).Blob(id[:])
+		found := q.Step()
+		if found {
+			jobs = append(jobs, job.Job{})
+			get.row.Read(q, &jobs[len(jobs)-1])
 		}
-		if err = q.Done(); ok || err != nil {
-			return j, ok, err
+		if err := q.Done(); found || err != nil {
+			return jobs, err
 		}
 	}
-	return j, false, nil
+	return jobs, nil
 }
 
 // Get returns the jobs that exist, live or archived, in the order asked.
 func Get(c *lite.Snapshot, ids []job.ID) ([]job.Job, error) {
 	var jobs []job.Job
 	for _, id := range ids {
-		j, ok, err := getOne(c, id)
-		if err != nil {
+		var err error
+		if jobs, err = getOne(c, jobs, id); err != nil {
 			return nil, err
-		}
-		if ok {
-			jobs = append(jobs, j)
 		}
 	}
 	return jobs, nil
@@ -77,15 +87,15 @@ func ahead(c *lite.Snapshot, j *job.Job, now int64) (n int, capped bool, err err
 
 // Situation gathers why a job is not running.
 func Situation(c *lite.Snapshot, id job.ID) (sit job.Situation, err error) {
-	j, ok, err := getOne(c, id)
+	found, err := getOne(c, nil, id)
 	if err != nil {
 		return sit, err
 	}
-	if !ok {
+	if len(found) == 0 {
 		return sit, fmt.Errorf("job %s: %w", id, job.ErrNotFound)
 	}
-	now := c.Clock.Now()
-	sit.Job, sit.Now = j, lite.TimeOf(now)
+	j, now := &found[0], c.Clock.Now()
+	sit.Job, sit.Now = *j, lite.TimeOf(now)
 	if j.State.Final() {
 		return sit, nil
 	}
@@ -105,7 +115,7 @@ func Situation(c *lite.Snapshot, id job.ID) (sit job.Situation, err error) {
 	case job.Running:
 		sit.Label, err = workers.Label(c, j.Worker)
 	case job.Waiting:
-		sit.Ahead, sit.AheadCapped, err = ahead(c, &j, now)
+		sit.Ahead, sit.AheadCapped, err = ahead(c, j, now)
 	}
 	return sit, err
 }

@@ -30,6 +30,16 @@ func (t *Transition) retryOne(id job.ID) (store.Change, error) {
 	return answer, err
 }
 
+// What a job brings back from the archive, by its primary key.
+var (
+	back = choose(func(c *column) bool { return c.is(comesBack) })
+
+	bringBack = `INSERT INTO pawl_job (state, ` + back.names() + `)
+	SELECT 2, ` + back.names() + `
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
+)
+
 // revive brings a dead or cancelled job back from the archive. Its run number
 // goes on from where it was (P2); attempts and lost runs are forgiven, and so
 // is a deadline that has passed, for the retry would end at once by it.
@@ -54,13 +64,13 @@ func (t *Transition) revive(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	err := t.Query(`INSERT INTO pawl_job (namespace, id, state, ` + carried + `) SELECT namespace, id, 2, ` + carried + ` FROM pawl_job_archive
-		WHERE namespace = ? AND id = ?`).Int(t.Namespace).Blob(id[:]).Exec()
-	if err != nil {
+	if err := t.On(bringBack).Blob(id[:]).Exec(); err != nil {
 		return 0, err
 	}
-	err = t.Query(`UPDATE pawl_job SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
-		WHERE namespace = ? AND id = ?`).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	err := t.Query(`UPDATE pawl_job
+		SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
+		WHERE namespace = ? AND id = ?`).
+		Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	if err != nil {
 		return 0, err
 	}

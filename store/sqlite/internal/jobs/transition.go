@@ -15,7 +15,8 @@ import (
 type Transition struct {
 	*lite.Session
 	Rules
-	dropped int64 // log lines of jobs that are not kept
+	dropped int64   // log lines of jobs that are not kept
+	found   subject // of the last look for one: it is read for every end that is not short
 }
 
 // Rules are what the engine has said of how jobs end.
@@ -42,30 +43,22 @@ type subject struct {
 	period int64  // of its unique key, microseconds
 }
 
-const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, wait, kind, max_attempts"
-
-func readSubject(q *lite.Query) subject {
-	return subject{
-		Subject: job.Subject{
-			ID: q.ColID(0), State: job.State(q.ColInt(1)), Run: q.ColInt(2), Worker: job.WorkerID(q.ColInt(3)),
-			Begun: q.ColBool(4), CancelAsked: q.ColBool(5), Due: lite.TimeOf(q.ColInt(6)), Used: int(q.ColInt(7)), Lost: int(q.ColInt(8)),
-			Queue: q.ColText(10), Failures: q.ColBlob(13), Wait: job.Wait(q.ColInt(14)), Kind: q.ColText(15), MaxAttempts: int(q.ColInt(16)),
-		},
-		logs: q.ColInt(9), hash: q.ColBlob(11), period: q.ColInt(12),
-	}
-}
-
 // live reads the live row of a job.
 func (t *Transition) live(id job.ID) (s *subject, err error) {
-	q := t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:])
-	return oneSubject(q)
+	return t.oneSubject(t.On(liveSubject).Blob(id[:]))
 }
 
-// oneSubject reads the row of a statement; nil where there is none.
-func oneSubject(q *lite.Query) (s *subject, err error) {
+// By primary key.
+var liveSubject = "SELECT " + subjectRow.Columns + `
+	FROM pawl_job
+	WHERE namespace = ? AND id = ?`
+
+// oneSubject reads the row of a statement; nil where there is none. It holds until
+// the next one is read.
+func (t *Transition) oneSubject(q *lite.Query) (s *subject, err error) {
 	if q.Step() {
-		row := readSubject(q)
-		s = &row
+		s, t.found = &t.found, subject{}
+		subjectRow.Read(q, s)
 	}
 	return s, q.Done()
 }
@@ -75,7 +68,8 @@ func oneSubject(q *lite.Query) (s *subject, err error) {
 func subjects(q *lite.Query) ([]subject, error) {
 	var list []subject
 	for q.Step() {
-		list = append(list, readSubject(q))
+		list = append(list, subject{})
+		subjectRow.Read(q, &list[len(list)-1])
 	}
 	return list, q.Done()
 }
@@ -94,9 +88,13 @@ const Running = "pawl_job INDEXED BY pawl_job_held WHERE namespace = ? AND state
 
 // owned reads the row of a run that its worker still owns: the fence (P2).
 func (t *Transition) owned(w job.WorkerID, id job.ID, run int64) (*subject, error) {
-	return oneSubject(t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
-		Blob(id[:]).Int(run).Int(int64(w)))
+	return t.oneSubject(t.On(ownedSubject).Blob(id[:]).Int(run).Int(int64(w)))
 }
+
+// By primary key.
+var ownedSubject = "SELECT " + subjectRow.Columns + `
+	FROM pawl_job
+	WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?`
 
 // Owns reports whether a run is still its worker's.
 func (t *Transition) Owns(w job.WorkerID, run store.RunRef) (bool, error) {
