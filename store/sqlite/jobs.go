@@ -92,5 +92,5 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 
 // SetPaused stops or allows claims from a queue.
 func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.SetPaused(t.Session, queue, paused, op) })
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.SetPaused(&t.Session, queue, paused, op) })
 }

@@ -22,7 +22,7 @@ func (t *Transition) operate(ids []job.ID, op store.Operator, action string, ver
 			return nil, err
 		}
 		if changes[i] == store.Changed || changes[i] == store.Asked {
-			if err := settings.Audit(t.Session, op, action, id.String()); err != nil {
+			if err := settings.Audit(&t.Session, op, action, id.String()); err != nil {
 				return nil, err
 			}
 		}

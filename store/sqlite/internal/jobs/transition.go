@@ -13,7 +13,7 @@ import (
 
 // Transition is a session in which jobs move.
 type Transition struct {
-	*lite.Session
+	lite.Session
 	Rules
 	dropped int64   // log lines of jobs that are not kept
 	found   subject // of the last look for one: it is read for every end that is not short
@@ -26,7 +26,7 @@ type Rules struct {
 }
 
 // NewTransition is one in that session.
-func NewTransition(s *lite.Session, r Rules) *Transition { return &Transition{Session: s, Rules: r} }
+func NewTransition(s lite.Session, r Rules) Transition { return Transition{Session: s, Rules: r} }
 
 // Group is how many rows one statement takes where many are alike: it saves the
 // start and end of the other statements, a sixth of a claim and finish.
