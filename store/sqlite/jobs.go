@@ -83,7 +83,8 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 	}
 	for more := true; more; {
 		var err error
-		if more, err = ask(ctx, s, len(ids), func(t *jobs.Transition) (bool, error) { return t.Shorten(ids, store.DropLines) }); err != nil {
+		more, err = ask(ctx, s, len(ids), func(t *jobs.Transition) (bool, error) { return t.Shorten(ids, store.DropLines) })
+		if err != nil {
 			return nil, err
 		}
 	}

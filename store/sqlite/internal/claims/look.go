@@ -143,7 +143,8 @@ func (l *look) advance(lane *lane) error {
 		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
 		needs, err := jobs.ParseWords(lane.q.ColText(atCapabilities))
 		lane.rescued = lane.q.ColInt(atRescues) > 0
-		if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
+		if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
+			!(lane.rescued && l.taken >= l.queue.Start) {
 			lane.row = true
 			return nil
 		}

@@ -81,7 +81,8 @@ var copied = `INSERT OR REPLACE INTO pawl_job_archive (` + along.names() + `, ` 
 	FROM pawl_job
 	WHERE namespace = ? AND `
 
-// What leaves only tombstones, by the same keys.
+// What leaves only tombstones.
+//   - By the same primary keys.
 const buried = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
 	SELECT namespace, id, ?
 	FROM pawl_job
@@ -104,14 +105,18 @@ var (
 	ofOwnedGroup = remembering{copied + ownedGroup, buried + ownedGroup}
 )
 
-func (t *Transition) dropLive(id job.ID) error {
-	return t.On("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
-}
+// What removes a job from a table, by the primary key of each.
+const (
+	deleteLive = `DELETE FROM pawl_job
+	WHERE namespace = ? AND id = ?`
 
-func (t *Transition) dropArchived(id job.ID) error {
-	return t.On("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
-}
+	deleteArchived = `DELETE FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
 
-func (t *Transition) dropLogs(id job.ID) error {
-	return t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").Blob(id[:]).Exec()
-}
+	deleteLogs = `DELETE FROM pawl_job_log
+	WHERE namespace = ? AND job = ?`
+)
+
+func (t *Transition) dropLive(id job.ID) error     { return t.On(deleteLive).Blob(id[:]).Exec() }
+func (t *Transition) dropArchived(id job.ID) error { return t.On(deleteArchived).Blob(id[:]).Exec() }
+func (t *Transition) dropLogs(id job.ID) error     { return t.On(deleteLogs).Blob(id[:]).Exec() }

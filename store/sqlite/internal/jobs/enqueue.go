@@ -46,13 +46,22 @@ func (t *Transition) accept(d *job.Draft) (job.Receipt, error) {
 	return job.Receipt{ID: d.ID, Duplicate: !added}, nil
 }
 
+// Where an id may be, by the primary keys of the tables.
+var looks = []string{
+	`SELECT 1
+	FROM pawl_job
+	WHERE namespace = ? AND id = ?`,
+	`SELECT 1
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`,
+	`SELECT 1
+	FROM pawl_tombstone
+	WHERE namespace = ? AND id = ?`,
+}
+
 // acceptedBefore looks for an id among live, archived and buried jobs.
 func (t *Transition) acceptedBefore(id job.ID) (bool, error) {
-	for _, look := range []string{
-		"SELECT 1 FROM pawl_job WHERE namespace = ? AND id = ?",
-		"SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?",
-		"SELECT 1 FROM pawl_tombstone WHERE namespace = ? AND id = ?",
-	} {
+	for _, look := range looks {
 		if ok, err := t.On(look).Blob(id[:]).Found(); err != nil || ok {
 			return ok, err
 		}
@@ -60,9 +69,19 @@ func (t *Transition) acceptedBefore(id job.ID) (bool, error) {
 	return false, nil
 }
 
+// What reads and takes a unique key, by its primary key.
+const (
+	holderOfUnique = `SELECT job
+	FROM pawl_job_unique
+	WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)`
+
+	holdUnique = `INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until)
+	VALUES (?, ?, ?, NULL)`
+)
+
 // uniqueHolder names the job that holds a unique key now.
 func (t *Transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err error) {
-	q := t.On("SELECT job FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)").Blob(hash).Int(t.Now)
+	q := t.On(holderOfUnique).Blob(hash).Int(t.Now)
 	if taken = q.Step(); taken {
 		holder = q.ColID(0)
 	}
@@ -71,7 +90,7 @@ func (t *Transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err e
 
 // takeUnique gives a free key to a live job; a row whose time is over is replaced.
 func (t *Transition) takeUnique(hash []byte, id job.ID) error {
-	return t.On("INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until) VALUES (?, ?, ?, NULL)").Blob(hash).Blob(id[:]).Exec()
+	return t.On(holdUnique).Blob(hash).Blob(id[:]).Exec()
 }
 
 // insert adds the live row; false when the id is live already.

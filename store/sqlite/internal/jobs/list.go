@@ -94,7 +94,11 @@ func (r span) list(c *lite.Snapshot, jobs []job.Job, p store.Page) ([]job.Job, e
 
 // text is the statement that lists the span.
 func (r span) text() string {
-	return "SELECT " + r.row.Columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " ORDER BY id DESC LIMIT ?"
+	return "SELECT " + r.row.Columns + `
+	FROM ` + r.table + `
+	WHERE ` + strings.Join(r.where, " AND ") + `
+	ORDER BY id DESC
+	LIMIT ?`
 }
 
 // ListTexts are the statements that list the pages of a filter behind the
@@ -107,9 +111,18 @@ func ListTexts(c *lite.Snapshot, f store.Filter) (texts []string, err error) {
 	return texts, err
 }
 
+// countText is the statement that counts the span.
+func (r span) countText() string {
+	return `SELECT count(*)
+	FROM (
+		SELECT 1
+		FROM ` + r.table + `
+		WHERE ` + strings.Join(r.where, " AND ") + `
+		LIMIT ?)`
+}
+
 func (r span) count(c *lite.Snapshot, limit int) (int, error) {
-	q := r.query(c, "SELECT count(*) FROM (SELECT 1 FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" LIMIT ?)",
-		func(q *lite.Query) { q.Int(int64(limit)) })
+	q := r.query(c, r.countText(), func(q *lite.Query) { q.Int(int64(limit)) })
 	n := 0
 	if q.Step() {
 		n = int(q.ColInt(0))
@@ -208,13 +221,20 @@ func legible(column string) string {
 	return "CASE WHEN json_valid(" + column + ") THEN " + column + " END"
 }
 
+// nextArchivedQueue is the queue behind one that has archived jobs of a state.
+//   - A seek on pawl_job_archive_state.
+const nextArchivedQueue = `SELECT queue
+	FROM pawl_job_archive INDEXED BY pawl_job_archive_state
+	WHERE namespace = ? AND state = ? AND queue > ?
+	ORDER BY queue
+	LIMIT 1`
+
 // archivedQueues steps from queue to queue on the index: one seek for each.
 func archivedQueues(c *lite.Snapshot, state job.State) ([]string, error) {
 	var queues []string
 	last := ""
 	for {
-		q := c.Query("SELECT queue FROM pawl_job_archive INDEXED BY pawl_job_archive_state WHERE namespace = ? AND state = ? AND queue > ? ORDER BY queue LIMIT 1").
-			Int(c.Namespace).Int(int64(state)).Text(last)
+		q := c.On(nextArchivedQueue).Int(int64(state)).Text(last)
 		if !q.Step() {
 			return queues, q.Done()
 		}

@@ -84,7 +84,8 @@ func (s *subject) of() *job.Subject {
 
 // Running is the running jobs of a namespace, by worker. SQLite uses a partial
 // index only where its condition is repeated, hence the second look at state.
-const Running = "pawl_job INDEXED BY pawl_job_held WHERE namespace = ? AND state = 3 AND state <> 2"
+const Running = `pawl_job INDEXED BY pawl_job_held
+	WHERE namespace = ? AND state = 3 AND state <> 2`
 
 // owned reads the row of a run that its worker still owns: the fence (P2).
 func (t *Transition) owned(w job.WorkerID, id job.ID, run int64) (*subject, error) {
@@ -102,7 +103,12 @@ func (t *Transition) Owns(w job.WorkerID, run store.RunRef) (bool, error) {
 	return s != nil, err
 }
 
+// By pawl_job_held.
+const anyRun = `SELECT 1
+	FROM ` + Running + ` AND worker = ?
+	LIMIT 1`
+
 // Holds reports whether any job runs on a worker.
 func (t *Transition) Holds(w job.WorkerID) (bool, error) {
-	return t.On("SELECT 1 FROM " + Running + " AND worker = ? LIMIT 1").Int(int64(w)).Found()
+	return t.On(anyRun).Int(int64(w)).Found()
 }
