@@ -83,7 +83,7 @@ var copied = `INSERT OR REPLACE INTO pawl_job_archive (` + along.names() + `, ` 
 
 // What leaves only tombstones.
 //   - By the same primary keys.
-const buried = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
+const tombstoned = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
 	SELECT namespace, id, ?
 	FROM pawl_job
 	WHERE namespace = ? AND `
@@ -100,9 +100,9 @@ const (
 )
 
 var (
-	ofOne        = remembering{copied + one, buried + one}
-	ofOwned      = remembering{copied + ownedOne, buried + ownedOne}
-	ofOwnedGroup = remembering{copied + ownedGroup, buried + ownedGroup}
+	ofOne        = remembering{copied + one, tombstoned + one}
+	ofOwned      = remembering{copied + ownedOne, tombstoned + ownedOne}
+	ofOwnedGroup = remembering{copied + ownedGroup, tombstoned + ownedGroup}
 )
 
 // What removes a job from a table, by the primary key of each.

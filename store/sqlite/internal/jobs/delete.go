@@ -18,7 +18,7 @@ const (
 	FROM pawl_job_archive
 	WHERE namespace = ? AND id = ?`
 
-	bury = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
+	insertTombstone = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
 	VALUES (?, ?, ?)`
 )
 
@@ -99,5 +99,5 @@ func (t *Transition) deleteOne(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	return store.Changed, t.On(bury).Blob(id[:]).Int(lite.Later(t.Now, job.KeepTombstone)).Exec()
+	return store.Changed, t.On(insertTombstone).Blob(id[:]).Int(lite.Later(t.Now, job.KeepTombstone)).Exec()
 }

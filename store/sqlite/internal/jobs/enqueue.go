@@ -47,7 +47,7 @@ func (t *Transition) accept(d *job.Draft) (job.Receipt, error) {
 }
 
 // Where an id may be, by the primary keys of the tables.
-var looks = []string{
+var findID = []string{
 	`SELECT 1
 	FROM pawl_job
 	WHERE namespace = ? AND id = ?`,
@@ -59,10 +59,10 @@ var looks = []string{
 	WHERE namespace = ? AND id = ?`,
 }
 
-// acceptedBefore looks for an id among live, archived and buried jobs.
+// acceptedBefore looks for an id among live and archived jobs and tombstones.
 func (t *Transition) acceptedBefore(id job.ID) (bool, error) {
-	for _, look := range looks {
-		if ok, err := t.On(look).Blob(id[:]).Found(); err != nil || ok {
+	for _, text := range findID {
+		if ok, err := t.On(text).Blob(id[:]).Found(); err != nil || ok {
 			return ok, err
 		}
 	}
