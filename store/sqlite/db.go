@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -71,7 +72,8 @@ type userConn struct {
 	s    *Store
 	mu   sync.Mutex
 	conn *lite.Conn
-	tx   *userTx // the transaction that is open
+	tx   *userTx         // the transaction that is open
+	t    jobs.Transition // what the store does in it just now
 }
 
 var (

@@ -33,7 +33,8 @@ func (r *userRows) ColumnTypeDatabaseTypeName(i int) string { return r.kinds[i] 
 // they are all kept until its caller has read them.
 const mostReturned = 64 << 20
 
-var errMuchReturned = fmt.Errorf("pawl: a statement that writes answers rows of more than %d bytes, and was undone with the transaction that it is in: write in portions, or without RETURNING", mostReturned)
+var errMuchReturned = fmt.Errorf("pawl: a statement that writes answers rows of more than %d bytes, and was undone "+
+	"with the transaction that it is in: write in portions, or without RETURNING", mostReturned)
 
 // readAll runs a statement that writes to its end, and keeps its rows. Its
 // caller may stop it until the first row: by then all is written, and stopping

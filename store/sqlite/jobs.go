@@ -83,7 +83,8 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 	}
 	for more := true; more; {
 		var err error
-		if more, err = ask(ctx, s, len(ids), func(t *jobs.Transition) (bool, error) { return t.Shorten(ids, store.DropLines) }); err != nil {
+		more, err = ask(ctx, s, len(ids), func(t *jobs.Transition) (bool, error) { return t.Shorten(ids, store.DropLines) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -92,5 +93,5 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 
 // SetPaused stops or allows claims from a queue.
 func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.SetPaused(t.Session, queue, paused, op) })
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.SetPaused(&t.Session, queue, paused, op) })
 }

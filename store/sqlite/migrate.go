@@ -42,6 +42,11 @@ const versionTable = `CREATE TABLE IF NOT EXISTS pawl_schema (
 ) STRICT;
 `
 
+const noteVersion = `
+INSERT OR REPLACE INTO pawl_schema (only, version, oldest)
+VALUES (1, %d, %d);
+`
+
 // Migrations returns every step in order.
 func Migrations() []Migration {
 	list := make([]Migration, len(steps))
@@ -50,7 +55,7 @@ func Migrations() []Migration {
 		if err != nil { // embedded: a step without its file does not pass the tests
 			panic("sqlite: " + err.Error())
 		}
-		m.SQL = string(text) + fmt.Sprintf("\nINSERT OR REPLACE INTO pawl_schema (only, version, oldest) VALUES (1, %d, %d);\n", m.Version, m.Oldest)
+		m.SQL = string(text) + fmt.Sprintf(noteVersion, m.Version, m.Oldest)
 		if i == 0 {
 			m.SQL = versionTable + "\n" + m.SQL
 		}
@@ -59,13 +64,23 @@ func Migrations() []Migration {
 	return list
 }
 
+// What reads the numbers of a file: both tables have a row or a few.
+const (
+	findVersion = `SELECT 1
+	FROM sqlite_schema
+	WHERE type = 'table' AND name = 'pawl_schema'`
+
+	readVersion = `SELECT version, oldest
+	FROM pawl_schema`
+)
+
 // schemaVersion reads the numbers of the file; zeros when it is not ours yet.
 func schemaVersion(c *lite.Conn) (version, oldest int, err error) {
-	ok, err := c.Query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pawl_schema'").Found()
+	ok, err := c.Query(findVersion).Found()
 	if err != nil || !ok {
 		return 0, 0, err
 	}
-	q := c.Query("SELECT version, oldest FROM pawl_schema")
+	q := c.Query(readVersion)
 	if q.Step() {
 		version, oldest = int(q.ColInt(0)), int(q.ColInt(1))
 	}
@@ -86,7 +101,8 @@ func migrate(file *lite.Database, c *lite.Conn, mode store.Migrate) error {
 		return err
 	}
 	if version > newest && oldest > newest {
-		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d", file.Name, store.ErrSchemaNewer, version, oldest, newest)
+		return fmt.Errorf("open %s: %w: it has schema %d, which needs a build that knows %d; this one knows %d",
+			file.Name, store.ErrSchemaNewer, version, oldest, newest)
 	}
 	if version < newest && mode == store.MigrateCheck {
 		return fmt.Errorf("open %s: %w: it has schema %d, this build needs %d", file.Name, store.ErrSchemaOlder, version, newest)

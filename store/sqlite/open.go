@@ -211,15 +211,24 @@ func setUp(ctx context.Context, file *lite.Database, c *lite.Conn, settings stor
 	return bindNamespace(c, name)
 }
 
+// What finds and adds a namespace, by its unique name.
+const (
+	findNamespace = `SELECT id
+	FROM pawl_namespace
+	WHERE name = ?`
+
+	insertNamespace = `INSERT INTO pawl_namespace (name)
+	VALUES (?)
+	ON CONFLICT DO NOTHING`
+)
+
 func bindNamespace(c *lite.Conn, name string) (int64, error) {
-	find := func() (int64, error) {
-		return c.Query("SELECT id FROM pawl_namespace WHERE name = ?").Text(name).One()
-	}
+	find := func() (int64, error) { return c.Query(findNamespace).Text(name).One() }
 	id, err := find()
 	if err != nil || id != 0 {
 		return id, err
 	}
-	if err := c.Query("INSERT INTO pawl_namespace (name) VALUES (?) ON CONFLICT DO NOTHING").Text(name).Exec(); err != nil {
+	if err := c.Query(insertNamespace).Text(name).Exec(); err != nil {
 		return 0, err
 	}
 	return find()

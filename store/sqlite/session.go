@@ -27,7 +27,7 @@ func ask[T any](ctx context.Context, s *Store, rows int, run func(*jobs.Transiti
 }
 
 // transition begins one on a connection whose transaction is open.
-func (s *Store) transition(c *lite.Conn) *jobs.Transition {
+func (s *Store) transition(c *lite.Conn) jobs.Transition {
 	return jobs.NewTransition(lite.NewSession(c, s.namespace, &s.clock), s.rules)
 }
 

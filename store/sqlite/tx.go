@@ -62,7 +62,8 @@ func (w within) run(ctx context.Context, run func(*jobs.Transition) error) error
 			w.watch.on = true
 			c.tx.told = append(c.tx.told, w.watch.told)
 		}
-		return run(w.s.transition(c.conn))
+		c.t = w.s.transition(c.conn)
+		return run(&c.t)
 	}}
 	_, err := w.tx.ExecContext(context.WithValue(ctx, workKey{}, work), workText)
 	if !work.ran && (err == nil || !errors.Is(err, sql.ErrTxDone)) && ctx.Err() == nil {

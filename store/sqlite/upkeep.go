@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
@@ -17,13 +18,13 @@ import (
 func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
 	var locks []string
 	lost, err := ask(ctx, s, 1, func(t *jobs.Transition) (lost store.MarkLostReply, err error) {
-		if lost.Neighbours, locks, err = workers.Neighbours(t.Session, &l); err != nil {
+		if lost.Neighbours, locks, err = workers.Neighbours(&t.Session, &l); err != nil {
 			return lost, err
 		}
 		if lost.Orphans, err = t.HasOrphans(); err != nil {
 			return lost, err
 		}
-		lost.Workers, err = workers.MarkLost(t.Session, &l)
+		lost.Workers, err = workers.MarkLost(&t.Session, &l)
 		return lost, err
 	})
 	for i := range lost.Neighbours {
@@ -35,7 +36,7 @@ func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Ma
 
 // MarkDead declares workers lost that are proven dead.
 func (s *Store) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
-	return ask(ctx, s, len(dead), func(t *jobs.Transition) (int, error) { return workers.MarkDead(t.Session, dead) })
+	return ask(ctx, s, len(dead), func(t *jobs.Transition) (int, error) { return workers.MarkDead(&t.Session, dead) })
 }
 
 // Rescue ends up to limit runs whose worker is absent or lost.
@@ -56,7 +57,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 			return 0, err
 		}
 		for _, purge := range []func(*lite.Session, int) (int64, error){settings.Purge, workers.Purge} {
-			n, err := purge(t.Session, limit)
+			n, err := purge(&t.Session, limit)
 			if err != nil {
 				return 0, err
 			}
@@ -73,5 +74,5 @@ func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) 
 
 // Unserved finds jobs that no live worker takes, in one snapshot.
 func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.Unserved, error) { return jobs.Unserved(c, by, older) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.Unserved, error) { return claims.Unserved(c, by, older) })
 }

@@ -20,7 +20,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 		s.splits.Store(true)
 	}
 	err = s.write(ctx, 1, func(t *jobs.Transition) (err error) {
-		id, err = boot.Register(t.Session, s.alive)
+		id, err = boot.Register(&t.Session, s.alive)
 		return err
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 // Beat renews the worker's lease.
 func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
 	return ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) {
-		beaten, err := workers.Beat(t.Session, &b)
+		beaten, err := workers.Beat(&t.Session, &b)
 		if err != nil {
 			return beaten, err
 		}
@@ -44,7 +44,7 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error)
 			return beaten, err
 		}
 		if b.Splits {
-			err = workers.ShareTotals(t.Session, &b, &beaten)
+			err = workers.ShareTotals(&t.Session, &b, &beaten)
 		}
 		return beaten, err
 	})
@@ -67,7 +67,7 @@ func (s *Store) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bo
 		if owned, err := t.Owns(w, run); err != nil || !owned {
 			return false, err
 		}
-		return workers.Alone(t.Session, run)
+		return workers.Alone(&t.Session, run)
 	})
 }
 
@@ -78,7 +78,7 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 		if err != nil {
 			return err
 		}
-		return workers.Deregister(t.Session, w, holds)
+		return workers.Deregister(&t.Session, w, holds)
 	})
 	if err == nil {
 		s.claims.Forget(w)

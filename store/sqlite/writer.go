@@ -33,7 +33,8 @@ type writer struct {
 	s      *Store
 	conn   *lite.Conn
 	shared *commit.Committer[*call]
-	calls  sync.Pool // of this writer only: a channel must not leave its synctest bubble
+	t      jobs.Transition // that which is open
+	calls  sync.Pool       // of this writer only: a channel must not leave its synctest bubble
 }
 
 func startWriter(s *Store, c *lite.Conn) *writer {
@@ -103,10 +104,10 @@ func (w *writer) commit(batch []*call) {
 // Calls that were refused before they wrote anything keep their own error; the
 // rest of the batch does not suffer from them.
 func (w *writer) together(batch []*call) bool {
-	t := w.s.transition(w.conn)
+	w.t = w.s.transition(w.conn)
 	for _, c := range batch {
 		before := w.conn.Raw.TotalChanges()
-		if c.err = run(c, t); c.err == nil {
+		if c.err = run(c, &w.t); c.err == nil {
 			continue
 		}
 		if w.conn.Raw.TotalChanges() != before || w.conn.Raw.GetAutocommit() {
@@ -127,7 +128,8 @@ func (w *writer) alone(c *call) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := run(c, w.s.transition(w.conn)); err != nil {
+	w.t = w.s.transition(w.conn)
+	if err := run(c, &w.t); err != nil {
 		w.rollback()
 		return w.s.file.Explain("write to", err)
 	}

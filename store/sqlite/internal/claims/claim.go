@@ -15,7 +15,7 @@ import (
 // no flush, and no wake of the listeners of other processes.
 func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.ClaimReply, error) {
 	answer := store.ClaimReply{Now: lite.TimeOf(t.Now)}
-	newest, err := workers.Live(t.Session, c.Worker)
+	newest, err := workers.Live(&t.Session, c.Worker)
 	if err != nil {
 		return answer, err
 	}
@@ -64,9 +64,19 @@ func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.
 	return answer, lease(t, c, answer.Jobs)
 }
 
+// What a claim writes, by primary keys.
 const (
-	leaseOne   = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, started = ? WHERE namespace = ? AND id = ?"
-	leaseGroup = "UPDATE pawl_job SET state = 3, run = run + 1, worker = ?, claim = ?, started = ? WHERE namespace = ? AND id IN " + jobs.GroupOfIDs
+	leaseOne = `UPDATE pawl_job
+	SET state = 3, run = run + 1, worker = ?, claim = ?, started = ?
+	WHERE namespace = ? AND id = ?`
+
+	leaseGroup = `UPDATE pawl_job
+	SET state = 3, run = run + 1, worker = ?, claim = ?, started = ?
+	WHERE namespace = ? AND id IN ` + jobs.GroupOfIDs
+
+	setNewestClaim = `UPDATE pawl_worker
+	SET claim = ?
+	WHERE namespace = ? AND id = ?`
 )
 
 // lease writes what was taken. The jobs were all read before the first write:
@@ -90,20 +100,27 @@ func lease(t *jobs.Transition, c *store.Claim, leased []store.LeasedJob) error {
 		}
 		rest = rest[n:]
 	}
-	return t.Query("UPDATE pawl_worker SET claim = ? WHERE namespace = ? AND id = ?").Int(c.Seq).Int(t.Namespace).Int(int64(c.Worker)).Exec()
+	return t.Query(setNewestClaim).Int(c.Seq).Int(t.Namespace).Int(int64(c.Worker)).Exec()
 }
 
 // maxNext is a year: the microseconds until the end of time are too many for a
 // time.Duration, and would be a time that is near.
 const maxNext = 365 * 24 * 3600 * 1_000_000
 
+// dueAfter is the due time of the next scheduled job of one priority.
+//   - A seek on pawl_job_ready.
+const dueAfter = `SELECT due
+	FROM pawl_job
+	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due > ?
+	ORDER BY due
+	LIMIT 1`
+
 // nextDue is the due time of the queue's next scheduled job, 0 for none: one
-// seek per priority on pawl_job_ready.
+// seek per priority.
 func nextDue(t *jobs.Transition, queue string) (int64, error) {
 	var next int64
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
-		due, err := t.On("SELECT due FROM pawl_job WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due > ? ORDER BY due LIMIT 1").
-			Text(queue).Int(int64(p)).Int(t.Now).One()
+		due, err := t.On(dueAfter).Text(queue).Int(int64(p)).Int(t.Now).One()
 		if err != nil {
 			return 0, err
 		}

@@ -40,8 +40,23 @@ type position struct {
 	id  job.ID
 }
 
-const readyAfter = "SELECT " + jobs.LiveColumns + ` FROM pawl_job INDEXED BY pawl_job_ready
-	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?) ORDER BY due, id`
+// readyAfter lists ready jobs of one priority, behind a place in their order.
+//   - pawl_job_ready, in its order.
+var readyAfter = "SELECT " + jobs.LiveRow.Columns + `
+	FROM pawl_job INDEXED BY pawl_job_ready
+	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?)
+	ORDER BY due, id`
+
+// Where a look finds what it decides by.
+var (
+	atID           = jobs.LiveRow.At("id")
+	atDue          = jobs.LiveRow.At("due")
+	atRescues      = jobs.LiveRow.At("rescues")
+	atVersion      = jobs.LiveRow.At("version")
+	atQueue        = jobs.LiveRow.At("queue")
+	atKind         = jobs.LiveRow.At("kind")
+	atCapabilities = jobs.LiveRow.At("capabilities")
+)
 
 // Each lane has a statement of its own, because several are open at once.
 var laneQueries = func() (texts [job.MaxPriority + 1]string) {
@@ -67,7 +82,7 @@ func (l *look) take(leased []store.LeasedJob) ([]store.LeasedJob, error) {
 		lane := l.lanes[p]
 		leased = append(leased, store.LeasedJob{})
 		j := &leased[len(leased)-1].Job
-		jobs.ReadJob(lane.q, j)
+		jobs.LiveRow.Read(lane.q, j)
 		l.room -= jobs.Large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {
@@ -124,11 +139,12 @@ func (l *look) advance(lane *lane) error {
 		lane.passed, lane.row = lane.head, false
 	}
 	for lane.q.Step() {
-		lane.head = position{due: lane.q.ColInt(3), id: lane.q.ColID(0)}
+		lane.head = position{due: lane.q.ColInt(atDue), id: lane.q.ColID(atID)}
 		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
-		needs, err := jobs.ParseWords(lane.q.ColText(21))
-		lane.rescued = lane.q.ColInt(8) > 0
-		if err == nil && l.claim.Offer.Takes(lane.q.ColText(16), int(lane.q.ColInt(10)), needs) && !(lane.rescued && l.taken >= l.queue.Start) {
+		needs, err := jobs.ParseWords(lane.q.ColText(atCapabilities))
+		lane.rescued = lane.q.ColInt(atRescues) > 0
+		if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
+			!(lane.rescued && l.taken >= l.queue.Start) {
 			lane.row = true
 			return nil
 		}

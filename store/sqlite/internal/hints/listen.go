@@ -13,11 +13,18 @@ import (
 // committed: one page read from memory, without a lock.
 const listenEvery = 50 * time.Millisecond
 
+// By primary key.
+const registryVersion = `SELECT registry
+	FROM pawl_namespace
+	WHERE id = ?`
+
 // Listen tells of commits made on other connections than its own until ctx ends
 // or the store closes. It cannot tell those of other processes from those of
 // this one, nor say what changed; a look that finds nothing is cheap. While
 // splits is set it also tells when the registry has changed.
-func Listen(ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{}, hear func(store.Hint)) error {
+func Listen(
+	ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{}, hear func(store.Hint),
+) error {
 	c, err := d.Connect(ctx, lite.SmallCache)
 	if err != nil {
 		return d.Explain("listen on", err)
@@ -51,7 +58,7 @@ func Listen(ctx context.Context, d *lite.Database, namespace int64, splits *atom
 		if !splits.Load() {
 			continue
 		}
-		registry, err := c.Query("SELECT registry FROM pawl_namespace WHERE id = ?").Int(namespace).One()
+		registry, err := c.Query(registryVersion).Int(namespace).One()
 		if err != nil {
 			return d.Explain("listen on", err)
 		}

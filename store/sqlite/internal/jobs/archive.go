@@ -56,46 +56,67 @@ func (t *Transition) remember(of remembering, e *job.End) *lite.Query {
 	if forgotten(e) {
 		return t.Query(of.tombstoned).Int(lite.Later(t.Now, job.KeepTombstone)).Int(t.Namespace)
 	}
-	return t.Query(of.archived).
-		Int(int64(e.To)).TextOrNull(e.Reason).BlobOrNull(e.Result).Int(t.Now).Int(lite.Later(t.Now, e.Keep.WithDefaults().For(e.To))).Int(t.Namespace)
+	q := t.Query(of.archived)
+	f := final{to: e.To, reason: e.Reason, result: e.Result, finished: t.Now, expires: lite.Later(t.Now, e.Keep.WithDefaults().For(e.To))}
+	for _, c := range ofEnd {
+		c.final(q, f)
+	}
+	return q.Int(t.Namespace)
 }
 
 // remembering is one choice of jobs, in both ways of remembering them.
 type remembering struct{ archived, tombstoned string }
 
-// The columns that a job takes along into the archive and back.
-const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, started, timeout, deadline,
-	queue, kind, "key", budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
+// What a job takes along into the archive, and what its end adds there.
+var (
+	along = choose(func(c *column) bool { return c.is(goesAlong) })
+	ofEnd = choose(func(c *column) bool { return c.final != nil })
+)
+
+// What archives jobs.
+//   - A primary key for each job that is meant.
+//   - REPLACE, because a copy that should not be there must not stop the end of a job.
+var copied = `INSERT OR REPLACE INTO pawl_job_archive (` + along.names() + `, ` + ofEnd.names() + `)
+	SELECT ` + along.names() + `, ` + ofEnd.parameters() + `
+	FROM pawl_job
+	WHERE namespace = ? AND `
+
+// What leaves only tombstones.
+//   - By the same primary keys.
+const tombstoned = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
+	SELECT namespace, id, ?
+	FROM pawl_job
+	WHERE namespace = ? AND `
 
 const (
-	// REPLACE, because a copy that should not be there must not stop the end of a job.
-	copied = `INSERT OR REPLACE INTO pawl_job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carried + `)
-		SELECT namespace, id, ?, ?, ?, ?, ?, worker, ` + carried + ` FROM pawl_job WHERE namespace = ? AND `
-	buried = "INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) SELECT namespace, id, ? FROM pawl_job WHERE namespace = ? AND "
-
 	one = "id = ?"
 	// The fence (P2), and what ends without further ado: no unique key to
 	// release, no logs to remove.
 	ownedOne   = "id = ? AND run = ? AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0"
-	ownedGroup = `(id, run) IN (VALUES (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
-		(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
+	ownedGroup = `(id, run) IN (VALUES
+			(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+			(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
 		AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0`
 )
 
 var (
-	ofOne        = remembering{copied + one, buried + one}
-	ofOwned      = remembering{copied + ownedOne, buried + ownedOne}
-	ofOwnedGroup = remembering{copied + ownedGroup, buried + ownedGroup}
+	ofOne        = remembering{copied + one, tombstoned + one}
+	ofOwned      = remembering{copied + ownedOne, tombstoned + ownedOne}
+	ofOwnedGroup = remembering{copied + ownedGroup, tombstoned + ownedGroup}
 )
 
-func (t *Transition) dropLive(id job.ID) error {
-	return t.On("DELETE FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
-}
+// What removes a job from a table, by the primary key of each.
+const (
+	deleteLive = `DELETE FROM pawl_job
+	WHERE namespace = ? AND id = ?`
 
-func (t *Transition) dropArchived(id job.ID) error {
-	return t.On("DELETE FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).Exec()
-}
+	deleteArchived = `DELETE FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
 
-func (t *Transition) dropLogs(id job.ID) error {
-	return t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ?").Blob(id[:]).Exec()
-}
+	deleteLogs = `DELETE FROM pawl_job_log
+	WHERE namespace = ? AND job = ?`
+)
+
+func (t *Transition) dropLive(id job.ID) error     { return t.On(deleteLive).Blob(id[:]).Exec() }
+func (t *Transition) dropArchived(id job.ID) error { return t.On(deleteArchived).Blob(id[:]).Exec() }
+func (t *Transition) dropLogs(id job.ID) error     { return t.On(deleteLogs).Blob(id[:]).Exec() }

@@ -14,7 +14,9 @@ func (t *Transition) Cancel(ids []job.ID, op store.Operator) ([]store.Change, er
 
 // operate applies an operator's verb to each id, with the audit entries of what
 // it changed.
-func (t *Transition) operate(ids []job.ID, op store.Operator, action string, verb func(*Transition, job.ID) (store.Change, error)) ([]store.Change, error) {
+func (t *Transition) operate(
+	ids []job.ID, op store.Operator, action string, verb func(*Transition, job.ID) (store.Change, error),
+) ([]store.Change, error) {
 	changes := make([]store.Change, len(ids))
 	for i, id := range ids {
 		var err error
@@ -22,7 +24,7 @@ func (t *Transition) operate(ids []job.ID, op store.Operator, action string, ver
 			return nil, err
 		}
 		if changes[i] == store.Changed || changes[i] == store.Asked {
-			if err := settings.Audit(t.Session, op, action, id.String()); err != nil {
+			if err := settings.Audit(&t.Session, op, action, id.String()); err != nil {
 				return nil, err
 			}
 		}
@@ -50,18 +52,33 @@ func (t *Transition) find(id job.ID) (live *subject, ended job.State, err error)
 	if live, err = t.live(id); live != nil || err != nil {
 		return live, 0, err
 	}
-	state, err := t.On("SELECT state FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).One()
+	state, err := t.On(finalState).Blob(id[:]).One()
 	return nil, job.State(state), err
 }
 
-func (t *Transition) askToCancel(id job.ID) error {
-	return t.On("UPDATE pawl_job SET cancel = 1 WHERE namespace = ? AND id = ? AND state = 3").Blob(id[:]).Exec()
-}
+// What finds and asks a job, by primary keys.
+const (
+	finalState = `SELECT state
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
 
-// Cancels reads pawl_job_cancel, which is empty when nobody cancels.
+	askRunning = `UPDATE pawl_job
+	SET cancel = 1
+	WHERE namespace = ? AND id = ? AND state = 3`
+)
+
+func (t *Transition) askToCancel(id job.ID) error { return t.On(askRunning).Blob(id[:]).Exec() }
+
+// askedRuns lists the runs of a worker that were asked to cancel.
+//   - pawl_job_cancel, which is empty when nobody cancels.
+const askedRuns = `SELECT id, run
+	FROM pawl_job INDEXED BY pawl_job_cancel
+	WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3`
+
+// Cancels lists the runs of a worker that were asked to cancel.
 func Cancels(c *lite.Snapshot, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	q := c.Query("SELECT id, run FROM pawl_job INDEXED BY pawl_job_cancel WHERE namespace = ? AND cancel = 1 AND worker = ? AND state = 3").Int(c.Namespace).Int(int64(w))
+	q := c.On(askedRuns).Int(int64(w))
 	for q.Step() {
 		refs = append(refs, store.RunRef{ID: q.ColID(0), Run: q.ColInt(1)})
 	}

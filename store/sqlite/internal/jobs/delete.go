@@ -8,6 +8,20 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
+// What a delete reads and leaves, by primary keys.
+const (
+	archivedLogs = `SELECT logs
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
+
+	archivedRest = `SELECT logs, unique_hash
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
+
+	insertTombstone = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires)
+	VALUES (?, ?, ?)`
+)
+
 // Delete removes jobs that are not running, and asks running ones to cancel.
 func (t *Transition) Delete(ids []job.ID, op store.Operator) ([]store.Change, error) {
 	return t.operate(ids, op, "delete", (*Transition).deleteOne)
@@ -28,7 +42,7 @@ func (t *Transition) Shorten(ids []job.ID, most int64) (more bool, err error) {
 			continue
 		case s == nil:
 			s, table = &subject{}, "pawl_job_archive"
-			if s.logs, err = t.On("SELECT logs FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:]).One(); err != nil {
+			if s.logs, err = t.On(archivedLogs).Blob(id[:]).One(); err != nil {
 				return false, err
 			}
 		}
@@ -65,7 +79,7 @@ func (t *Transition) deleteOne(id job.ID) (store.Change, error) {
 	if s != nil {
 		err = t.dropLive(id)
 	} else {
-		q := t.On("SELECT logs, unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+		q := t.On(archivedRest).Blob(id[:])
 		s = &subject{}
 		if q.Step() {
 			s.logs, s.hash = q.ColInt(0), q.ColBlob(1)
@@ -85,6 +99,5 @@ func (t *Transition) deleteOne(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	return store.Changed, t.On("INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expires) VALUES (?, ?, ?)").
-		Blob(id[:]).Int(lite.Later(t.Now, job.KeepTombstone)).Exec()
+	return store.Changed, t.On(insertTombstone).Blob(id[:]).Int(lite.Later(t.Now, job.KeepTombstone)).Exec()
 }

@@ -6,12 +6,18 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// redateJobs makes jobs due now whose time came before the clock was set back,
-// by pawl_job_ready.
-const redateJobs = `UPDATE pawl_job SET due = ?2 WHERE namespace = ?1 AND id IN (
-	SELECT id FROM pawl_job INDEXED BY pawl_job_ready
-	WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4 AND due > ?2 AND due <= ?5 AND (created > ?2 OR created < ?6)
-	ORDER BY due, id LIMIT ?7)`
+// redateJobs makes jobs due now whose time came before the clock was set back.
+//   - pawl_job_ready finds them, in its order; the primary key changes them.
+const redateJobs = `UPDATE pawl_job
+	SET due = ?2
+	WHERE namespace = ?1 AND id IN (
+		SELECT id
+		FROM pawl_job INDEXED BY pawl_job_ready
+		WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4
+			AND due > ?2 AND due <= ?5
+			AND (created > ?2 OR created < ?6)
+		ORDER BY due, id
+		LIMIT ?7)`
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
 func (t *Transition) MakeDueAgain(b *store.ClockStep, limit int) (redated int, err error) {

@@ -46,23 +46,42 @@ func (t *Transition) accept(d *job.Draft) (job.Receipt, error) {
 	return job.Receipt{ID: d.ID, Duplicate: !added}, nil
 }
 
-// acceptedBefore looks for an id among live, archived and buried jobs.
+// Where an id may be, by the primary keys of the tables.
+var findID = []string{
+	`SELECT 1
+	FROM pawl_job
+	WHERE namespace = ? AND id = ?`,
+	`SELECT 1
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`,
+	`SELECT 1
+	FROM pawl_tombstone
+	WHERE namespace = ? AND id = ?`,
+}
+
+// acceptedBefore looks for an id among live and archived jobs and tombstones.
 func (t *Transition) acceptedBefore(id job.ID) (bool, error) {
-	for _, look := range []string{
-		"SELECT 1 FROM pawl_job WHERE namespace = ? AND id = ?",
-		"SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?",
-		"SELECT 1 FROM pawl_tombstone WHERE namespace = ? AND id = ?",
-	} {
-		if ok, err := t.On(look).Blob(id[:]).Found(); err != nil || ok {
+	for _, text := range findID {
+		if ok, err := t.On(text).Blob(id[:]).Found(); err != nil || ok {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
+// What reads and takes a unique key, by its primary key.
+const (
+	holderOfUnique = `SELECT job
+	FROM pawl_job_unique
+	WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)`
+
+	holdUnique = `INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until)
+	VALUES (?, ?, ?, NULL)`
+)
+
 // uniqueHolder names the job that holds a unique key now.
 func (t *Transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err error) {
-	q := t.On("SELECT job FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND (until IS NULL OR until > ?)").Blob(hash).Int(t.Now)
+	q := t.On(holderOfUnique).Blob(hash).Int(t.Now)
 	if taken = q.Step(); taken {
 		holder = q.ColID(0)
 	}
@@ -71,7 +90,7 @@ func (t *Transition) uniqueHolder(hash []byte) (holder job.ID, taken bool, err e
 
 // takeUnique gives a free key to a live job; a row whose time is over is replaced.
 func (t *Transition) takeUnique(hash []byte, id job.ID) error {
-	return t.On("INSERT OR REPLACE INTO pawl_job_unique (namespace, hash, job, until) VALUES (?, ?, ?, NULL)").Blob(hash).Blob(id[:]).Exec()
+	return t.On(holdUnique).Blob(hash).Blob(id[:]).Exec()
 }
 
 // insert adds the live row; false when the id is live already.
@@ -83,28 +102,46 @@ func (t *Transition) insert(d *job.Draft) (bool, error) {
 	case d.In > 0:
 		due = lite.Later(t.Now, d.In)
 	}
-	if plain(d) {
-		// Most jobs are plain; binding and storing twelve NULLs for each would cost a third of the insert.
-		n, err := t.On(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args)
-			VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
-			Blob(d.ID[:]).Int(int64(d.Priority)).Int(due).Int(int64(d.Attempts)).Int(int64(d.Version)).Int(t.Now).
-			Text(d.Queue).Text(d.Kind).BlobOrNull(d.Args).Changes()
-		return n == 1, err
+	into := &insertPlain
+	if !plain(d) {
+		into = &insertFull
 	}
-	n, err := t.On(`INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, version, created, queue, kind, args,
-			timeout, deadline, "key", budget, unique_hash, unique_period, capabilities, tags, headers)
-		VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`).
-		Blob(d.ID[:]).Int(int64(d.Priority)).Int(due).Int(int64(d.Attempts)).Int(int64(d.Version)).Int(t.Now).
-		Text(d.Queue).Text(d.Kind).BlobOrNull(d.Args).
-		IntOrNull(d.Timeout.Microseconds()).TimeOrNull(d.Deadline).TextOrNull(d.Key).TextOrNull(d.Budget).
-		BlobOrNull(d.Unique.Hash).IntOrNull(d.Unique.Period.Microseconds()).
-		TextOrNull(words(d.Capabilities)).TextOrNull(words(d.Tags)).BlobOrNull(d.HeaderBytes).Changes()
+	q := t.On(into.text)
+	for _, c := range into.columns {
+		c.draft(q, arrival{d, t.Now, due})
+	}
+	n, err := q.Changes()
 	return n == 1, err
 }
 
+// insertion is a statement that adds a live row, with the columns that it binds.
+type insertion struct {
+	text    string
+	columns choice
+}
+
+// Most jobs are plain; binding and storing twelve NULLs for each would cost a third
+// of the insert.
+var (
+	insertPlain = insertionOf(choose(func(c *column) bool { return c.draft != nil && c.given == nil }))
+	insertFull  = insertionOf(choose(func(c *column) bool { return c.draft != nil }))
+	optional    = choose(func(c *column) bool { return c.given != nil })
+)
+
+// insertionOf adds a job that waits, unless its primary key is there.
+func insertionOf(list choice) insertion {
+	return insertion{`INSERT INTO pawl_job (namespace, state, ` + list.names() + `)
+	VALUES (?, 2, ` + list.parameters() + `)
+	ON CONFLICT DO NOTHING`, list}
+}
+
 func plain(d *job.Draft) bool {
-	return d.Timeout == 0 && d.Deadline.IsZero() && d.Unique.Hash == nil && d.Key == "" && d.Budget == "" &&
-		len(d.Capabilities) == 0 && len(d.Tags) == 0 && d.HeaderBytes == nil
+	for _, c := range optional {
+		if c.given(d) {
+			return false
+		}
+	}
+	return true
 }
 
 // words writes a list of names as the JSON array in which it is stored.

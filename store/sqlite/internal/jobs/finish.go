@@ -49,15 +49,27 @@ func (t *Transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) 
 	return job.Applied, err
 }
 
+// ownEnd tells whether a job has ended with a run, or went on from it, and the
+// worker of that run lives.
+//   - The primary keys of all four tables.
+const ownEnd = `SELECT
+	EXISTS (SELECT 1 FROM pawl_worker WHERE namespace = ?1 AND id = ?2 AND lost IS NULL AND gone = 0)
+	AND (
+		EXISTS (
+			SELECT 1
+			FROM pawl_job_archive
+			WHERE namespace = ?1 AND id = ?3 AND (run = ?4 OR NOT ?5 AND run > ?4))
+		OR EXISTS (SELECT 1 FROM pawl_tombstone WHERE namespace = ?1 AND id = ?3)
+		OR NOT ?5 AND EXISTS (
+			SELECT 1
+			FROM pawl_job
+			WHERE namespace = ?1 AND id = ?3 AND (run > ?4 OR run = ?4 AND state IN (2, 4))))`
+
 // endedBefore tells whether a run that is over was ended by its own worker. While
 // a worker lives nobody else lets go of its runs, so it was, if the job has ended
-// with this run, or went on from it. (Primary keys.)
+// with this run, or went on from it.
 func (t *Transition) endedBefore(w job.WorkerID, e *job.End) (job.Verdict, error) {
-	q := t.Query(`SELECT EXISTS (SELECT 1 FROM pawl_worker WHERE namespace = ?1 AND id = ?2 AND lost IS NULL AND gone = 0) AND (
-			EXISTS (SELECT 1 FROM pawl_job_archive WHERE namespace = ?1 AND id = ?3 AND (run = ?4 OR NOT ?5 AND run > ?4))
-			OR EXISTS (SELECT 1 FROM pawl_tombstone WHERE namespace = ?1 AND id = ?3)
-			OR NOT ?5 AND EXISTS (SELECT 1 FROM pawl_job WHERE namespace = ?1 AND id = ?3 AND (run > ?4 OR run = ?4 AND state IN (2, 4))))`).
-		Int(t.Namespace).Int(int64(w)).Blob(e.ID[:]).Int(e.Run).Bool(e.To.Final())
+	q := t.On(ownEnd).Int(int64(w)).Blob(e.ID[:]).Int(e.Run).Bool(e.To.Final())
 	own, err := q.One()
 	if err != nil || own == 0 {
 		return job.Stale, err
@@ -94,6 +106,10 @@ func (t *Transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
 	return true, t.dropLive(e.ID)
 }
 
+// deleteGroup removes a group of live jobs, by primary key.
+const deleteGroup = `DELETE FROM pawl_job
+	WHERE namespace = ? AND id IN ` + GroupOfIDs
+
 // finishGroup ends a group of runs in two statements. False means that not all
 // of them were that simple; then each is to be ended by itself, which also
 // repeats, without harm, what was copied here.
@@ -105,7 +121,7 @@ func (t *Transition) finishGroup(w job.WorkerID, ends []job.End) (bool, error) {
 	if n, err := q.Int(int64(w)).Changes(); err != nil || n != Group {
 		return false, err
 	}
-	q = t.On("DELETE FROM pawl_job WHERE namespace = ? AND id IN " + GroupOfIDs)
+	q = t.On(deleteGroup)
 	for i := range ends {
 		q.Blob(ends[i].ID[:])
 	}

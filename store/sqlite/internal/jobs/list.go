@@ -57,9 +57,10 @@ func Count(c *lite.Snapshot, f store.Filter, cap int) (n int, err error) {
 
 // span is one stretch of an index that a filter reads, in id order.
 type span struct {
-	table, columns string
-	where          []string
-	bind           []func(*lite.Query)
+	table string
+	row   *Row[job.Job]
+	where []string
+	bind  []func(*lite.Query)
 }
 
 func (r span) and(condition string, bind func(*lite.Query)) span {
@@ -86,14 +87,18 @@ func (r span) list(c *lite.Snapshot, jobs []job.Job, p store.Page) ([]job.Job, e
 		func(q *lite.Query) { q.Int(int64(p.Limit) + 1) })
 	for q.Step() {
 		jobs = append(jobs, job.Job{})
-		ReadJob(q, &jobs[len(jobs)-1])
+		r.row.Read(q, &jobs[len(jobs)-1])
 	}
 	return jobs, q.Close()
 }
 
 // text is the statement that lists the span.
 func (r span) text() string {
-	return "SELECT " + r.columns + " FROM " + r.table + " WHERE " + strings.Join(r.where, " AND ") + " ORDER BY id DESC LIMIT ?"
+	return "SELECT " + r.row.Columns + `
+	FROM ` + r.table + `
+	WHERE ` + strings.Join(r.where, " AND ") + `
+	ORDER BY id DESC
+	LIMIT ?`
 }
 
 // ListTexts are the statements that list the pages of a filter behind the
@@ -106,9 +111,18 @@ func ListTexts(c *lite.Snapshot, f store.Filter) (texts []string, err error) {
 	return texts, err
 }
 
+// countText is the statement that counts the span.
+func (r span) countText() string {
+	return `SELECT count(*)
+	FROM (
+		SELECT 1
+		FROM ` + r.table + `
+		WHERE ` + strings.Join(r.where, " AND ") + `
+		LIMIT ?)`
+}
+
 func (r span) count(c *lite.Snapshot, limit int) (int, error) {
-	q := r.query(c, "SELECT count(*) FROM (SELECT 1 FROM "+r.table+" WHERE "+strings.Join(r.where, " AND ")+" LIMIT ?)",
-		func(q *lite.Query) { q.Int(int64(limit)) })
+	q := r.query(c, r.countText(), func(q *lite.Query) { q.Int(int64(limit)) })
 	n := 0
 	if q.Step() {
 		n = int(q.ColInt(0))
@@ -126,7 +140,7 @@ func ranges(c *lite.Snapshot, f store.Filter) ([]span, error) {
 	live, archived := split(f)
 	var spans []span
 	for _, s := range live {
-		r := span{table: "pawl_job", columns: LiveColumns}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
+		r := span{table: "pawl_job", row: LiveRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 		switch s {
 		case 0:
 		case job.Waiting:
@@ -141,7 +155,7 @@ func ranges(c *lite.Snapshot, f store.Filter) ([]span, error) {
 		spans = append(spans, r.narrow(f))
 	}
 	for _, s := range archived {
-		r := span{table: "pawl_job_archive", columns: archivedColumns}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
+		r := span{table: "pawl_job_archive", row: archivedRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 		if s == 0 {
 			spans = append(spans, r.narrow(f))
 			continue
@@ -207,13 +221,20 @@ func legible(column string) string {
 	return "CASE WHEN json_valid(" + column + ") THEN " + column + " END"
 }
 
+// nextArchivedQueue is the queue behind one that has archived jobs of a state.
+//   - A seek on pawl_job_archive_state.
+const nextArchivedQueue = `SELECT queue
+	FROM pawl_job_archive INDEXED BY pawl_job_archive_state
+	WHERE namespace = ? AND state = ? AND queue > ?
+	ORDER BY queue
+	LIMIT 1`
+
 // archivedQueues steps from queue to queue on the index: one seek for each.
 func archivedQueues(c *lite.Snapshot, state job.State) ([]string, error) {
 	var queues []string
 	last := ""
 	for {
-		q := c.Query("SELECT queue FROM pawl_job_archive INDEXED BY pawl_job_archive_state WHERE namespace = ? AND state = ? AND queue > ? ORDER BY queue LIMIT 1").
-			Int(c.Namespace).Int(int64(state)).Text(last)
+		q := c.On(nextArchivedQueue).Int(int64(state)).Text(last)
 		if !q.Step() {
 			return queues, q.Done()
 		}

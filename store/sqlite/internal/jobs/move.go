@@ -33,12 +33,31 @@ func (t *Transition) move(s *subject, e job.End) (job.Move, error) {
 	}
 }
 
+// What a move changes of a live row, by its primary key.
+const (
+	amendRow = `UPDATE pawl_job
+	SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
+		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = coalesce(?, failures)
+	WHERE namespace = ? AND id = ?`
+
+	setProgressOf = `UPDATE pawl_job
+	SET progress_done = ?, progress_total = ?, progress_note = ?
+	WHERE namespace = ? AND id = ?`
+
+	releaseRow = `UPDATE pawl_job
+	SET state = ?, due = ?, wait = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
+	WHERE namespace = ? AND id = ?`
+
+	setLogsOf = `UPDATE pawl_job
+	SET logs = ?
+	WHERE namespace = ? AND id = ?`
+)
+
 // amend writes what a run leaves behind besides its state.
 func (t *Transition) amend(m *job.Move) error {
-	q := t.Query(`UPDATE pawl_job SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
-		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = coalesce(?, failures)
-		WHERE namespace = ? AND id = ?`).
-		Bool(m.Burn).Bool(m.Snooze).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).Int(t.Namespace).Blob(m.ID[:])
+	q := t.Query(amendRow).
+		Bool(m.Burn).Bool(m.Snooze).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).
+		Int(t.Namespace).Blob(m.ID[:])
 	if err := q.Exec(); err != nil {
 		return err
 	}
@@ -49,8 +68,7 @@ func (t *Transition) amend(m *job.Move) error {
 }
 
 func (t *Transition) setProgress(id job.ID, p job.Progress) error {
-	return t.Query("UPDATE pawl_job SET progress_done = ?, progress_total = ?, progress_note = ? WHERE namespace = ? AND id = ?").
-		Int(p.Done).Int(p.Total).TextOrNull(p.Note).Int(t.Namespace).Blob(id[:]).Exec()
+	return t.Query(setProgressOf).Int(p.Done).Int(p.Total).TextOrNull(p.Note).Int(t.Namespace).Blob(id[:]).Exec()
 }
 
 // release gives a running job up: it waits again, or is suspended.
@@ -59,10 +77,19 @@ func (t *Transition) release(s *subject, e job.End) error {
 	if e.To == job.Waiting && e.Delay > 0 {
 		due = lite.Later(t.Now, e.Delay)
 	}
-	return t.Query(`UPDATE pawl_job SET state = ?, due = ?, wait = ?, reason = ?, worker = NULL, claim = NULL, begun = 0, cancel = 0
-		WHERE namespace = ? AND id = ?`).
+	return t.Query(releaseRow).
 		Int(int64(e.To)).Int(due).IntOrNull(int64(e.Wait)).TextOrNull(e.Reason).Int(t.Namespace).Blob(s.ID[:]).Exec()
 }
+
+// What happens to a unique key when its job ends, by its primary key.
+const (
+	keepUnique = `UPDATE pawl_job_unique
+	SET until = ?
+	WHERE namespace = ? AND hash = ? AND job = ?`
+
+	deleteUnique = `DELETE FROM pawl_job_unique
+	WHERE namespace = ? AND hash = ? AND job = ?`
+)
 
 // releaseUnique frees a job's unique key at its end, or keeps it for its period.
 func (t *Transition) releaseUnique(s *subject) error {
@@ -70,15 +97,18 @@ func (t *Transition) releaseUnique(s *subject) error {
 		return nil
 	}
 	if s.period > 0 {
-		return t.Query("UPDATE pawl_job_unique SET until = ? WHERE namespace = ? AND hash = ? AND job = ?").
+		return t.Query(keepUnique).
 			Int(lite.Later(t.Now, time.Duration(s.period)*time.Microsecond)).Int(t.Namespace).Blob(s.hash).Blob(s.ID[:]).Exec()
 	}
 	return t.dropUnique(s.hash, s.ID)
 }
 
 func (t *Transition) dropUnique(hash []byte, id job.ID) error {
-	return t.On("DELETE FROM pawl_job_unique WHERE namespace = ? AND hash = ? AND job = ?").Blob(hash).Blob(id[:]).Exec()
+	return t.On(deleteUnique).Blob(hash).Blob(id[:]).Exec()
 }
+
+const insertLine = `INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text)
+	VALUES (?, ?, ?, ?, ?, ?, ?)`
 
 // appendLogs adds lines behind those the job has.
 func (t *Transition) appendLogs(s *subject, lines []job.LogLine) error {
@@ -88,11 +118,11 @@ func (t *Transition) appendLogs(s *subject, lines []job.LogLine) error {
 		if !l.Time.IsZero() {
 			at = lite.Micros(l.Time)
 		}
-		err := t.On("INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text) VALUES (?, ?, ?, ?, ?, ?, ?)").
+		err := t.On(insertLine).
 			Blob(s.ID[:]).Int(s.logs).Int(at).Int(l.Run).Int(int64(l.Level)).Text(strings.ToValidUTF8(l.Text, "\uFFFD")).Exec()
 		if err != nil {
 			return err
 		}
 	}
-	return t.Query("UPDATE pawl_job SET logs = ? WHERE namespace = ? AND id = ?").Int(s.logs).Int(t.Namespace).Blob(s.ID[:]).Exec()
+	return t.Query(setLogsOf).Int(s.logs).Int(t.Namespace).Blob(s.ID[:]).Exec()
 }

@@ -37,12 +37,16 @@ func (t *Transition) Note(w job.WorkerID, notes []store.Note) ([]job.Verdict, er
 	return verdicts, nil
 }
 
+// markBegun is for a run that its worker owns (P2), by primary key.
+const markBegun = `UPDATE pawl_job
+	SET begun = 1, started = ?
+	WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ? AND begun = 0`
+
 // MarkBegun notes that handlers have begun; runs that are not the worker's own
 // any more are passed over, since their next beat or finish says so.
 func (t *Transition) MarkBegun(w job.WorkerID, refs []store.RunRef) error {
 	for _, r := range refs {
-		err := t.Query("UPDATE pawl_job SET begun = 1, started = ? WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ? AND begun = 0").
-			Int(t.Now).Int(t.Namespace).Blob(r.ID[:]).Int(r.Run).Int(int64(w)).Exec()
+		err := t.Query(markBegun).Int(t.Now).Int(t.Namespace).Blob(r.ID[:]).Int(r.Run).Int(int64(w)).Exec()
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,26 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
+// What is removed when its time is over.
+//   - pawl_tombstone_expires and pawl_job_unique_until find the oldest.
+//   - Primary keys remove them.
+var purges = []string{
+	`DELETE FROM pawl_tombstone
+	WHERE namespace = ?1 AND id IN (
+		SELECT id
+		FROM pawl_tombstone
+		WHERE namespace = ?1 AND expires <= ?2
+		ORDER BY expires
+		LIMIT ?3)`,
+	`DELETE FROM pawl_job_unique
+	WHERE namespace = ?1 AND hash IN (
+		SELECT hash
+		FROM pawl_job_unique
+		WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2
+		ORDER BY until
+		LIMIT ?3)`,
+}
+
 // Purge removes up to limit rows of each table of jobs whose time is over, by
 // index and in one short transaction, so that it never delays a claim for long.
 func (t *Transition) Purge(limit int) (int, error) {
@@ -12,12 +32,7 @@ func (t *Transition) Purge(limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, text := range []string{
-		`DELETE FROM pawl_tombstone WHERE namespace = ?1 AND id IN (
-			SELECT id FROM pawl_tombstone WHERE namespace = ?1 AND expires <= ?2 ORDER BY expires LIMIT ?3)`,
-		`DELETE FROM pawl_job_unique WHERE namespace = ?1 AND hash IN (
-			SELECT hash FROM pawl_job_unique WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2 ORDER BY until LIMIT ?3)`,
-	} {
+	for _, text := range purges {
 		n, err := t.On(text).Int(t.Now).Int(int64(limit)).Changes()
 		if err != nil {
 			return 0, err
@@ -27,8 +42,15 @@ func (t *Transition) Purge(limit int) (int, error) {
 	return purged, nil
 }
 
-// purgeArchive removes archived jobs whose time is over, by pawl_job_archive_expires,
-// and answers how many. Log lines go before their job, and no more than the bound
+// expiredJobs lists the archived jobs whose time is over.
+//   - pawl_job_archive_expires, in its order.
+const expiredJobs = `SELECT id, logs
+	FROM pawl_job_archive
+	WHERE namespace = ? AND expires <= ?
+	ORDER BY expires, id
+	LIMIT ?`
+
+// purgeArchive removes archived jobs whose time is over, and answers how many. Log lines go before their job, and no more than the bound
 // in one transaction: a job with more of them loses its newest lines, keeps a row
 // that counts the rest, and goes when they have. Then it answers at least limit,
 // so that its caller comes again.
@@ -38,7 +60,7 @@ func (t *Transition) purgeArchive(limit int) (int, error) {
 		logs int64
 	}
 	var list []late
-	q := t.On("SELECT id, logs FROM pawl_job_archive WHERE namespace = ? AND expires <= ? ORDER BY expires, id LIMIT ?").Int(t.Now).Int(int64(limit))
+	q := t.On(expiredJobs).Int(t.Now).Int(int64(limit))
 	for q.Step() {
 		list = append(list, late{q.ColID(0), q.ColInt(1)})
 	}
@@ -64,10 +86,16 @@ func (t *Transition) purgeArchive(limit int) (int, error) {
 	return len(list), nil
 }
 
+// deleteLinesAfter removes the newest lines of a job, by primary key.
+const deleteLinesAfter = `DELETE FROM pawl_job_log
+	WHERE namespace = ? AND job = ? AND line > ?`
+
 // shortenLogs keeps the first lines of a job in one of its tables.
 func (t *Transition) shortenLogs(table string, id job.ID, keep int64) error {
-	if err := t.On("DELETE FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ?").Blob(id[:]).Int(keep).Exec(); err != nil {
+	if err := t.On(deleteLinesAfter).Blob(id[:]).Int(keep).Exec(); err != nil {
 		return err
 	}
-	return t.Query("UPDATE " + table + " SET logs = ? WHERE namespace = ? AND id = ?").Int(keep).Int(t.Namespace).Blob(id[:]).Exec()
+	return t.Query(`UPDATE ` + table + `
+	SET logs = ?
+	WHERE namespace = ? AND id = ?`).Int(keep).Int(t.Namespace).Blob(id[:]).Exec()
 }

@@ -10,43 +10,60 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
-func getOne(c *lite.Snapshot, id job.ID) (j job.Job, ok bool, err error) {
-	for _, text := range []string{
-		"SELECT " + LiveColumns + " FROM pawl_job WHERE namespace = ? AND id = ?",
-		"SELECT " + archivedColumns + " FROM pawl_job_archive WHERE namespace = ? AND id = ?",
-	} {
-		q := c.Query(text).Int(c.Namespace).Blob(id[:])
-		if ok = q.Step(); ok {
-			ReadJob(q, &j)
+// Where a job is looked for, by primary keys.
+var gets = []struct {
+	text string
+	row  *Row[job.Job]
+}{
+	{"SELECT " + LiveRow.Columns + `
+	FROM pawl_job
+	WHERE namespace = ? AND id = ?`, LiveRow},
+	{"SELECT " + archivedRow.Columns + `
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`, archivedRow},
+}
+
+// getOne appends a job, if it exists.
+func getOne(c *lite.Snapshot, jobs []job.Job, id job.ID) ([]job.Job, error) {
+	for _, get := range gets {
+		q := c.On(get.text).Blob(id[:])
+		found := q.Step()
+		if found {
+			jobs = append(jobs, job.Job{})
+			get.row.Read(q, &jobs[len(jobs)-1])
 		}
-		if err = q.Done(); ok || err != nil {
-			return j, ok, err
+		if err := q.Done(); found || err != nil {
+			return jobs, err
 		}
 	}
-	return j, false, nil
+	return jobs, nil
 }
 
 // Get returns the jobs that exist, live or archived, in the order asked.
 func Get(c *lite.Snapshot, ids []job.ID) ([]job.Job, error) {
 	var jobs []job.Job
 	for _, id := range ids {
-		j, ok, err := getOne(c, id)
-		if err != nil {
+		var err error
+		if jobs, err = getOne(c, jobs, id); err != nil {
 			return nil, err
-		}
-		if ok {
-			jobs = append(jobs, j)
 		}
 	}
 	return jobs, nil
 }
 
+// countRuns counts what each worker with totals runs of a queue.
+//   - pawl_job_held, once for each worker: they are few, and come first.
+const countRuns = `SELECT w.label, w.totals, w.lost IS NOT NULL, count(*)
+	FROM pawl_worker AS w
+	CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
+	WHERE w.namespace = ?1 AND w.totals IS NOT NULL
+		AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = w.id AND j.queue = ?2
+	GROUP BY w.id`
+
 // runsOfQueue counts what the workers with totals run of a queue.
 func runsOfQueue(c *lite.Snapshot, queue string) ([]store.QueueRuns, error) {
 	var runs []store.QueueRuns
-	q := c.Query(`SELECT w.label, w.totals, w.lost IS NOT NULL, count(*) FROM pawl_worker AS w CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
-		WHERE w.namespace = ?1 AND w.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = w.id AND j.queue = ?2
-		GROUP BY w.id`).Int(c.Namespace).Text(queue)
+	q := c.On(countRuns).Text(queue)
 	for q.Step() {
 		runs = append(runs, store.QueueRuns{Label: q.ColText(0), Totals: []byte(q.ColText(1)), Lost: q.ColBool(2), Runs: int(q.ColInt(3))})
 	}
@@ -56,17 +73,24 @@ func runsOfQueue(c *lite.Snapshot, queue string) ([]store.QueueRuns, error) {
 // maxAhead caps the count of jobs that come first.
 const maxAhead = 10_000
 
+// countAhead counts ready jobs of one priority before a place in their order.
+//   - A range of pawl_job_ready.
+const countAhead = `SELECT count(*)
+	FROM (
+		SELECT 1
+		FROM pawl_job
+		WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND (due, id) < (?, ?)
+		LIMIT ?)`
+
 // ahead counts the ready jobs of the queue that a claim meets first, as far as
-// the cap: index ranges of pawl_job_ready, one per priority.
+// the cap.
 func ahead(c *lite.Snapshot, j *job.Job, now int64) (n int, capped bool, err error) {
 	for p := job.MinPriority; p <= j.Priority && n <= maxAhead; p++ {
 		due, id := now+1, job.ID{}
 		if p == j.Priority {
 			due, id = min(lite.Micros(j.Due), now+1), j.ID
 		}
-		count, err := c.Query(`SELECT count(*) FROM (SELECT 1 FROM pawl_job
-			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND (due, id) < (?, ?) LIMIT ?)`).
-			Int(c.Namespace).Text(j.Queue).Int(int64(p)).Int(due).Blob(id[:]).Int(maxAhead + 1 - int64(n)).One()
+		count, err := c.On(countAhead).Text(j.Queue).Int(int64(p)).Int(due).Blob(id[:]).Int(maxAhead + 1 - int64(n)).One()
 		if err != nil {
 			return 0, false, err
 		}
@@ -77,15 +101,15 @@ func ahead(c *lite.Snapshot, j *job.Job, now int64) (n int, capped bool, err err
 
 // Situation gathers why a job is not running.
 func Situation(c *lite.Snapshot, id job.ID) (sit job.Situation, err error) {
-	j, ok, err := getOne(c, id)
+	found, err := getOne(c, nil, id)
 	if err != nil {
 		return sit, err
 	}
-	if !ok {
+	if len(found) == 0 {
 		return sit, fmt.Errorf("job %s: %w", id, job.ErrNotFound)
 	}
-	now := c.Clock.Now()
-	sit.Job, sit.Now = j, lite.TimeOf(now)
+	j, now := &found[0], c.Clock.Now()
+	sit.Job, sit.Now = *j, lite.TimeOf(now)
 	if j.State.Final() {
 		return sit, nil
 	}
@@ -105,16 +129,22 @@ func Situation(c *lite.Snapshot, id job.ID) (sit job.Situation, err error) {
 	case job.Running:
 		sit.Label, err = workers.Label(c, j.Worker)
 	case job.Waiting:
-		sit.Ahead, sit.AheadCapped, err = ahead(c, &j, now)
+		sit.Ahead, sit.AheadCapped, err = ahead(c, j, now)
 	}
 	return sit, err
 }
 
+// linesOf lists lines of a job, by primary key and in its order.
+const linesOf = `SELECT time, run, level, text
+	FROM pawl_job_log
+	WHERE namespace = ? AND job = ? AND line > ?
+	ORDER BY line
+	LIMIT ?`
+
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func Logs(c *lite.Snapshot, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	q := c.Query("SELECT time, run, level, text FROM pawl_job_log WHERE namespace = ? AND job = ? AND line > ? ORDER BY line LIMIT ?").
-		Int(c.Namespace).Blob(id[:]).Int(int64(skip)).Int(int64(limit))
+	q := c.On(linesOf).Blob(id[:]).Int(int64(skip)).Int(int64(limit))
 	for q.Step() {
 		lines = append(lines, job.LogLine{Time: lite.TimeOf(q.ColInt(0)), Run: q.ColInt(1), Level: int(q.ColInt(2)), Text: q.ColText(3)})
 	}
@@ -137,7 +167,12 @@ func Seen(c *lite.Snapshot, ids []job.ID) ([]job.ID, error) {
 }
 
 // Two reads by the primary keys of the tables.
-const seenText = `SELECT count(*) FROM (
-	SELECT 1 FROM pawl_job WHERE namespace = ? AND id = ?
+const seenText = `SELECT count(*)
+	FROM (
+		SELECT 1
+		FROM pawl_job
+		WHERE namespace = ? AND id = ?
 	UNION ALL
-	SELECT 1 FROM pawl_job_archive WHERE namespace = ? AND id = ?)`
+		SELECT 1
+		FROM pawl_job_archive
+		WHERE namespace = ? AND id = ?)`

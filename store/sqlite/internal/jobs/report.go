@@ -6,13 +6,17 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
+// By pawl_job_held.
+var runsOfWorker = "SELECT " + subjectRow.Columns + `
+	FROM ` + Running + ` AND worker = ?`
+
 // ReportRuns takes a worker's word for the runs it owns. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
 func (t *Transition) ReportRuns(w job.WorkerID, refs []store.RunRef) (held store.ReportReply, err error) {
-	if _, err := workers.Live(t.Session, w); err != nil {
+	if _, err := workers.Live(&t.Session, w); err != nil {
 		return held, err
 	}
-	leased, err := subjects(t.On("SELECT " + subjectColumns + " FROM " + Running + " AND worker = ?").Int(int64(w)))
+	leased, err := subjects(t.On(runsOfWorker).Int(int64(w)))
 	if err != nil {
 		return held, err
 	}

@@ -22,6 +22,22 @@ func (t *Transition) Rescue(limit int) (rescued store.RescueReply, err error) {
 	return rescued, nil
 }
 
+// By primary key.
+const liveWorker = `SELECT 1
+	FROM pawl_worker
+	WHERE namespace = ? AND id = ? AND lost IS NULL`
+
+// What orphans reads, both by pawl_job_held: the next worker behind one, and the
+// runs of a worker.
+const nextHolder = `SELECT worker
+	FROM ` + Running + ` AND worker > ?
+	ORDER BY worker
+	LIMIT 1`
+
+var someRunsOfWorker = runsOfWorker + `
+	ORDER BY id
+	LIMIT ?`
+
 // orphans reads running jobs whose worker is absent or lost. It steps from one
 // worker to the next on pawl_job_held, so that the jobs of live workers, which
 // are nearly all, are never read.
@@ -29,7 +45,7 @@ func (t *Transition) orphans(limit int) ([]subject, error) {
 	var found []subject
 	worker := int64(-1 << 62)
 	for len(found) < limit {
-		q := t.On("SELECT worker FROM " + Running + " AND worker > ? ORDER BY worker LIMIT 1").Int(worker)
+		q := t.On(nextHolder).Int(worker)
 		if !q.Step() {
 			return found, q.Done()
 		}
@@ -37,15 +53,14 @@ func (t *Transition) orphans(limit int) ([]subject, error) {
 		if err := q.Done(); err != nil {
 			return nil, err
 		}
-		live, err := t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").Int(worker).Found()
+		live, err := t.On(liveWorker).Int(worker).Found()
 		if err != nil {
 			return nil, err
 		}
 		if live {
 			continue
 		}
-		more, err := subjects(t.On("SELECT " + subjectColumns + " FROM " + Running + " AND worker = ? ORDER BY id LIMIT ?").
-			Int(worker).Int(int64(limit - len(found))))
+		more, err := subjects(t.On(someRunsOfWorker).Int(worker).Int(int64(limit - len(found))))
 		if err != nil {
 			return nil, err
 		}

@@ -20,21 +20,49 @@ func (t *Transition) retryOne(id job.ID) (store.Change, error) {
 	answer, way := store.RetryAnswer(s.of(), ended, lite.TimeOf(t.Now))
 	switch way {
 	case store.RetryDue:
-		err = t.Query("UPDATE pawl_job SET due = ? WHERE namespace = ? AND id = ?").Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+		err = t.Query(makeDue).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	case store.RetryParked:
-		err = t.Query("UPDATE pawl_job SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL WHERE namespace = ? AND id = ?").
-			Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+		err = t.Query(unpark).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	case store.RetryEnded:
 		return t.revive(id)
 	}
 	return answer, err
 }
 
+// What a retry changes and reads, by primary keys.
+const (
+	makeDue = `UPDATE pawl_job
+	SET due = ?
+	WHERE namespace = ? AND id = ?`
+
+	unpark = `UPDATE pawl_job
+	SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL
+	WHERE namespace = ? AND id = ?`
+
+	archivedHash = `SELECT unique_hash
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
+
+	forgive = `UPDATE pawl_job
+	SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
+	WHERE namespace = ? AND id = ?`
+)
+
+// What a job brings back from the archive, by primary key.
+var (
+	back = choose(func(c *column) bool { return c.is(comesBack) })
+
+	bringBack = `INSERT INTO pawl_job (state, ` + back.names() + `)
+	SELECT 2, ` + back.names() + `
+	FROM pawl_job_archive
+	WHERE namespace = ? AND id = ?`
+)
+
 // revive brings a dead or cancelled job back from the archive. Its run number
 // goes on from where it was (P2); attempts and lost runs are forgiven, and so
 // is a deadline that has passed, for the retry would end at once by it.
 func (t *Transition) revive(id job.ID) (store.Change, error) {
-	q := t.On("SELECT unique_hash FROM pawl_job_archive WHERE namespace = ? AND id = ?").Blob(id[:])
+	q := t.On(archivedHash).Blob(id[:])
 	var hash []byte
 	if q.Step() {
 		hash = q.ColBlob(0)
@@ -54,13 +82,10 @@ func (t *Transition) revive(id job.ID) (store.Change, error) {
 			return 0, err
 		}
 	}
-	err := t.Query(`INSERT INTO pawl_job (namespace, id, state, ` + carried + `) SELECT namespace, id, 2, ` + carried + ` FROM pawl_job_archive
-		WHERE namespace = ? AND id = ?`).Int(t.Namespace).Blob(id[:]).Exec()
-	if err != nil {
+	if err := t.On(bringBack).Blob(id[:]).Exec(); err != nil {
 		return 0, err
 	}
-	err = t.Query(`UPDATE pawl_job SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
-		WHERE namespace = ? AND id = ?`).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	err := t.Query(forgive).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	if err != nil {
 		return 0, err
 	}

@@ -13,9 +13,10 @@ import (
 
 // Transition is a session in which jobs move.
 type Transition struct {
-	*lite.Session
+	lite.Session
 	Rules
-	dropped int64 // log lines of jobs that are not kept
+	dropped int64   // log lines of jobs that are not kept
+	found   subject // of the last look for one: it is read for every end that is not short
 }
 
 // Rules are what the engine has said of how jobs end.
@@ -25,7 +26,7 @@ type Rules struct {
 }
 
 // NewTransition is one in that session.
-func NewTransition(s *lite.Session, r Rules) *Transition { return &Transition{Session: s, Rules: r} }
+func NewTransition(s lite.Session, r Rules) Transition { return Transition{Session: s, Rules: r} }
 
 // Group is how many rows one statement takes where many are alike: it saves the
 // start and end of the other statements, a sixth of a claim and finish.
@@ -42,30 +43,22 @@ type subject struct {
 	period int64  // of its unique key, microseconds
 }
 
-const subjectColumns = "id, state, run, worker, begun, cancel, due, used, lost, logs, queue, unique_hash, unique_period, failures, wait, kind, max_attempts"
-
-func readSubject(q *lite.Query) subject {
-	return subject{
-		Subject: job.Subject{
-			ID: q.ColID(0), State: job.State(q.ColInt(1)), Run: q.ColInt(2), Worker: job.WorkerID(q.ColInt(3)),
-			Begun: q.ColBool(4), CancelAsked: q.ColBool(5), Due: lite.TimeOf(q.ColInt(6)), Used: int(q.ColInt(7)), Lost: int(q.ColInt(8)),
-			Queue: q.ColText(10), Failures: q.ColBlob(13), Wait: job.Wait(q.ColInt(14)), Kind: q.ColText(15), MaxAttempts: int(q.ColInt(16)),
-		},
-		logs: q.ColInt(9), hash: q.ColBlob(11), period: q.ColInt(12),
-	}
-}
-
 // live reads the live row of a job.
 func (t *Transition) live(id job.ID) (s *subject, err error) {
-	q := t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ?").Blob(id[:])
-	return oneSubject(q)
+	return t.oneSubject(t.On(liveSubject).Blob(id[:]))
 }
 
-// oneSubject reads the row of a statement; nil where there is none.
-func oneSubject(q *lite.Query) (s *subject, err error) {
+// By primary key.
+var liveSubject = "SELECT " + subjectRow.Columns + `
+	FROM pawl_job
+	WHERE namespace = ? AND id = ?`
+
+// oneSubject reads the row of a statement; nil where there is none. It holds until
+// the next one is read.
+func (t *Transition) oneSubject(q *lite.Query) (s *subject, err error) {
 	if q.Step() {
-		row := readSubject(q)
-		s = &row
+		s, t.found = &t.found, subject{}
+		subjectRow.Read(q, s)
 	}
 	return s, q.Done()
 }
@@ -75,7 +68,8 @@ func oneSubject(q *lite.Query) (s *subject, err error) {
 func subjects(q *lite.Query) ([]subject, error) {
 	var list []subject
 	for q.Step() {
-		list = append(list, readSubject(q))
+		list = append(list, subject{})
+		subjectRow.Read(q, &list[len(list)-1])
 	}
 	return list, q.Done()
 }
@@ -90,13 +84,18 @@ func (s *subject) of() *job.Subject {
 
 // Running is the running jobs of a namespace, by worker. SQLite uses a partial
 // index only where its condition is repeated, hence the second look at state.
-const Running = "pawl_job INDEXED BY pawl_job_held WHERE namespace = ? AND state = 3 AND state <> 2"
+const Running = `pawl_job INDEXED BY pawl_job_held
+	WHERE namespace = ? AND state = 3 AND state <> 2`
 
 // owned reads the row of a run that its worker still owns: the fence (P2).
 func (t *Transition) owned(w job.WorkerID, id job.ID, run int64) (*subject, error) {
-	return oneSubject(t.On("SELECT " + subjectColumns + " FROM pawl_job WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?").
-		Blob(id[:]).Int(run).Int(int64(w)))
+	return t.oneSubject(t.On(ownedSubject).Blob(id[:]).Int(run).Int(int64(w)))
 }
+
+// By primary key.
+var ownedSubject = "SELECT " + subjectRow.Columns + `
+	FROM pawl_job
+	WHERE namespace = ? AND id = ? AND state = 3 AND run = ? AND worker = ?`
 
 // Owns reports whether a run is still its worker's.
 func (t *Transition) Owns(w job.WorkerID, run store.RunRef) (bool, error) {
@@ -104,7 +103,12 @@ func (t *Transition) Owns(w job.WorkerID, run store.RunRef) (bool, error) {
 	return s != nil, err
 }
 
+// By pawl_job_held.
+const anyRun = `SELECT 1
+	FROM ` + Running + ` AND worker = ?
+	LIMIT 1`
+
 // Holds reports whether any job runs on a worker.
 func (t *Transition) Holds(w job.WorkerID) (bool, error) {
-	return t.On("SELECT 1 FROM " + Running + " AND worker = ? LIMIT 1").Int(int64(w)).Found()
+	return t.On(anyRun).Int(int64(w)).Found()
 }

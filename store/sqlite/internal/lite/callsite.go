@@ -19,7 +19,8 @@ func Here() (p CallSite) {
 
 // ownPackages are on the way from the user's program to a store.
 var ownPackages = []string{
-	"github.com/pawlwork/pawl.", "github.com/pawlwork/pawl/store", "github.com/pawlwork/pawl/internal/", "github.com/pawlwork/pawl/pawltest.",
+	"github.com/pawlwork/pawl.", "github.com/pawlwork/pawl/store", "github.com/pawlwork/pawl/internal/",
+	"github.com/pawlwork/pawl/pawltest.",
 	"database/sql.", "runtime.",
 }
 

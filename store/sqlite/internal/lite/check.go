@@ -29,10 +29,20 @@ type Finding struct {
 	fault       store.Fault
 }
 
+// stretchText finds the last of some keys, by the primary key of the table.
+func (w TableRules) stretchText() string {
+	return `SELECT max(k), count(*)
+	FROM (
+		SELECT ` + w.Key + ` AS k
+		FROM ` + w.Table + `
+		WHERE namespace = ? AND ` + w.Key + ` > ?
+		ORDER BY ` + w.Key + `
+		LIMIT ?)`
+}
+
 // Stretch finds where the next step rows end; nil when there are none.
 func (w TableRules) Stretch(c *Snapshot, after []byte, step int) (last []byte, looked int64, err error) {
-	q := c.Query("SELECT max(k), count(*) FROM (SELECT " + w.Key + " AS k FROM " + w.Table + " WHERE namespace = ? AND " + w.Key + " > ? ORDER BY " + w.Key + " LIMIT ?)").
-		Int(c.Namespace).Blob(after).Int(int64(step))
+	q := c.On(w.stretchText()).Blob(after).Int(int64(step))
 	if q.Step() {
 		last, looked = q.ColBlob(0), q.ColInt(1)
 	}

@@ -79,6 +79,7 @@ func (l *WriteLock) sayAwaited(h *Holder, caller CallSite) {
 	if at == "" || l.holder.Load() != h || h.said.Swap(true) {
 		return
 	}
-	l.logger.Warn("pawl: a call waits for the transaction that holds the write lock; if it is made inside of that transaction it waits for itself: use the Tx's own methods",
+	l.logger.Warn("pawl: a call waits for the transaction that holds the write lock; "+
+		"if it is made inside of that transaction it waits for itself: use the Tx's own methods",
 		"store", l.store, "waiting", at, "waits", sayAfter, "transaction", h.At.String(), "held", l.clock.Since(h.Since))
 }

@@ -19,6 +19,6 @@ type Session struct {
 }
 
 // NewSession is one that begins now.
-func NewSession(c *Conn, namespace int64, k *Clock) *Session {
-	return &Session{Snapshot{c, namespace, k}, k.Now()}
+func NewSession(c *Conn, namespace int64, k *Clock) Session {
+	return Session{Snapshot{c, namespace, k}, k.Now()}
 }

@@ -8,10 +8,15 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
+// newestClaim is that of a live worker, by primary key.
+const newestClaim = `SELECT claim
+	FROM pawl_worker
+	WHERE namespace = ? AND id = ? AND lost IS NULL`
+
 // Live refuses workers that are not registered or were lost, and returns
 // the number of the newest claim that took something.
 func Live(t *lite.Session, w job.WorkerID) (newest int64, err error) {
-	q := t.On("SELECT claim FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL").Int(int64(w))
+	q := t.On(newestClaim).Int(int64(w))
 	live := q.Step()
 	if live {
 		newest = q.ColInt(0)
@@ -25,25 +30,54 @@ func Live(t *lite.Session, w job.WorkerID) (newest int64, err error) {
 	return newest, nil
 }
 
+// renew is a beat.
+//   - The primary key.
+//   - Who does not share yet is not told by this: it may begin to (ShareTotals).
+const renew = `UPDATE pawl_worker
+	SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE ?2 END
+	WHERE namespace = ?3 AND id = ?4`
+
 // Beat renews a worker's lease.
 func Beat(t *lite.Session, b *store.Beat) (store.BeatReply, error) {
 	beaten := store.BeatReply{Now: lite.TimeOf(t.Now)}
 	if _, err := Live(t, b.Worker); err != nil {
 		return beaten, err
 	}
-	// Who does not share yet is not told by this: it may begin to (shareTotals).
-	return beaten, t.Query("UPDATE pawl_worker SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE ?2 END WHERE namespace = ?3 AND id = ?4").
-		Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker)).Exec()
+	return beaten, t.Query(renew).Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker)).Exec()
 }
+
+// What ShareTotals reads and writes, by primary keys but for the last.
+const (
+	registryVersion = `SELECT registry
+	FROM pawl_namespace
+	WHERE id = ?`
+
+	sharers = `SELECT id, totals, split
+	FROM pawl_worker
+	WHERE namespace = ?1 AND lost IS NULL AND totals IS NOT NULL AND (split <> 0 OR id = ?2)
+	ORDER BY id`
+
+	beginToShare = `UPDATE pawl_worker
+	SET split = ?3
+	WHERE namespace = ?1 AND id = ?2`
+
+	// pawl_job_held tells what those hold that left or were lost; they are few, and
+	// come first.
+	heldByLost = `SELECT o.totals, j.queue, count(*)
+	FROM pawl_worker AS o
+	CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
+	WHERE o.namespace = ?1 AND o.lost IS NOT NULL AND o.totals IS NOT NULL
+		AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = o.id
+	GROUP BY o.id, j.queue`
+)
 
 // ShareTotals tells the registry's version, whether it is settled (store.BeatReply),
 // and who shares each of the worker's totals; then the worker may begin to.
 func ShareTotals(t *lite.Session, b *store.Beat, beaten *store.BeatReply) (err error) {
-	if beaten.Version, err = t.On("SELECT registry FROM pawl_namespace WHERE id = ?").One(); err != nil {
+	if beaten.Version, err = t.On(registryVersion).One(); err != nil {
 		return err
 	}
-	q := t.On(`SELECT o.id, o.totals, o.split FROM pawl_worker AS o
-		WHERE o.namespace = ?1 AND o.lost IS NULL AND o.totals IS NOT NULL AND (o.split <> 0 OR o.id = ?2) ORDER BY o.id`).Int(int64(b.Worker))
+	q := t.On(sharers).Int(int64(b.Worker))
 	crews := store.Crews{Worker: b.Worker}
 	apart, may := false, b.Version != 0
 	beaten.Settled = true
@@ -60,10 +94,7 @@ func ShareTotals(t *lite.Session, b *store.Beat, beaten *store.BeatReply) (err e
 	if err := q.Done(); err != nil {
 		return err
 	}
-	// pawl_job_held tells what those hold that left or were lost.
-	q = t.On(`SELECT o.totals, j.queue, count(*) FROM pawl_worker AS o CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
-		WHERE o.namespace = ?1 AND o.lost IS NOT NULL AND o.totals IS NOT NULL AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = o.id
-		GROUP BY o.id, j.queue`)
+	q = t.On(heldByLost)
 	for q.Step() {
 		crews.AddHeld([]byte(q.ColText(0)), q.ColText(1), int(q.ColInt(2)))
 	}
@@ -74,7 +105,7 @@ func ShareTotals(t *lite.Session, b *store.Beat, beaten *store.BeatReply) (err e
 	if !apart || !may {
 		return nil
 	}
-	if err := t.On("UPDATE pawl_worker SET split = ?3 WHERE namespace = ?1 AND id = ?2").Int(int64(b.Worker)).Int(b.Version).Exec(); err != nil {
+	if err := t.On(beginToShare).Int(int64(b.Worker)).Int(b.Version).Exec(); err != nil {
 		return err
 	}
 	return changeRegistry(t)

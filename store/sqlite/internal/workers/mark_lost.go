@@ -6,6 +6,30 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
+// What marks workers lost. A namespace has few of them: its part of the primary
+// key is read.
+const (
+	// Beats that lie ahead count from now.
+	resetAhead = `UPDATE pawl_worker
+	SET beat = ?2
+	WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000`
+
+	freshBeat = `SELECT 1
+	FROM pawl_worker
+	WHERE namespace = ? AND id = ? AND beat = ? AND beat + lost_after / 2 >= ?`
+
+	late = "namespace = ?1 AND id <> ?2 AND lost IS NULL AND beat + lost_after < ?3 AND lost_after <= ?4"
+
+	lateSharer = `SELECT 1
+	FROM pawl_worker
+	WHERE split <> 0 AND ` + late + `
+	LIMIT 1`
+
+	loseLate = `UPDATE pawl_worker
+	SET lost = ?3
+	WHERE ` + late
+)
+
 // MarkLost declares workers lost whose last beat is older than their own limit, if
 // the declarer has beaten throughout such a time. The declarer never declares
 // itself, and must be alive to declare others.
@@ -15,27 +39,35 @@ import (
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
 func MarkLost(t *lite.Session, l *store.MarkLostRequest) (int, error) {
-	ahead := t.On("UPDATE pawl_worker SET beat = ?2 WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000").Int(t.Now)
-	if err := ahead.Exec(); err != nil {
+	if err := t.On(resetAhead).Int(t.Now).Exec(); err != nil {
 		return 0, err
 	}
-	fresh, err := t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND beat = ? AND beat + lost_after / 2 >= ?").
-		Int(int64(l.By)).Int(l.Beat.UnixMicro()).Int(t.Now).Found()
+	fresh, err := t.On(freshBeat).Int(int64(l.By)).Int(l.Beat.UnixMicro()).Int(t.Now).Found()
 	if err != nil || !fresh {
 		return 0, err
 	}
-	const late = "namespace = ?1 AND id <> ?2 AND lost IS NULL AND beat + lost_after < ?3 AND lost_after <= ?4"
 	return lose(t,
-		t.On("SELECT 1 FROM pawl_worker WHERE split <> 0 AND "+late+" LIMIT 1").Int(int64(l.By)).Int(t.Now).Int(l.Steady.Microseconds()),
-		t.On("UPDATE pawl_worker SET lost = ?3 WHERE "+late).Int(int64(l.By)).Int(t.Now).Int(l.Steady.Microseconds()))
+		t.On(lateSharer).Int(int64(l.By)).Int(t.Now).Int(l.Steady.Microseconds()),
+		t.On(loseLate).Int(int64(l.By)).Int(t.Now).Int(l.Steady.Microseconds()))
 }
+
+// By primary key.
+const (
+	liveSharer = `SELECT 1
+	FROM pawl_worker
+	WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0`
+
+	loseOne = `UPDATE pawl_worker
+	SET lost = ?3
+	WHERE namespace = ?1 AND id = ?2 AND lost IS NULL`
+)
 
 // MarkDead declares workers lost that are proven dead.
 func MarkDead(t *lite.Session, dead []job.WorkerID) (lost int, err error) {
 	for _, w := range dead {
 		n, err := lose(t,
-			t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0").Int(int64(w)),
-			t.On("UPDATE pawl_worker SET lost = ?3 WHERE namespace = ?1 AND id = ?2 AND lost IS NULL").Int(int64(w)).Int(t.Now))
+			t.On(liveSharer).Int(int64(w)),
+			t.On(loseOne).Int(int64(w)).Int(t.Now))
 		if err != nil {
 			return 0, err
 		}
@@ -58,6 +90,11 @@ func lose(t *lite.Session, shared, update *lite.Query) (int, error) {
 	return int(n), err
 }
 
+// neighbours reads the namespace's part of the primary key.
+const neighbours = `SELECT id, label, machine, process, start, lock
+	FROM pawl_worker
+	WHERE namespace = ? AND id <> ? AND lost IS NULL AND (machine = ? OR lock <> '')`
+
 // Neighbours lists the live workers that the declarer may be able to tell to be
 // dead, and the lock files in which they hold their bytes. It refuses a declarer
 // that is lost itself.
@@ -68,8 +105,7 @@ func Neighbours(t *lite.Session, l *store.MarkLostRequest) (found []store.Neighb
 	if l.Machine == "" {
 		return nil, nil, nil
 	}
-	q := t.On("SELECT id, label, machine, process, start, lock FROM pawl_worker WHERE namespace = ? AND id <> ? AND lost IS NULL AND (machine = ? OR lock <> '')").
-		Int(int64(l.By)).Text(l.Machine)
+	q := t.On(neighbours).Int(int64(l.By)).Text(l.Machine)
 	for q.Step() {
 		found = append(found, store.Neighbour{
 			ID: job.WorkerID(q.ColInt(0)), Label: q.ColText(1), Machine: q.ColText(2), Process: int(q.ColInt(3)), Start: q.ColText(4),

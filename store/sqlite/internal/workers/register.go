@@ -34,17 +34,35 @@ func Encode(w *store.Worker) (Boot, error) {
 	return Boot{w, string(offer), string(queues), string(totals)}, nil
 }
 
+// What registers and removes a worker, by primary keys.
+const (
+	nextNumber = `UPDATE pawl_namespace
+	SET last_worker = last_worker + 1
+	WHERE id = ?
+	RETURNING last_worker`
+
+	insertWorker = `INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, lock,
+		queues, totals, offer, lost_after, started, beat)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	markGone = `UPDATE pawl_worker
+	SET gone = 1, lost = coalesce(lost, ?)
+	WHERE namespace = ? AND id = ?`
+
+	deleteWorker = `DELETE FROM pawl_worker
+	WHERE namespace = ? AND id = ?`
+)
+
 // Register enters a worker and numbers it. Its number is also returned with an error,
 // because its byte is taken by then.
 func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err error) {
-	n, err := t.Query("UPDATE pawl_namespace SET last_worker = last_worker + 1 WHERE id = ? RETURNING last_worker").Int(t.Namespace).One()
+	n, err := t.On(nextNumber).One()
 	if err != nil {
 		return 0, err
 	}
 	id = job.WorkerID(n)
 	// The byte first: whoever sees the row sees the byte taken.
-	return id, t.On(`INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, lock, queues, totals, offer, lost_after, started, beat)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).
+	return id, t.On(insertWorker).
 		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(alive.Take(t.Namespace, id)).
 		Text(w.queues).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
 }
@@ -52,7 +70,7 @@ func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err
 // Deregister removes a worker. While it holds jobs, its row stays, marked as
 // gone, so that a check can tell how long they have been without an owner.
 func Deregister(t *lite.Session, w job.WorkerID, holds bool) error {
-	shared, err := t.On("SELECT 1 FROM pawl_worker WHERE namespace = ? AND id = ? AND lost IS NULL AND split <> 0").Int(int64(w)).Found()
+	shared, err := t.On(liveSharer).Int(int64(w)).Found()
 	if err != nil {
 		return err
 	}
@@ -62,16 +80,26 @@ func Deregister(t *lite.Session, w job.WorkerID, holds bool) error {
 		}
 	}
 	if holds {
-		return t.Query("UPDATE pawl_worker SET gone = 1, lost = coalesce(lost, ?) WHERE namespace = ? AND id = ?").
-			Int(t.Now).Int(t.Namespace).Int(int64(w)).Exec()
+		return t.Query(markGone).Int(t.Now).Int(t.Namespace).Int(int64(w)).Exec()
 	}
-	return t.On("DELETE FROM pawl_worker WHERE namespace = ? AND id = ?").Int(int64(w)).Exec()
+	return t.On(deleteWorker).Int(int64(w)).Exec()
 }
+
+// purgeLost removes workers that are lost and hold no job.
+//   - The primary key; a namespace has few workers.
+//   - pawl_job_held tells whether one holds a job.
+const purgeLost = `DELETE FROM pawl_worker
+	WHERE namespace = ?1 AND id IN (
+		SELECT w.id
+		FROM pawl_worker AS w
+		WHERE w.namespace = ?1 AND w.lost <= ?2
+			AND NOT EXISTS (
+				SELECT 1
+				FROM pawl_job AS j INDEXED BY pawl_job_held
+				WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id)
+		LIMIT ?3)`
 
 // Purge removes up to limit workers that are lost and hold no job.
 func Purge(t *lite.Session, limit int) (int64, error) {
-	return t.On(`DELETE FROM pawl_worker WHERE namespace = ?1 AND id IN (
-				SELECT w.id FROM pawl_worker AS w WHERE w.namespace = ?1 AND w.lost <= ?2
-					AND NOT EXISTS (SELECT 1 FROM pawl_job AS j INDEXED BY pawl_job_held WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id) LIMIT ?3)`).
-		Int(t.Now).Int(int64(limit)).Changes()
+	return t.On(purgeLost).Int(t.Now).Int(int64(limit)).Changes()
 }

@@ -9,26 +9,44 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
+// By primary key.
+const raiseVersion = `UPDATE pawl_namespace
+	SET registry = registry + 1
+	WHERE id = ?`
+
 // changeRegistry gives the registry a new version, in the commit that changes
 // who shares totals.
 func changeRegistry(t *lite.Session) error {
-	return t.On("UPDATE pawl_namespace SET registry = registry + 1 WHERE id = ?").Exec()
+	return t.On(raiseVersion).Exec()
 }
+
+// allWorkers lists those that have not left.
+//   - The primary key, in its order.
+//   - pawl_job_held counts what each runs.
+const allWorkers = `SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
+		machine, start, totals, split <> 0,
+		(SELECT count(*)
+			FROM pawl_job INDEXED BY pawl_job_held
+			WHERE pawl_job.namespace = pawl_worker.namespace
+				AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
+	FROM pawl_worker
+	WHERE namespace = ? AND gone = 0
+	ORDER BY id`
 
 // Registry lists the workers.
 func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	q := c.Query(`SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL, machine, start, totals, split <> 0,
-			(SELECT count(*) FROM pawl_job INDEXED BY pawl_job_held WHERE pawl_job.namespace = pawl_worker.namespace AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
-		FROM pawl_worker WHERE namespace = ? AND gone = 0 ORDER BY id`).Int(c.Namespace)
+	q := c.On(allWorkers)
 	for q.Step() {
 		w := store.WorkerInfo{
 			ID: job.WorkerID(q.ColInt(0)),
 			Worker: store.Worker{
-				Label: q.ColText(1), Host: q.ColText(2), Process: int(q.ColInt(3)), LostAfter: time.Duration(q.ColInt(6)) * time.Microsecond,
-				Machine: q.ColText(10), Start: q.ColText(11),
+				Label: q.ColText(1), Host: q.ColText(2), Process: int(q.ColInt(3)),
+				LostAfter: time.Duration(q.ColInt(6)) * time.Microsecond,
+				Machine:   q.ColText(10), Start: q.ColText(11),
 			},
-			Started: lite.TimeOf(q.ColInt(7)), Beat: lite.TimeOf(q.ColInt(8)), Lost: q.ColBool(9), Shares: q.ColBool(13), Running: int(q.ColInt(14)),
+			Started: lite.TimeOf(q.ColInt(7)), Beat: lite.TimeOf(q.ColInt(8)), Lost: q.ColBool(9),
+			Shares: q.ColBool(13), Running: int(q.ColInt(14)),
 		}
 		if json.Unmarshal([]byte(q.ColText(4)), &w.Worker.Queues) != nil {
 			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")
@@ -44,12 +62,17 @@ func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 	return workers, q.Done()
 }
 
+// liveOffers lists what live workers take, by primary key and in its order.
+const liveOffers = `SELECT id, queues, offer
+	FROM pawl_worker
+	WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after
+	ORDER BY id`
+
 // Served is what the live workers offer, by queue; nothing unless the one who
 // asks is the first of them.
 func Served(c *lite.Snapshot, by job.WorkerID, now int64) (map[string][]job.Offer, error) {
 	served := map[string][]job.Offer{}
-	q := c.Query(`SELECT id, queues, offer FROM pawl_worker
-		WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after ORDER BY id`).Int(c.Namespace).Int(now)
+	q := c.On(liveOffers).Int(now)
 	first := true
 	for q.Step() {
 		if first && job.WorkerID(q.ColInt(0)) != by {
@@ -75,10 +98,15 @@ func Served(c *lite.Snapshot, by job.WorkerID, now int64) (map[string][]job.Offe
 	return served, nil
 }
 
+// By primary key.
+const labelOf = `SELECT label
+	FROM pawl_worker
+	WHERE namespace = ? AND id = ?`
+
 // Label is the name of a worker, empty when it is not registered.
 func Label(c *lite.Snapshot, w job.WorkerID) (string, error) {
 	name := ""
-	q := c.Query("SELECT label FROM pawl_worker WHERE namespace = ? AND id = ?").Int(c.Namespace).Int(int64(w))
+	q := c.On(labelOf).Int(int64(w))
 	if q.Step() {
 		name = q.ColText(0)
 	}

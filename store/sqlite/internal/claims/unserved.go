@@ -1,4 +1,4 @@
-package jobs
+package claims
 
 import (
 	"encoding/json"
@@ -12,6 +12,14 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
+// nextReadyQueue is the queue behind one that has waiting jobs.
+//   - A seek on pawl_job_ready.
+const nextReadyQueue = `SELECT queue
+	FROM pawl_job INDEXED BY pawl_job_ready
+	WHERE namespace = ? AND state = 2 AND queue > ?
+	ORDER BY queue
+	LIMIT 1`
+
 // Unserved finds jobs that no live worker takes.
 func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
 	now := c.Clock.Now()
@@ -22,9 +30,7 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 	var ready []store.Ready
 	queue, looked, unknown := "", 0, 0
 	for looked < store.UnservedLook && unknown < store.UnservedQueues {
-		// A seek in pawl_job_ready for each queue.
-		q := c.Query("SELECT queue FROM pawl_job INDEXED BY pawl_job_ready WHERE namespace = ? AND state = 2 AND queue > ? ORDER BY queue LIMIT 1").
-			Int(c.Namespace).Text(queue)
+		q := c.On(nextReadyQueue).Text(queue)
 		more := q.Step()
 		if more {
 			queue = strings.Clone(q.ColText(0))
@@ -56,16 +62,26 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 	return store.FindUnserved(ready, offers), nil
 }
 
-// readyHead groups the first ready jobs of a queue and priority, by pawl_job_ready.
+// groupReady groups the first ready jobs of a queue and priority.
+//   - pawl_job_ready, in its order.
+const groupReady = `SELECT kind, version, capabilities, count(*), min(due)
+	FROM (
+		SELECT kind, version, capabilities, due
+		FROM pawl_job INDEXED BY pawl_job_ready
+		WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ?
+		ORDER BY due, id
+		LIMIT ?)
+	GROUP BY kind, version, capabilities`
+
+// readyHead groups the first ready jobs of a queue and priority.
 func readyHead(c *lite.Snapshot, queue string, priority int, until int64) ([]store.Ready, error) {
 	var list []store.Ready
-	q := c.Query(`SELECT kind, version, capabilities, count(*), min(due) FROM (
-			SELECT kind, version, capabilities, due FROM pawl_job INDEXED BY pawl_job_ready
-			WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? ORDER BY due, id LIMIT ?)
-		GROUP BY kind, version, capabilities`).
-		Int(c.Namespace).Text(queue).Int(int64(priority)).Int(until).Int(store.UnservedHead)
+	q := c.On(groupReady).Text(queue).Int(int64(priority)).Int(until).Int(store.UnservedHead)
 	for q.Step() {
-		r := store.Ready{Queue: queue, Kind: strings.Clone(q.ColText(0)), Version: int(q.ColInt(1)), Jobs: int(q.ColInt(3)), Oldest: lite.TimeOf(q.ColInt(4))}
+		r := store.Ready{
+			Queue: queue, Kind: strings.Clone(q.ColText(0)), Version: int(q.ColInt(1)),
+			Jobs: int(q.ColInt(3)), Oldest: lite.TimeOf(q.ColInt(4)),
+		}
 		r.Most = r.Jobs
 		if !q.ColNull(2) {
 			_ = json.Unmarshal([]byte(q.ColText(2)), &r.Capabilities) // Check finds those that cannot be read
