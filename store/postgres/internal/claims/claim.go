@@ -17,24 +17,24 @@ import (
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
-func (s *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.ClaimReply{}, err
 	}
-	defer s.pg.Leave()
-	repeat, known := s.workers.Asked.Ask(c.Worker, c.Seq)
+	defer r.pg.Leave()
+	repeat, known := r.workers.Asked.Ask(c.Worker, c.Seq)
 	claimed := store.ClaimReply{}
 	if repeat || !known {
 		// A worker that this store does not know may have claimed through another.
-		again, err := s.claimAgain(ctx, &c)
+		again, err := r.claimAgain(ctx, &c)
 		if err != nil || repeat || len(again.Jobs) > 0 {
 			return again, err
 		}
 	}
-	k := &claiming{s: s, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
+	k := &claiming{room: r, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
 	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
-		s.Frontiers.Drop()
+		r.Frontiers.Drop()
 		return store.ClaimReply{}, err
 	}
 	return claimed, nil
@@ -42,7 +42,7 @@ func (s *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, erro
 
 // claiming is one claim under way.
 type claiming struct {
-	s       *Room
+	room    *Room
 	c       *store.Claim
 	offer   offer
 	queues  []*claimQueue
@@ -116,7 +116,7 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimQueue{queue: q, view: k.s.Frontiers.View(q.Queue, k.offer.Print), room: k.c.PerQueue()}
+		l := &claimQueue{queue: q, view: k.room.Frontiers.View(q.Queue, k.offer.Print), room: k.c.PerQueue()}
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
 	}
@@ -125,8 +125,8 @@ func (k *claiming) run(ctx context.Context) error {
 			return err
 		}
 	}
-	hints, sweep := k.s.lookDue(k.queues)
-	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.Rows.First())
+	hints, sweep := k.room.lookDue(k.queues)
+	looked := len(k.queues) > 0 && (quiet || sweep || k.room.hints.Rows.First())
 	if looked {
 		ready, err := k.peek(ctx, k.queues)
 		if err != nil {
@@ -163,7 +163,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 		if !ready {
 			for _, l := range again { // the next claim reads before it locks anything
-				k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
+				k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			}
 			break
 		}
@@ -175,8 +175,8 @@ func (k *claiming) run(ctx context.Context) error {
 // renew makes lanes look as they are now.
 func (k *claiming) renew(lanes []*claimQueue) {
 	for _, l := range lanes {
-		k.s.Frontiers.leave(l.view)
-		l.view = k.s.Frontiers.View(l.queue.Queue, k.offer.Print)
+		k.room.Frontiers.leave(l.view)
+		l.view = k.room.Frontiers.View(l.queue.Queue, k.offer.Print)
 		l.over = false
 	}
 }
@@ -184,7 +184,7 @@ func (k *claiming) renew(lanes []*claimQueue) {
 // leave lets go of the lanes.
 func (k *claiming) leave() {
 	for _, l := range k.queues {
-		k.s.Frontiers.leave(l.view)
+		k.room.Frontiers.leave(l.view)
 	}
 }
 
@@ -228,17 +228,17 @@ func (k *claiming) answer() {
 // attend checks the worker and marks runs as begun, where no statement of the
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
-	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
+	return k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		alive := false
 		steps := []*pg.Statement{{
 			Text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
-			Args: []any{k.s.pg.Namespace, k.c.Worker},
+			Args: []any{k.room.pg.Namespace, k.c.Worker},
 			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
-			steps = append(steps, k.s.workers.BegunStep(k.c.Worker, k.c.Begun))
+			steps = append(steps, k.room.workers.BegunStep(k.c.Worker, k.c.Begun))
 		}
-		if err := k.s.pg.Send(ctx, k.s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
+		if err := k.room.pg.Send(ctx, k.room.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		if !alive {
@@ -250,7 +250,7 @@ func (k *claiming) attend(ctx context.Context) error {
 }
 
 func (k *claiming) lost() error {
-	k.s.workers.Asked.Forget(k.c.Worker)
+	k.room.workers.Asked.Forget(k.c.Worker)
 	return fmt.Errorf("worker %d: %w", k.c.Worker, job.ErrWorkerLost)
 }
 
@@ -359,7 +359,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
 			steps[i] = &pg.Statement{Text: ClaimStraight, Raw: leases[i].read, Args: []any{
-				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
+				k.room.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
 				k.offer.Kinds, k.offer.Newest, k.offer.Capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
@@ -367,7 +367,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			p = k.newPeek(lanes, what)
 			steps = append(steps, p.steps()...)
 		}
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, steps...)
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, steps...)
 	})
 	if err != nil {
 		return err
@@ -423,7 +423,7 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 	if int(leased.examined) > len(leased.jobs) {
 		// Some rows were left: none of them may be passed unseen, so the look that
 		// follows starts where this one did.
-		k.s.Frontiers.mix(l.view, k.claimed.Now)
+		k.room.Frontiers.mix(l.view, k.claimed.Now)
 		return
 	}
 	switch {
@@ -435,16 +435,16 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 		l.unsure = l.careful || !l.view.next.known
 		l.over = !l.unsure
 		k.upcoming(l.view.next.at)
-		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{quiet: l.over})
+		k.room.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{quiet: l.over})
 	case p == nil:
-		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{full: true})
+		k.room.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{full: true})
 	case p.paused[l.queue.Queue]:
 		l.over = true // nothing was looked at
-		k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
+		k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 	default:
 		left := p.left[l]
 		l.over = len(left) == 0
-		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
+		k.room.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
 	}
 }
 
@@ -458,7 +458,7 @@ func (k *claiming) reached(at [job.MaxPriority + 1]position, taken []store.Lease
 			at[taken[i].Priority] = p
 		}
 	}
-	highest := position{due: k.claimed.Now.Add(-k.s.commitLag())}
+	highest := position{due: k.claimed.Now.Add(-k.room.commitLag())}
 	quiet := position{due: k.claimed.Now.Add(-QuietLag)}
 	for _, p := range jobs.Priorities {
 		if first, some := left[p]; some {
@@ -479,8 +479,8 @@ const QuietLag = time.Second
 
 // commitLag is the same for frontiers behind jobs that were just claimed. Where
 // the store listens, every commit is told.
-func (s *Room) commitLag() time.Duration {
-	if s.hints.Rows.Heard() {
+func (r *Room) commitLag() time.Duration {
+	if r.hints.Rows.Heard() {
 		return 0
 	}
 	return 100 * time.Millisecond
@@ -489,17 +489,17 @@ func (s *Room) commitLag() time.Duration {
 // seen notes the store's time.
 func (k *claiming) seen(now time.Time) {
 	k.claimed.Now = now.UTC()
-	k.s.heard(now)
+	k.room.heard(now)
 }
 
 // heard takes note of the store's time. When it was set back, all remembered
 // positions are forgotten: what comes now lies before them.
-func (s *Room) heard(now time.Time) (back bool) {
-	s.pg.Clock.Note(now)
-	if s.Frontiers.clock(now) {
+func (r *Room) heard(now time.Time) (back bool) {
+	r.pg.Clock.Note(now)
+	if r.Frontiers.clock(now) {
 		return false
 	}
-	s.jobs.Purges.Forget()
+	r.jobs.Purges.Forget()
 	return true
 }
 
@@ -512,15 +512,15 @@ func (k *claiming) upcoming(next time.Time) {
 // lease runs a transaction that leases. When the answer of a try was lost, what
 // it took is found by the number of the claim, and is the answer.
 func (k *claiming) lease(ctx context.Context, try func(context.Context) error) error {
-	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, again bool) error {
+	return k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, again bool) error {
 		if again {
-			before, err := k.s.claimedBefore(ctx, k.c)
+			before, err := k.room.claimedBefore(ctx, k.c)
 			if err != nil {
 				return err
 			}
 			if len(before.Jobs) > k.took() {
 				*k.claimed = before
-				k.s.Frontiers.Drop()
+				k.room.Frontiers.Drop()
 				return errRecovered
 			}
 		}

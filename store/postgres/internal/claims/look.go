@@ -77,7 +77,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		}
 		if paused {
 			l.over = true
-			k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
+			k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			return nil
 		}
 		chosen := k.choose(l, found)
@@ -99,7 +99,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 				held[c.priority] = true
 			}
 			if !c.takes {
-				k.s.Frontiers.mix(l.view, k.claimed.Now)
+				k.room.Frontiers.mix(l.view, k.claimed.Now)
 			}
 			if !held[c.priority] {
 				frontier[c.priority] = c.position
@@ -121,7 +121,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 	}
 	ended := l.wants() > 0 && !k.claimed.More && !slices.Contains(held[:], true)
 	l.over = true
-	k.s.Frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
+	k.room.Frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 		dues, ids = append(dues, at[p].due), append(ids, at[p].ID)
 	}
 	var now time.Time
-	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
+	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		found = nil
 		var priority pgtype.Int2
 		var due pgtype.Timestamptz
@@ -142,8 +142,8 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, &pg.Statement{
-			Text: lookReady, Args: []any{k.s.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
+			Text: lookReady, Args: []any{k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
 			Each: func(scan pg.Scan) error {
 				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
 					return err
@@ -221,9 +221,9 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits,
-			&pg.Statement{Text: leaseChosen, Args: []any{k.s.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
-			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{k.s.pg.Namespace, k.c.Worker},
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
+			&pg.Statement{Text: leaseChosen, Args: []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
+			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{k.room.pg.Namespace, k.c.Worker},
 				Each: func(scan pg.Scan) error { return scan(&alive) }})
 	})
 	if err != nil {

@@ -76,15 +76,15 @@ const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint
 const lastName = "\U0010FFFF"
 
 // Unserved finds jobs that no live worker takes.
-func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	served := map[string][]job.Offer{}
-	err := s.look(ctx, func() *pg.Statement {
+	err := r.look(ctx, func() *pg.Statement {
 		clear(served)
-		return &pg.Statement{Text: servedQueues, Args: []any{s.pg.Namespace, by}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: servedQueues, Args: []any{r.pg.Namespace, by}, Each: func(scan pg.Scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -108,9 +108,9 @@ func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 	slices.Sort(names)
 	after, until := append([]string{""}, names...), append(slices.Clone(names), lastName)
 	var others []string
-	err = s.look(ctx, func() *pg.Statement {
+	err = r.look(ctx, func() *pg.Statement {
 		others = nil
-		return &pg.Statement{Text: unservedQueues, Args: []any{s.pg.Namespace, after, until, store.UnservedQueues}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: unservedQueues, Args: []any{r.pg.Namespace, after, until, store.UnservedQueues}, Each: func(scan pg.Scan) error {
 			var name string
 			err := scan(&name)
 			others = append(others, name)
@@ -121,19 +121,19 @@ func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 		return nil, err
 	}
 	var ready []store.Ready
-	err = s.look(ctx, func() *pg.Statement {
+	err = r.look(ctx, func() *pg.Statement {
 		ready = nil
-		args := []any{s.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		args := []any{r.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
 		return &pg.Statement{Text: readyHeads, Args: args, Each: func(scan pg.Scan) error {
-			var r store.Ready
+			var heads store.Ready
 			var oldest pgtype.Timestamptz
 			var needs []pgtype.Text // one that is NULL was not written by us: it costs that job only
-			err := scan(&r.Queue, &r.Kind, &r.Version, &needs, &r.Jobs, &r.Most, &oldest)
+			err := scan(&heads.Queue, &heads.Kind, &heads.Version, &needs, &heads.Jobs, &heads.Most, &oldest)
 			for _, n := range needs {
-				r.Capabilities = append(r.Capabilities, n.String)
+				heads.Capabilities = append(heads.Capabilities, n.String)
 			}
-			r.Oldest = oldest.Time.UTC()
-			ready = append(ready, r)
+			heads.Oldest = oldest.Time.UTC()
+			ready = append(ready, heads)
 			return err
 		}}
 	})
@@ -144,8 +144,8 @@ func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *Room) look(ctx context.Context, make func() *pg.Statement) error {
-	return s.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, make())
+func (r *Room) look(ctx context.Context, make func() *pg.Statement) error {
+	return r.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, make())
 	})
 }

@@ -39,20 +39,20 @@ func (h *Set) Join(other Set) {
 
 // Tell lowers this process's frontiers to what was committed, and lets the
 // others know.
-func (s *Room) Tell(told Set) {
+func (r *Room) Tell(told Set) {
 	if len(told) == 0 {
 		return
 	}
 	for name, due := range told {
-		s.frontier.Lower(name.Queue, name.Priority, due)
+		r.frontier.Lower(name.Queue, name.Priority, due)
 	}
-	s.Notifier.tell(told)
+	r.Notifier.tell(told)
 }
 
 // LookAt makes claims, here and elsewhere, look at a queue.
-func (s *Room) LookAt(queue string) {
-	s.frontier.Wake(queue)
-	s.Notifier.Look(queue)
+func (r *Room) LookAt(queue string) {
+	r.frontier.Wake(queue)
+	r.Notifier.Look(queue)
 }
 
 // Frontier is what learns of hints in this process: that of claims.

@@ -107,11 +107,11 @@ const (
 )
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
-func (s *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.CheckReport{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	if c.Grace == 0 {
 		c.Grace = checkGrace
 	}
@@ -130,9 +130,9 @@ func (s *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 	} {
 		for last := []byte{}; last != nil; {
 			var seen look
-			err := s.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
+			err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
-				return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: table.text, Args: []any{s.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read})
+				return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: table.text, Args: []any{r.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read})
 			})
 			if err != nil {
 				return store.CheckReport{}, err

@@ -20,7 +20,7 @@ import (
 // The order of the looks matters: a resend is answered with its own id before
 // its unique key is judged, because that key may be held by itself.
 type Acceptance struct {
-	S        *Room
+	Room     *Room
 	Session  pg.Session
 	Drafts   []job.Draft
 	receipts []job.Receipt
@@ -118,7 +118,7 @@ func (a *Acceptance) lookByID(ctx context.Context) error {
 		}
 		delete(at, id)
 	}
-	args := []any{a.S.pg.Namespace, ids}
+	args := []any{a.Room.pg.Namespace, ids}
 	return a.Session.Run(ctx,
 		&pg.Statement{Text: lookLive, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
@@ -161,7 +161,7 @@ func (a *Acceptance) takeKeys(ctx context.Context) ([]int, error) {
 		return batch, nil
 	}
 	slices.SortFunc(asks, func(i, j int) int { return bytes.Compare(a.Drafts[i].Unique.Hash, a.Drafts[j].Unique.Hash) })
-	taken, err := a.S.takeUnique(ctx, a.Session, a.keysOf(asks), false)
+	taken, err := a.Room.takeUnique(ctx, a.Session, a.keysOf(asks), false)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.S.pg.Namespace, drafts, insertNew)
+	put := insertStep(a.Room.pg.Namespace, drafts, insertNew)
 	put.Each = func(scan pg.Scan) error {
 		var id job.ID
 		var due time.Time
@@ -239,7 +239,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 	steps := []*pg.Statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &pg.Statement{Text: LookArchived, Args: []any{a.S.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
+		steps = append(steps, &pg.Statement{Text: LookArchived, Args: []any{a.Room.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -252,7 +252,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.S.pg.Namespace, ended}}
+		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.Room.pg.Namespace, ended}}
 		if err := a.Session.Run(ctx, undo); err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 			unused = append(unused, uniqueKey{hash: d.Unique.Hash, job: d.ID})
 		}
 	}
-	return a.S.dropUnique(ctx, a.Session, unused)
+	return a.Room.dropUnique(ctx, a.Session, unused)
 }
 
 // uniqueKey asks for a key in the name of a job.
@@ -317,7 +317,7 @@ const (
 
 // takeUnique takes keys, which are in the order of their hashes. back says that
 // their jobs come back from the archive.
-func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
+func (r *Room) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
 	answers := make([]uniqueAnswer, len(keys))
 	at := make(map[string]int, len(keys))
 	for i, k := range keys {
@@ -332,7 +332,7 @@ func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []unique
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	if err := session.Run(ctx, &pg.Statement{Text: takeUnique, Args: []any{s.pg.Namespace, hashes, jobs}, Each: free}); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: takeUnique, Args: []any{r.pg.Namespace, hashes, jobs}, Each: free}); err != nil {
 		return nil, err
 	}
 	var rest []uniqueKey
@@ -346,8 +346,8 @@ func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []unique
 	}
 	hashes, jobs = keyArrays(rest)
 	err := session.Run(ctx,
-		&pg.Statement{Text: replaceUnique, Args: []any{s.pg.Namespace, hashes, jobs, back}, Each: free},
-		&pg.Statement{Text: uniqueHolders, Args: []any{s.pg.Namespace, hashes}, Each: func(scan pg.Scan) error {
+		&pg.Statement{Text: replaceUnique, Args: []any{r.pg.Namespace, hashes, jobs, back}, Each: free},
+		&pg.Statement{Text: uniqueHolders, Args: []any{r.pg.Namespace, hashes}, Each: func(scan pg.Scan) error {
 			var hash []byte
 			var holder job.ID
 			if err := scan(&hash, &holder); err != nil {
@@ -362,12 +362,12 @@ func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []unique
 }
 
 // dropUnique gives keys back that were taken for nothing.
-func (s *Room) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
+func (r *Room) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	return session.Run(ctx, &pg.Statement{Text: dropUnique, Args: []any{s.pg.Namespace, hashes, jobs}})
+	return session.Run(ctx, &pg.Statement{Text: dropUnique, Args: []any{r.pg.Namespace, hashes, jobs}})
 }
 
 func keyArrays(keys []uniqueKey) (hashes [][]byte, jobs [][16]byte) {

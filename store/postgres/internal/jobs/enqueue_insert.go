@@ -220,15 +220,15 @@ func insertText(kind insertKind) string {
 // Otherwise keys and ids are settled first and the rest goes in by a few large
 // inserts: a staging table was not faster than arrays, and needs the right to
 // make temporary tables (docs/adr/0008-postgres-bulk.md).
-func (s *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) error {
+func (r *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) error {
 	if !plain || c.again {
-		return s.acceptAlone(ctx, c, pg.SharedLimits)
+		return r.acceptAlone(ctx, c, pg.SharedLimits)
 	}
 	drafts := c.Drafts
 	var now time.Time
 	unknown := false
-	err := s.pg.RetryWithin(ctx, s.pg.TryTimeout+loading(c.weight), "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error { return s.copyIn(ctx, t, drafts, &now) })
+	err := r.pg.RetryWithin(ctx, r.pg.TryTimeout+loading(c.weight), "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		err := r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error { return r.copyIn(ctx, t, drafts, &now) })
 		unknown = unknown || pg.FaultOf(err).Unknown
 		return err
 	})
@@ -238,33 +238,33 @@ func (s *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) erro
 		for i := range drafts {
 			c.Receipts[i].ID = drafts[i].ID
 		}
-		s.accepted(drafts, now)
+		r.accepted(drafts, now)
 		return nil
 	case ctx.Err() == nil && (unknown || pg.HasCode(err, uniqueViolation)):
 		c.again = unknown
-		return s.acceptAlone(ctx, c, pg.SharedLimits)
+		return r.acceptAlone(ctx, c, pg.SharedLimits)
 	}
 	return err
 }
 
 // copyIn copies plain drafts into the table. COPY computes nothing, so the
 // store's time is asked first.
-func (s *Room) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
+func (r *Room) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
 	err := t.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(now) }})
 	if err != nil {
 		return err
 	}
 	used := usedColumns(drafts)
-	r := &copyReader{namespace: s.pg.Namespace, drafts: drafts, now: *now}
+	copied := &copyReader{namespace: r.pg.Namespace, drafts: drafts, now: *now}
 	names := []string{"namespace", "state", "due", "created"}
 	for n, c := range draftColumns {
 		if used&(1<<n) != 0 && c.copied != nil {
-			names, r.columns = append(names, c.name), append(r.columns, c)
+			names, copied.columns = append(names, c.name), append(copied.columns, c)
 		}
 	}
-	r.rest = append(r.rest, pg.CopySignature...)
+	copied.rest = append(copied.rest, pg.CopySignature...)
 	text := "COPY pawl.job (" + strings.Join(names, ", ") + ") FROM STDIN (FORMAT binary)"
-	return t.CopyFrom(ctx, r, text)
+	return t.CopyFrom(ctx, copied, text)
 }
 
 // copyReader writes drafts as the server reads them from COPY. (Value by value

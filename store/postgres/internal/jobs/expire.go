@@ -17,24 +17,24 @@ const lockLate = "SELECT " + subjectColumns + ` FROM pawl.job WHERE namespace = 
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
-func (s *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.ExpireReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	some := false
-	err := s.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{
+	err := r.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{
 			Text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
-			Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
+			Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
 		})
 	})
 	if err != nil || !some {
 		return store.ExpireReply{}, err
 	}
-	moves, err := s.transit(ctx, "expire", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
-		late := lockBy(lockLate, s.pg.Namespace, limit)
-		return s.moveAll(ctx, t, late, func(l *job.Subject) job.End { return job.Expire(l, s.keep(l.Queue)) })
+	moves, err := r.transit(ctx, "expire", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+		late := lockBy(lockLate, r.pg.Namespace, limit)
+		return r.moveAll(ctx, t, late, func(l *job.Subject) job.End { return job.Expire(l, r.keep(l.Queue)) })
 	})
 	var expired store.ExpireReply
 	for i := range moves {
@@ -58,17 +58,17 @@ const redateJobs = `WITH early AS MATERIALIZED (
 UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNING job.queue, job.priority, job.due`
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
-func (s *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var told hints.Set
 	redated := 0
-	err := s.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-			Text: redateJobs, Args: []any{s.pg.Namespace, b.Queues, Priorities, b.Was, b.Within.Microseconds(), limit},
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+			Text: redateJobs, Args: []any{r.pg.Namespace, b.Queues, Priorities, b.Was, b.Within.Microseconds(), limit},
 			Each: func(scan pg.Scan) error {
 				var queue string
 				var priority int
@@ -83,6 +83,6 @@ func (s *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (
 	if err != nil {
 		return 0, err
 	}
-	s.hints.Tell(told)
+	r.hints.Tell(told)
 	return redated, nil
 }

@@ -14,14 +14,14 @@ import (
 
 // List pages through jobs, newest id first. A page starts at an id, never at a
 // count of rows, so that it costs the same however deep it is.
-func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
+func (r *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
 	if p.Limit < 1 || p.Limit > 1000 {
 		return store.Listed{}, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
 	b := &listing{}
-	ranges := b.ranges(s.pg.Namespace, f)
+	ranges := b.ranges(r.pg.Namespace, f)
 	if len(ranges) == 0 {
-		return store.Listed{}, s.pg.Usable(ctx)
+		return store.Listed{}, r.pg.Usable(ctx)
 	}
 	after := ""
 	if p.After != (job.ID{}) {
@@ -29,12 +29,12 @@ func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 	}
 	limit := b.arg(p.Limit + 1)
 	parts := make([]string, len(ranges))
-	for i, r := range ranges {
-		parts[i] = r.text(r.columns, after+" ORDER BY id DESC LIMIT "+limit)
+	for i, part := range ranges {
+		parts[i] = part.text(part.columns, after+" ORDER BY id DESC LIMIT "+limit)
 	}
 	text := "SELECT * FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS listed ORDER BY id DESC LIMIT " + limit
 	var listed store.Listed
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		listed = store.Listed{}
 		var rows RowReader
 		return []*pg.Statement{{Text: text, Args: b.args, Raw: func(cols [][]byte) error {
@@ -52,22 +52,22 @@ func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *Room) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
+func (r *Room) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
 	b := &listing{}
-	ranges := b.ranges(s.pg.Namespace, f)
+	ranges := b.ranges(r.pg.Namespace, f)
 	if len(ranges) == 0 {
-		return 0, s.pg.Usable(ctx)
+		return 0, r.pg.Usable(ctx)
 	}
 	limit := ""
 	if cap > 0 {
 		limit = " LIMIT " + b.arg(cap)
 	}
 	parts := make([]string, len(ranges))
-	for i, r := range ranges {
-		parts[i] = r.text("1", limit)
+	for i, part := range ranges {
+		parts[i] = part.text("1", limit)
 	}
 	n := 0
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		return []*pg.Statement{{
 			Text: "SELECT count(*) FROM (SELECT FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS part" + limit + ") AS counted",
 			Args: b.args, Each: func(scan pg.Scan) error { return scan(&n) },

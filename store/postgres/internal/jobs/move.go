@@ -34,7 +34,7 @@ func readSubject(scan pg.Scan, more ...any) (*job.Subject, error) {
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, now time.Time) (hints.Set, error) {
+func (r *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, now time.Time) (hints.Set, error) {
 	slices.SortFunc(moves, func(a, b job.Move) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	var told hints.Set
 	var released, ended []job.Move
@@ -54,18 +54,18 @@ func (s *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, 
 	}
 	var steps []*pg.Statement
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.pg.Namespace))
+		steps = append(steps, logs.step(r.pg.Namespace))
 	}
 	if len(released) > 0 {
-		steps = append(steps, releaseStep(s.pg.Namespace, released))
+		steps = append(steps, releaseStep(r.pg.Namespace, released))
 	}
 	for _, part := range splitKept(ended) {
 		if part.kept {
 			// A copy that should not be there must not stop the end of a job. The insert
 			// does not look for one itself: that would cost a tenth of every finish.
-			steps = append(steps, &pg.Statement{Text: dropCopies, Args: []any{s.pg.Namespace, idsOf(part.moves)}})
+			steps = append(steps, &pg.Statement{Text: dropCopies, Args: []any{r.pg.Namespace, idsOf(part.moves)}})
 		}
-		steps = append(steps, endStep(s.pg.Namespace, part.moves, part.kept))
+		steps = append(steps, endStep(r.pg.Namespace, part.moves, part.kept))
 	}
 	if len(steps) == 0 {
 		return told, nil
@@ -80,12 +80,12 @@ type locking func(ctx context.Context, session pg.Session) (found []*job.Subject
 // decide and apply in a transaction, which is tried until it is answered, then
 // tell. It returns what was moved, also by a try whose answer is lost, because
 // the next one no longer finds that.
-func (s *Room) transit(ctx context.Context, name string, in func(context.Context, pg.Session) ([]job.Move, hints.Set, error)) ([]job.Move, error) {
+func (r *Room) transit(ctx context.Context, name string, in func(context.Context, pg.Session) ([]job.Move, hints.Set, error)) ([]job.Move, error) {
 	var all []job.Move
 	var told hints.Set
-	err := s.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
 		var moves []job.Move
-		err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+		err := r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			var woken hints.Set
 			moves, woken, err = in(ctx, t)
 			told.Join(woken)
@@ -99,12 +99,12 @@ func (s *Room) transit(ctx context.Context, name string, in func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	s.hints.Tell(told)
+	r.hints.Tell(told)
 	return all, nil
 }
 
 // moveAll locks, decides and applies, in a transaction.
-func (s *Room) moveAll(ctx context.Context, session pg.Session, lock locking, decide func(*job.Subject) job.End) ([]job.Move, hints.Set, error) {
+func (r *Room) moveAll(ctx context.Context, session pg.Session, lock locking, decide func(*job.Subject) job.End) ([]job.Move, hints.Set, error) {
 	found, now, err := lock(ctx, session)
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +117,7 @@ func (s *Room) moveAll(ctx context.Context, session pg.Session, lock locking, de
 		}
 		moves = append(moves, m)
 	}
-	told, err := s.apply(ctx, session, moves, now)
+	told, err := r.apply(ctx, session, moves, now)
 	return moves, told, err
 }
 
@@ -360,4 +360,4 @@ func (l *logLines) step(namespace int32) *pg.Statement {
 }
 
 // keep is how long ended jobs of a queue are kept.
-func (s *Room) keep(queue string) job.Keep { return s.KeepFor(queue).WithDefaults() }
+func (r *Room) keep(queue string) job.Keep { return r.KeepFor(queue).WithDefaults() }

@@ -34,24 +34,24 @@ const setProgress = `WITH own AS MATERIALIZED (
 const heldTries = 3
 
 // Note keeps progress and log lines of runs that go on.
-func (s *Room) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	verdicts, err := s.noteOnce(ctx, w, notes)
+	verdicts, err := r.noteOnce(ctx, w, notes)
 	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pg.Pause(ctx, n); n++ {
-		s.noteHeld(ctx, w, notes, verdicts)
+		r.noteHeld(ctx, w, notes, verdicts)
 	}
 	return verdicts, err
 }
 
 // noteHeld tries the notes again that were answered Held. What fails stays that:
 // the others are committed and have their answer.
-func (s *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
+func (r *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
 	var at []int
 	var held []store.Note
 	for i, v := range verdicts {
@@ -59,17 +59,17 @@ func (s *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note,
 			at, held = append(at, i), append(held, notes[i])
 		}
 	}
-	again, _ := s.noteOnce(ctx, w, held)
+	again, _ := r.noteOnce(ctx, w, held)
 	for n, v := range again {
 		verdicts[at[n]] = v
 	}
 }
 
-func (s *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (r *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
-	err := s.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
-		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
-			verdicts, err = s.NoteIn(ctx, t, w, notes)
+	err := r.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
+		return r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
+			verdicts, err = r.NoteIn(ctx, t, w, notes)
 			return err
 		})
 	})
@@ -79,7 +79,7 @@ func (s *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note)
 	return verdicts, nil
 }
 
-func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (r *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	refs := make([]store.RunRef, len(notes))
 	for i, n := range notes {
@@ -87,11 +87,11 @@ func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, n
 	}
 	var steps []*pg.Statement
 	if begun := beginnings(notes); len(begun) > 0 {
-		steps = append(steps, s.workers.BegunStep(w, begun))
+		steps = append(steps, r.workers.BegunStep(w, begun))
 	}
 	ids, runs := workers.RefArrays(refs)
 	var now time.Time
-	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{s.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
+	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{r.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
 		var n int
 		var begun, alive bool
 		if err := scan(&now, &n, &begun, &alive); err != nil {
@@ -121,17 +121,17 @@ func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, n
 		}
 	}
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.pg.Namespace))
+		steps = append(steps, logs.step(r.pg.Namespace))
 	}
 	if len(newest) > 0 {
 		var ids [][16]byte
 		var runs, done, total []int64
 		var texts []pgtype.Text
-		for r, p := range newest {
-			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
+		for run, p := range newest {
+			ids, runs, done, total = append(ids, run.ID), append(runs, run.Run), append(done, p.Done), append(total, p.Total)
 			texts = append(texts, textOrNull(pg.Legible(p.Note)))
 		}
-		steps = append(steps, &pg.Statement{Text: setProgress, Args: []any{s.pg.Namespace, w, ids, runs, done, total, texts}})
+		steps = append(steps, &pg.Statement{Text: setProgress, Args: []any{r.pg.Namespace, w, ids, runs, done, total, texts}})
 	}
 	if len(steps) == 0 {
 		return verdicts, nil

@@ -132,34 +132,34 @@ func (p *purges) looked(at linePlace) {
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up
 // to their own bound. It needs no more rights than to delete rows.
-func (s *Room) Purge(ctx context.Context, limit int) (int, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Purge(ctx context.Context, limit int) (int, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
-	now, err := s.pg.Now(ctx, s.pg.Reserved)
+	defer r.pg.Leave()
+	now, err := r.pg.Now(ctx, r.pg.Reserved)
 	if err != nil {
 		return 0, err
 	}
 	purged := int64(0)
-	err = s.pg.Retry(ctx, "purge", pg.Always, func(ctx context.Context, _ bool) error {
+	err = r.pg.Retry(ctx, "purge", pg.Always, func(ctx context.Context, _ bool) error {
 		purged = 0
 		var reached *time.Time
 		var lines, strays int64
-		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{s.pg.Namespace, limit, s.Purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
+		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{r.pg.Namespace, limit, r.Purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
-			steps = append(steps, &pg.Statement{Text: text, Args: []any{s.pg.Namespace, limit}})
+			steps = append(steps, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, limit}})
 		}
 		counted := steps[1:]
-		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{s.pg.Namespace, limit}})
+		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{r.pg.Namespace, limit}})
 		var looked linePlace
-		from := s.Purges.lines()
-		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{s.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
+		from := r.Purges.lines()
+		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{r.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
-		if err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
+		if err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		for _, st := range counted {
@@ -168,9 +168,9 @@ func (s *Room) Purge(ctx context.Context, limit int) (int, error) {
 		if lines == int64(limit)*store.PurgeLines || strays == int64(limit) {
 			purged = max(purged, int64(limit)) // it stopped at the bound of lines: there is more
 		}
-		s.Purges.looked(looked)
+		r.Purges.looked(looked)
 		if reached != nil {
-			s.Purges.reached(*reached)
+			r.Purges.reached(*reached)
 		}
 		return nil
 	})

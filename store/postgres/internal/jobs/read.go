@@ -20,14 +20,14 @@ const readJobs = "SELECT " + LiveColumns + `, e.n FROM (SELECT $1::int AS namesp
 		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
 
 // Get returns the jobs that exist, live or archived, in the order asked.
-func (s *Room) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+func (r *Room) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
-		return nil, s.pg.Usable(ctx)
+		return nil, r.pg.Usable(ctx)
 	}
 	var found []numbered
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		found = nil
-		return []*pg.Statement{s.getStep(ids, &found)}
+		return []*pg.Statement{r.getStep(ids, &found)}
 	})
 	if err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ type numbered struct {
 	n int
 }
 
-func (s *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
+func (r *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
 	var rows RowReader
-	return &pg.Statement{Text: readJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
+	return &pg.Statement{Text: readJobs, Args: []any{r.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
 		if err := rows.Job(cols, &f.Job); err != nil {
@@ -78,7 +78,7 @@ FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NO
 WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
 
 // Situation gathers why a job is not running.
-func (s *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+func (r *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	var found []numbered
 	var workers []store.WorkerInfo
 	var runs []store.QueueRuns
@@ -86,22 +86,22 @@ func (s *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) 
 	var ahead int
 	var paused bool
 	var label string
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		found, workers, runs = nil, nil, nil
 		return []*pg.Statement{
 			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
-			s.getStep([]job.ID{id}, &found),
+			r.getStep([]job.ID{id}, &found),
 			{Text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
 				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
-				Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
-			s.workers.RegistryStep(&workers, new(time.Time)),
-			{Text: runsOfQueue, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error {
-				var r store.QueueRuns
-				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)
-				runs = append(runs, r)
+				Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
+			r.workers.RegistryStep(&workers, new(time.Time)),
+			{Text: runsOfQueue, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error {
+				var q store.QueueRuns
+				err := scan(&q.Label, &q.Totals, &q.Lost, &q.Runs)
+				runs = append(runs, q)
 				return err
 			}},
-			{Text: aheadOf, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&ahead) }},
+			{Text: aheadOf, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&ahead) }},
 		}
 	})
 	if err != nil {
@@ -126,13 +126,13 @@ const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespac
 	ORDER BY line OFFSET $3 LIMIT $4`
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
-func (s *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+func (r *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		lines = nil
 		return []*pg.Statement{{
 			Text: jobLines,
-			Args: []any{s.pg.Namespace, id, skip, limit}, Each: func(scan pg.Scan) error {
+			Args: []any{r.pg.Namespace, id, skip, limit}, Each: func(scan pg.Scan) error {
 				var l job.LogLine
 				var text []byte
 				err := scan(&l.Time, &l.Run, &l.Level, &text)
@@ -146,12 +146,12 @@ func (s *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogL
 }
 
 // Now is the store's clock.
-func (s *Room) Now(ctx context.Context) (time.Time, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Now(ctx context.Context) (time.Time, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.pg.Leave()
-	return s.pg.Now(ctx, s.pg.Work)
+	defer r.pg.Leave()
+	return r.pg.Now(ctx, r.pg.Work)
 }
 
 // seenJobs reads both tables by their primary keys.
@@ -162,8 +162,8 @@ const seenJobs = `SELECT id FROM pawl.job
 	WHERE namespace = $1 AND id = ANY($2::uuid[])`
 
 // SeenIn returns those of ids that a user's transaction sees as jobs.
-func (s *Room) SeenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
-	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
+func (r *Room) SeenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
+	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{r.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
 		var id job.ID
 		err := scan(&id)
 		seen = append(seen, id)

@@ -12,8 +12,8 @@ import (
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
-func (s *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return s.operate(ctx, ids, op, "retry", (*operation).retry)
+func (r *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return r.operate(ctx, ids, op, "retry", (*operation).retry)
 }
 
 // All jobs of one call are due at the same moment, whichever way they come.
@@ -68,7 +68,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			o.wanted = append(o.wanted, LockKey{Hash: string(k.hash)})
 		}
 		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
-		answers, err := o.s.takeUnique(ctx, o.session, keys, true)
+		answers, err := o.room.takeUnique(ctx, o.session, keys, true)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &pg.Statement{Text: part.text, Args: []any{o.s.pg.Namespace, part.ids, o.now}})
+			steps = append(steps, &pg.Statement{Text: part.text, Args: []any{o.room.pg.Namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {

@@ -48,19 +48,19 @@ func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers
 }
 
 // Start makes shared commits possible. The namespace is known.
-func (s *Room) Start() {
-	s.plain = newGather(s.pg, MaxGathered, s.commitPlain)
-	s.careful = newGather(s.pg, MaxGathered, s.CommitCareful)
-	s.finisher = newGather(s.pg, MaxGathered, s.commitFinishes)
+func (r *Room) Start() {
+	r.plain = newGather(r.pg, MaxGathered, r.commitPlain)
+	r.careful = newGather(r.pg, MaxGathered, r.CommitCareful)
+	r.finisher = newGather(r.pg, MaxGathered, r.commitFinishes)
 }
 
 // Stop ends shared commits. No call is under way any more.
-func (s *Room) Stop() {
-	if s.plain != nil {
-		s.plain.Close()
-		s.careful.Close()
-		s.finisher.Close()
-		s.blocked.going.Wait()
+func (r *Room) Stop() {
+	if r.plain != nil {
+		r.plain.Close()
+		r.careful.Close()
+		r.finisher.Close()
+		r.blocked.going.Wait()
 	}
 }
 

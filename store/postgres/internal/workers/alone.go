@@ -25,14 +25,14 @@ WHERE a.namespace = $1
 )
 
 // Alone asks whether a run may be the one for which a worker empties itself.
-func (s *Room) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bool, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Alone(ctx context.Context, w job.WorkerID, run store.RunRef) (bool, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return false, err
 	}
-	defer s.pg.Leave()
-	take := &pg.Statement{Text: takeAlone, Args: []any{s.pg.Namespace, w, run.ID, run.Run}}
-	err := s.pg.Retry(ctx, "ask to run alone", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: lockAlone, Args: []any{s.pg.Namespace, run.ID}}, take)
+	defer r.pg.Leave()
+	take := &pg.Statement{Text: takeAlone, Args: []any{r.pg.Namespace, w, run.ID, run.Run}}
+	err := r.pg.Retry(ctx, "ask to run alone", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: lockAlone, Args: []any{r.pg.Namespace, run.ID}}, take)
 	})
 	return take.Hits > 0, err
 }

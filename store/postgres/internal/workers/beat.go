@@ -52,7 +52,7 @@ WHERE o.namespace = $1 AND o.lost IS NOT NULL AND NOT o.drained AND o.totals IS 
 ORDER BY what, run`
 
 // beatStep renews a lease, and says whether the worker shares from now on.
-func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg.Statement {
+func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg.Statement {
 	*beaten = store.BeatReply{}
 	var what int
 	var id pgtype.UUID
@@ -66,7 +66,7 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}
 	}
 	if !b.Splits {
-		return &pg.Statement{Text: beatWorker, Args: []any{s.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &pg.Statement{Text: beatSplitting, Args: []any{s.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
+	return &pg.Statement{Text: beatSplitting, Args: []any{r.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string
@@ -97,45 +97,45 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 }
 
 // Beat renews the worker's lease.
-func (s *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.BeatReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var beaten store.BeatReply
 	joined := false
-	err := s.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, _ bool) error {
-		steps := []*pg.Statement{s.beatStep(b, &beaten, &joined)}
+	err := r.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, _ bool) error {
+		steps := []*pg.Statement{r.beatStep(b, &beaten, &joined)}
 		if len(b.Begun) > 0 {
-			steps = append(steps, s.BegunStep(b.Worker, b.Begun))
+			steps = append(steps, r.BegunStep(b.Worker, b.Begun))
 		}
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...)
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps...)
 	})
 	if err != nil {
 		return store.BeatReply{}, err
 	}
 	if beaten.Now.IsZero() {
-		s.Asked.Forget(b.Worker)
+		r.Asked.Forget(b.Worker)
 		return store.BeatReply{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
 	}
 	if joined {
-		s.hints.Notifier.Members()
+		r.hints.Notifier.Members()
 	}
 	beaten.Now = beaten.Now.UTC()
 	return beaten, nil
 }
 
 // Cancels lists the worker's runs that were asked to cancel.
-func (s *Room) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
+func (r *Room) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		refs = nil
 		return []*pg.Statement{{
-			Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", Args: []any{s.pg.Namespace, w},
+			Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", Args: []any{r.pg.Namespace, w},
 			Each: func(scan pg.Scan) error {
-				var r store.RunRef
-				err := scan(&r.ID, &r.Run)
-				refs = append(refs, r)
+				var run store.RunRef
+				err := scan(&run.ID, &run.Run)
+				refs = append(refs, run)
 				return err
 			},
 		}}

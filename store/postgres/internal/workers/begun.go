@@ -17,9 +17,9 @@ const markBegun = `WITH own AS MATERIALIZED (
 		ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
 	UPDATE pawl.job SET begun = true, started = {now} FROM own WHERE job.ctid = own.place`
 
-func (s *Room) BegunStep(w job.WorkerID, refs []store.RunRef) *pg.Statement {
+func (r *Room) BegunStep(w job.WorkerID, refs []store.RunRef) *pg.Statement {
 	ids, runs := RefArrays(refs)
-	return &pg.Statement{Text: markBegun, Args: []any{s.pg.Namespace, w, ids, runs}}
+	return &pg.Statement{Text: markBegun, Args: []any{r.pg.Namespace, w, ids, runs}}
 }
 
 func RefArrays(refs []store.RunRef) (ids [][16]byte, runs []int64) {

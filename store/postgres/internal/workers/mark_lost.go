@@ -41,17 +41,17 @@ SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN paw
 WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
 
 // MarkLost declares workers lost whose last beat is older than their own limit.
-func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.MarkLostReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var lost store.MarkLostReply
 	alive, changed := false, false
-	args := []any{s.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
-	err := s.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
+	args := []any{r.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
+	err := r.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
-		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool
@@ -72,7 +72,7 @@ func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 		return store.MarkLostReply{}, err
 	}
 	if changed {
-		s.hints.Notifier.Members()
+		r.hints.Notifier.Members()
 	}
 	if !alive {
 		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
@@ -93,18 +93,18 @@ const deadWorkers = `WITH dead AS MATERIALIZED (
 SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
 
 // MarkDead declares workers lost that are proven dead.
-func (s *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	ids := make([]int64, len(dead))
 	for i, w := range dead {
 		ids[i] = int64(w)
 	}
 	lost, changed := 0, false
-	err := s.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: deadWorkers, Args: []any{s.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
+	err := r.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: deadWorkers, Args: []any{r.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
 			var different bool
 			err := scan(&lost, &different)
 			changed = changed || different
@@ -115,7 +115,7 @@ func (s *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 		return 0, err
 	}
 	if changed {
-		s.hints.Notifier.Members()
+		r.hints.Notifier.Members()
 	}
 	return lost, nil
 }

@@ -13,11 +13,11 @@ import (
 
 // Register enters one boot of one process and numbers it. When an answer is lost
 // the process registers twice: the row nobody beats for is lost in time.
-func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	offer, err := json.Marshal(w.Offer)
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
@@ -33,11 +33,11 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 		queues = []string{}
 	}
 	var id job.WorkerID
-	err = s.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
+	err = r.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
-			err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+			err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
 				Text: newWorker,
-				Args: []any{s.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+				Args: []any{r.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
 					pg.Legible(w.Machine), pg.Legible(w.Start), totals},
 				Each: func(scan pg.Scan) error { return scan(&id) },
 			})
@@ -50,7 +50,7 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 	if err != nil {
 		return 0, err
 	}
-	s.Asked.know(id)
+	r.Asked.know(id)
 	return id, nil
 }
 
@@ -69,19 +69,19 @@ const (
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
 // (suspects in mark_lost.go says why); what it still holds is rescued.
-func (s *Room) Deregister(ctx context.Context, w job.WorkerID) error {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
+	if err := r.pg.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	changed := false
-	err := s.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{s.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
+	err := r.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{r.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
 	})
 	if err == nil {
-		s.Asked.Forget(w)
+		r.Asked.Forget(w)
 		if changed {
-			s.hints.Notifier.Members()
+			r.hints.Notifier.Members()
 		}
 	}
 	return err

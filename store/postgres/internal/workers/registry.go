@@ -25,17 +25,17 @@ const readWorkers = `SELECT id, label, host, process, machine, start, queues, to
 FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
 
 // Registry lists the workers.
-func (s *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
+func (r *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		workers = nil
-		return []*pg.Statement{s.RegistryStep(&workers, new(time.Time))}
+		return []*pg.Statement{r.RegistryStep(&workers, new(time.Time))}
 	})
 	return workers, err
 }
 
-func (s *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
-	return &pg.Statement{Text: readWorkers, Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error {
+func (r *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
+	return &pg.Statement{Text: readWorkers, Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error {
 		var w store.WorkerInfo
 		var queues []pgtype.Text
 		var offer, totals []byte
