@@ -285,44 +285,60 @@ func (k *claiming) take(ctx context.Context) error {
 
 // ClaimStraight takes the first ready jobs of a queue in one statement.
 //
-//   - The worker's row is locked FOR SHARE: nobody can declare it lost between
-//     the claim's decision and its commit.
-//   - The lateral part is one seek per priority on job_ready, behind the
+//   - worker_pkey finds the worker's row. It is locked FOR SHARE: nobody can
+//     declare it lost between the claim's decision and its commit.
+//   - job_ready serves the lateral part: one seek per priority, behind the
 //     frontier. The outer LIMIT stops pulling, so that no more rows are locked
 //     than asked for. Rows come by priority, due and id, because the frontiers do.
 //   - What the offer does not take is locked for a moment and left; a lane where
-//     that happened is looked at before it is locked from then on (job_look.go).
-//   - What follows once the bytes are used up is left, too. The size of a value
-//     is known without reading it from where it is stored. The last column counts
+//     that happened is looked at before it is locked from then on (look.go).
+//   - What follows once the bytes are used up is left, too. The last column counts
 //     the rows that fit, negative when some did not.
 //   - Leased rows are updated by their place in the table: they are locked.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
-const ClaimStraight = `WITH me AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
+var ClaimStraight = `WITH me AS MATERIALIZED (
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	FOR SHARE
 ), picked AS MATERIALIZED (
 	SELECT p.place, p.rescues, p.takes,
 		count(*) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING) <= $12 AS starts,
-		coalesce(sum(p.size) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING), 0) - CASE WHEN p.takes THEN p.size ELSE 0 END < $13 AS fits
+		coalesce(sum(p.size) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING), 0)
+			- CASE WHEN p.takes THEN p.size ELSE 0 END < $13 AS fits
 	FROM (
-	SELECT j.place, j.rescues, j.takes, j.size
-	FROM me CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
-	CROSS JOIN LATERAL (
-		SELECT ctid AS place, rescues, ` + rowBytes + ` AS size,
-			version <= ($9::int[])[array_position($8::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
-		FROM pawl.job
-		WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
-		ORDER BY due, id LIMIT $7 FOR UPDATE SKIP LOCKED
-	) AS j
-	WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
-	LIMIT $7) AS p
+		SELECT j.place, j.rescues, j.takes, j.size
+		FROM me
+		CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
+		CROSS JOIN LATERAL (
+			SELECT ctid AS place, rescues, ` + jobs.RowBytes + ` AS size,
+				version <= ($9::int[])[array_position($8::text[], kind)]
+					AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
+			FROM pawl.job
+			WHERE namespace = $1
+				AND queue = $3
+				AND state = 2
+				AND priority = f.priority
+				AND (due, id) > (f.due, f.id)
+				AND due <= {now}
+			ORDER BY due, id
+			LIMIT $7
+			FOR UPDATE SKIP LOCKED
+		) AS j
+		WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
+		LIMIT $7
+	) AS p
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
-FROM picked WHERE job.ctid = picked.place AND picked.takes AND picked.fits AND (picked.rescues = 0 OR picked.starts)
-RETURNING ` + jobs.TakenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
-
-// rowBytes is what the large columns of a job come to.
-const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
+UPDATE pawl.job
+SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
+FROM picked
+WHERE job.ctid = picked.place
+	AND picked.takes
+	AND picked.fits
+	AND (picked.rescues = 0 OR picked.starts)
+RETURNING ` + jobs.TakenColumns + `,
+	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
 
 // Arrays are the frontiers of a lane as arguments.
 func (v *View) Arrays() (dues []time.Time, ids [][16]byte) {
@@ -397,12 +413,10 @@ type leaseReader struct {
 func (r *leaseReader) read(cols [][]byte) error {
 	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
-	r.rows.Begin(cols)
-	if err := r.rows.Shared(&l.Job); err != nil {
+	if err := r.rows.Taken(cols, &l.Job); err != nil {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
-	l.Deferred = r.rows.Int4()
 	r.examined = r.rows.Int8()
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true

@@ -48,14 +48,28 @@ func (o *offer) takes(kind string, version int, needs []pgtype.Text) bool {
 func LookBound(limit int) int { return 1000 + 10*limit }
 
 // lookReady reads the next ready jobs of each priority in claim order, without
-// locking them: a seek per priority on job_ready.
-const lookReady = `SELECT {now}, state.paused, j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
-FROM (SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused) AS state LEFT JOIN LATERAL (
-	SELECT j.* FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
+// locking them.
+//
+//   - job_ready serves the lateral part: a seek per priority.
+var lookReady = `SELECT {now}, state.paused,
+	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
+FROM (
+	SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused
+) AS state
+LEFT JOIN LATERAL (
+	SELECT j.*
+	FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT priority, due, id, kind, version, capabilities, rescues, ` + rowBytes + ` AS bytes FROM pawl.job
-		WHERE namespace = $1 AND queue = $2 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
-		ORDER BY due, id LIMIT $6
+		SELECT priority, due, id, kind, version, capabilities, rescues, ` + jobs.RowBytes + ` AS bytes
+		FROM pawl.job
+		WHERE namespace = $1
+			AND queue = $2
+			AND state = 2
+			AND priority = f.priority
+			AND (due, id) > (f.due, f.id)
+			AND due <= {now}
+		ORDER BY due, id
+		LIMIT $6
 	) AS j
 	WHERE NOT state.paused
 ) AS j ON true`
@@ -188,19 +202,32 @@ func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 	return chosen
 }
 
-// leaseChosen leases jobs by id (job_pkey), in the order of their ids. What is
-// locked or no longer waiting is left out.
-const leaseChosen = `WITH me AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
+// leaseChosen leases jobs by id, in the order of their ids. What is locked or no
+// longer waiting is left out.
+//
+//   - worker_pkey and job_pkey find the rows.
+var leaseChosen = `WITH me AS MATERIALIZED (
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	FOR SHARE
 ), picked AS MATERIALIZED (
 	SELECT job.ctid AS place
-	FROM me CROSS JOIN (SELECT $1::int AS namespace, 2::smallint AS waiting, c.* FROM unnest($4::uuid[]) AS c (id) OFFSET 0) AS c
+	FROM me
+	CROSS JOIN (
+		SELECT $1::int AS namespace, 2::smallint AS waiting, c.*
+		FROM unnest($4::uuid[]) AS c (id)
+		OFFSET 0
+	) AS c
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
 	WHERE job.state = c.waiting AND job.due <= {now}
-	ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
+	ORDER BY job.id
+	FOR UPDATE OF job SKIP LOCKED
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
-FROM picked WHERE job.ctid = picked.place
+UPDATE pawl.job
+SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
+FROM picked
+WHERE job.ctid = picked.place
 RETURNING ` + jobs.TakenColumns + `, 0::bigint`
 
 // lock leases what was chosen.

@@ -19,19 +19,30 @@ func (r *Room) claimAgain(ctx context.Context, c *store.Claim) (claimed store.Cl
 	return claimed, err
 }
 
-// The worker's row is locked against its own claims, which hold it FOR SHARE: a
-// claim whose connection was lost may still be under way on the server, and is
-// waited for. job_held finds the jobs.
-const (
-	awaitClaims = `SELECT {now}, (SELECT count(*) FROM (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR UPDATE) AS me) > 0`
-	claimHeld   = "SELECT " + jobs.LiveColumns + `, begun FROM (
-	SELECT job.*, sum(` + rowBytes + `) OVER (PARTITION BY queue ORDER BY priority, due, id) - (` + rowBytes + `) AS before
+// awaitClaims locks the worker's row against its own claims, which hold it FOR
+// SHARE: a claim whose connection was lost may still be under way on the server,
+// and is waited for.
+//
+//   - worker_pkey finds the row.
+const awaitClaims = `SELECT {now}, (
+	SELECT count(*)
+	FROM (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR UPDATE) AS me
+) > 0`
+
+// claimHeld reads what the worker still holds of a claim, in the order in which it
+// was claimed and no more than fits.
+//
+//   - job_held finds the jobs.
+var claimHeld = "SELECT " + jobs.LiveColumns + `, begun
+FROM (
+	SELECT job.*,
+		sum(` + jobs.RowBytes + `) OVER (PARTITION BY queue ORDER BY priority, due, id)
+			- (` + jobs.RowBytes + `) AS before
 	FROM pawl.job
 	WHERE namespace = $1 AND state = 3 AND worker = $2 AND claim = $3
 ) AS held
 WHERE before < $4
 ORDER BY queue, priority, due, id`
-)
 
 // claimedBefore reads what a worker still holds of one of its claims.
 func (r *Room) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimReply, error) {

@@ -149,18 +149,34 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 	}
 }
 
-// peekStretches finds the first waiting job of each stretch: one seek on
-// job_ready each. Nothing is locked or written, so that an idle worker costs the
-// server a read.
-const peekStretches = `SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
-	(SELECT array_agg(q.name) FROM pawl.queue AS q WHERE q.namespace = $1 AND q.name = ANY ($3::text[]) AND q.paused), j.n, j.due, j.id
-FROM (SELECT 1) AS one LEFT JOIN (
+// peekStretches finds the first waiting job of each stretch. Nothing is locked or
+// written, so that an idle worker costs the server a read.
+//
+//   - job_ready serves it: one seek for each stretch.
+const peekStretches = `SELECT {now},
+	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
+	(
+		SELECT array_agg(q.name)
+		FROM pawl.queue AS q
+		WHERE q.namespace = $1 AND q.name = ANY ($3::text[]) AND q.paused
+	),
+	j.n, j.due, j.id
+FROM (SELECT 1) AS one
+LEFT JOIN (
 	SELECT f.n, j.due, j.id
-	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[]) WITH ORDINALITY AS f (queue, priority, due, id, until, n)
+	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[])
+		WITH ORDINALITY AS f (queue, priority, due, id, until, n)
 	CROSS JOIN LATERAL (
-		SELECT due, id FROM pawl.job
-		WHERE namespace = $1 AND queue = f.queue AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due < f.until
-		ORDER BY due, id LIMIT 1
+		SELECT due, id
+		FROM pawl.job
+		WHERE namespace = $1
+			AND queue = f.queue
+			AND state = 2
+			AND priority = f.priority
+			AND (due, id) > (f.due, f.id)
+			AND due < f.until
+		ORDER BY due, id
+		LIMIT 1
 	) AS j
 ) AS j ON true`
 

@@ -135,12 +135,20 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operat
 	return changes, nil
 }
 
-// The primary keys find the rows; ids ascend, as everywhere.
-const (
-	lockLive = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id ORDER BY job.id FOR UPDATE OF job`
-	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id ORDER BY a.id FOR UPDATE OF a`
+// The jobs of a call, locked in the order of their ids, as everywhere.
+//
+//   - job_pkey and job_archive_pkey find the rows.
+var (
+	lockLive = "SELECT " + subjectColumns + `
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+ORDER BY job.id
+FOR UPDATE OF job`
+	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
+ORDER BY a.id
+FOR UPDATE OF a`
 )
 
 // lock finds and locks the jobs. One that ends while it waits for the live row is
@@ -186,9 +194,13 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 	return pg.Fault{Err: errRestless, Passing: true}.AsError()
 }
 
-const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
-		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
+// existing finds the ids of jobs, live or archived.
+//
+//   - job_pkey and job_archive_pkey serve the looks.
+const existing = `SELECT e.id
+FROM (` + givenIDs + `) AS e
+WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
+	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 	args := []any{o.room.pg.Namespace, uuids(ids)}
@@ -236,9 +248,13 @@ func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, e
 	return changes, o.ask(ctx, asked)
 }
 
-// askJobs marks jobs by their key; they are locked.
-const askJobs = `UPDATE pawl.job SET cancel = true FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
+// askJobs marks jobs, which are locked.
+//
+//   - job_pkey finds them.
+const askJobs = `UPDATE pawl.job
+SET cancel = true
+FROM (` + givenIDs + `) AS e
+WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
 
 // ask marks running jobs; their workers find them on job_cancel.
 func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
@@ -251,18 +267,34 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 
 // removeJobs deletes jobs with their logs and unique keys. Their tombstones
 // stay, so that a resend under way does not bring them back.
+//
+//   - job_pkey and job_archive_pkey find the jobs, job_unique_pkey their keys and
+//     job_log_pkey their lines.
 const removeJobs = `WITH live AS (
-	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id RETURNING job.namespace, job.id, job.unique_hash
+	DELETE FROM pawl.job
+	USING (` + givenIDs + `) AS e
+	WHERE job.namespace = e.namespace AND job.id = e.id
+	RETURNING job.namespace, job.id, job.unique_hash
 ), ended AS (
-	DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE a.namespace = e.namespace AND a.id = e.id RETURNING a.namespace, a.id, a.unique_hash
+	DELETE FROM pawl.job_archive AS a
+	USING (` + givenIDs + `) AS e
+	WHERE a.namespace = e.namespace AND a.id = e.id
+	RETURNING a.namespace, a.id, a.unique_hash
 ), gone AS (
-	SELECT * FROM live UNION ALL SELECT * FROM ended
+	SELECT * FROM live
+	UNION ALL
+	SELECT * FROM ended
 ), keys AS (
-	DELETE FROM pawl.job_unique AS u USING gone WHERE gone.unique_hash IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+	DELETE FROM pawl.job_unique AS u
+	USING gone
+	WHERE gone.unique_hash IS NOT NULL
+		AND u.namespace = gone.namespace
+		AND u.hash = gone.unique_hash
+		AND u.job = gone.id
 ), ` + deleteLogsGone + `
-INSERT INTO pawl.tombstone (namespace, id, expires) SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + ` FROM gone
+INSERT INTO pawl.tombstone (namespace, id, expires)
+SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + `
+FROM gone
 ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires`
 
 func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, error) {

@@ -96,15 +96,22 @@ func (w checkedTable) text() string {
 	return text
 }
 
-const (
-	// failuresBroken finds failures that job.AppendFailure did not write, by their
-	// first byte. Frames inside are opaque here.
-	failuresBroken = `substr(p.failures, 1, 1) <> '\x01'::bytea`
-	// namesBroken finds lists that rowReader.list cannot read. (array_position
-	// refuses arrays of more dimensions.)
-	namesBroken = `CASE WHEN array_ndims(p.tags) > 1 OR array_ndims(p.capabilities) > 1 THEN true
-		ELSE array_position(p.tags, NULL) IS NOT NULL OR array_position(p.capabilities, NULL) IS NOT NULL END`
-)
+// failuresBroken finds failures that job.AppendFailure did not write, by their
+// first byte. Frames inside are opaque here.
+const failuresBroken = `substr(p.failures, 1, 1) <> '\x01'::bytea`
+
+// namesBroken finds lists that RowReader.list cannot read. (array_position
+// refuses arrays of more dimensions.)
+var namesBroken = "CASE WHEN " + joined(" OR ", func(c column) string { return c.ifList("array_ndims(p.%) > 1") }) + " THEN true\n" +
+	"\t\tELSE " + joined(" OR ", func(c column) string { return c.ifList("array_position(p.%, NULL) IS NOT NULL") }) + " END"
+
+// ifList is as, of a list of names.
+func (c column) ifList(way string) string {
+	if c.kind != "text[]" {
+		return ""
+	}
+	return c.as(way)
+}
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
 func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {

@@ -14,10 +14,8 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// draftColumn is a column of a new job: how drafts fill it and how the insert
-// reads it.
-type draftColumn struct {
-	name, kind string
+// draft is how an enqueue sets a column.
+type draft struct {
 	// used tells whether a draft needs the column at all; nil means always. What
 	// no draft of a batch needs is left out of the statement: most jobs use a
 	// third of the columns, and an array of NULLs costs as much as one of values.
@@ -37,13 +35,44 @@ func each[T any](drafts []job.Draft, f func(*job.Draft) T) []T {
 	return list
 }
 
-// column describes a column whose value does not depend on the clock.
-func column[T any](name, kind string, used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) draftColumn {
-	return draftColumn{
-		name: name, kind: kind, used: used,
+// draftIf is for a column that only some jobs use.
+func draftIf[T any](used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) draft {
+	return draft{
+		used:   used,
 		values: func(drafts []job.Draft) any { return each(drafts, value) },
 		copied: func(b []byte, d *job.Draft) []byte { return copied(b, value(d)) },
 	}
+}
+
+// draftAlways is for a column that every insert has.
+func draftAlways[T any](value func(*job.Draft) T, copied func([]byte, T) []byte) draft {
+	return draftIf(nil, value, copied)
+}
+
+// draftText is for a text; empty means none.
+func draftText(of func(*job.Draft) string) draft {
+	return draftIf(func(d *job.Draft) bool { return of(d) != "" },
+		func(d *job.Draft) pgtype.Text { return textOrNull(of(d)) }, pg.CopyNullText)
+}
+
+// draftBytes is for bytes; nil means none.
+func draftBytes(of func(*job.Draft) []byte) draft {
+	return draftIf(func(d *job.Draft) bool { return of(d) != nil }, of, pg.CopyBytes)
+}
+
+// draftDuration is for a duration; zero means none.
+func draftDuration(of func(*job.Draft) time.Duration) draft {
+	return draftIf(func(d *job.Draft) bool { return of(d) != 0 },
+		func(d *job.Draft) pgtype.Int8 { return microsOrNull(of(d)) }, pg.CopyNullInt8)
+}
+
+// draftList is for a list of names. It travels as text: unnest flattens arrays of
+// arrays.
+func draftList(of func(*job.Draft) []string) draft {
+	set := draftIf(func(d *job.Draft) bool { return len(of(d)) > 0 },
+		func(d *job.Draft) pgtype.Text { return words(of(d)) }, pg.CopyNullText)
+	set.copied = func(b []byte, d *job.Draft) []byte { return pg.CopyList(b, of(d)) }
+	return set
 }
 
 func textOrNull(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }
@@ -54,8 +83,7 @@ func timeOrNull(t time.Time) pgtype.Timestamptz {
 	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
 }
 
-// words writes a list of names as a Postgres array: arrays of arrays are
-// flattened by unnest, so that lists travel as text.
+// words writes a list of names as a Postgres array.
 func words(list []string) pgtype.Text {
 	if len(list) == 0 {
 		return pgtype.Text{}
@@ -76,44 +104,37 @@ func words(list []string) pgtype.Text {
 	return pgtype.Text{String: b.String(), Valid: true}
 }
 
-func list(name string, of func(*job.Draft) []string) draftColumn {
-	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) }, pg.CopyNullText)
-	c.copied = func(b []byte, d *job.Draft) []byte { return pg.CopyList(b, of(d)) }
-	return c
+// draftColumn is a column of a new job, or one from which its due time is made.
+type draftColumn struct {
+	name, kind string
+	draft
 }
 
-// The order is that of the arguments; the first are in every insert.
-var draftColumns = []draftColumn{
-	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }, pg.CopyUUID),
-	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }, pg.CopyInt2),
-	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }, pg.CopyInt4),
-	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }, pg.CopyText),
-	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }, pg.CopyText),
-	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }, pg.CopyBytes),
-	{ // due: how long after now, or when
-		name: "delay", kind: "bigint", used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
+// draftColumns are in the order of the arguments.
+var draftColumns = append(columnsOfDrafts(),
+	draftColumn{"delay", "bigint", draft{ // due so long after now, or at a time
+		used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
 		values: func(drafts []job.Draft) any {
 			return each(drafts, func(d *job.Draft) pgtype.Int8 {
 				return pgtype.Int8{Int64: d.In.Microseconds(), Valid: d.At.IsZero() && d.In > 0}
 			})
 		},
-	},
-	{
-		name: "at", kind: "timestamptz", used: func(d *job.Draft) bool { return !d.At.IsZero() },
+	}},
+	draftColumn{"at", "timestamptz", draft{
+		used: func(d *job.Draft) bool { return !d.At.IsZero() },
 		values: func(drafts []job.Draft) any {
 			return each(drafts, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.At) })
 		},
-	},
-	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }, pg.CopyInt4),
-	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }, pg.CopyNullInt8),
-	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }, pg.CopyNullTime),
-	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }, pg.CopyNullText),
-	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }, pg.CopyNullText),
-	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }, pg.CopyBytes),
-	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }, pg.CopyNullInt8),
-	list("capabilities", func(d *job.Draft) []string { return d.Capabilities }),
-	list("tags", func(d *job.Draft) []string { return d.Tags }),
-	column("headers", "bytea", func(d *job.Draft) bool { return d.HeaderBytes != nil }, func(d *job.Draft) []byte { return d.HeaderBytes }, pg.CopyBytes),
+	}},
+)
+
+func columnsOfDrafts() (list []draftColumn) {
+	for _, c := range columns {
+		if c.draft.values != nil {
+			list = append(list, draftColumn{c.name, c.kind, c.draft})
+		}
+	}
+	return list
 }
 
 // usedColumns is the set of columns that a batch needs, as bits.
@@ -179,17 +200,19 @@ func insertText(kind insertKind) string {
 		if kind.used&(1<<n) == 0 {
 			continue
 		}
-		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+c.kind+"[]")
+		element, cast := c.kind, ""
+		if element == "text[]" {
+			element, cast = "text", "::text[]"
+		}
+		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+element+"[]")
 		names = append(names, c.name)
 		switch c.name {
 		case "delay":
 			delay = true
 		case "at":
 			at = true
-		case "capabilities", "tags":
-			into, from = append(into, c.name), append(from, "d."+c.name+"::text[]")
 		default:
-			into, from = append(into, c.name), append(from, "d."+c.name)
+			into, from = append(into, c.name), append(from, "d."+c.name+cast)
 		}
 	}
 	// A row that enters waiting is due now at the earliest: a frontier that has

@@ -236,16 +236,25 @@ func (f *finishing) byID() []int {
 }
 
 // endRuns ends runs whose rows nobody has to look at: they are deleted under
-// their fence and put into the archive by one statement. The arrays are in the
-// order of the ids and the plan is a nested loop over them (settings), so rows
-// are locked in that order, as everywhere.
-const endRuns = `WITH gone AS (
-	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result) OFFSET 0) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id AND job.run = e.run AND job.worker = e.worker AND job.state = e.running
-	RETURNING job.namespace, job.id, job.unique_hash, job.unique_period, job.priority, job.due, job.run, job.worker, job.used, job.max_attempts,
-		job.lost, job.rescues, job.snoozes, job.version, job.created, job.started, job.timeout, job.deadline, job.queue, job.kind, job.key, job.budget, job.flow,
-		job.capabilities, job.tags, job.progress_done, job.progress_total, job.progress_note,
-		job.headers, job.failures, job.args, 5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
+// their fence and put into the archive by one statement.
+//
+//   - job_pkey finds the rows. The arrays are in the order of the ids and the plan
+//     is a nested loop over them (settings), so rows are locked in that order, as
+//     everywhere.
+var endRuns = `WITH gone AS (
+	DELETE FROM pawl.job
+	USING (
+		SELECT $1::int AS namespace, 3::smallint AS running, e.*
+		FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result)
+		OFFSET 0
+	) AS e
+	WHERE job.namespace = e.namespace
+		AND job.id = e.id
+		AND job.run = e.run
+		AND job.worker = e.worker
+		AND job.state = e.running
+	RETURNING job.namespace, job.id, job.worker, ` + carriedFrom("job.", nil) + `,
+		5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
 ), ` + keptOrBuried
 
 var (
@@ -282,10 +291,29 @@ func (f *finishing) simpleStep(order []int) *pg.Statement {
 	}}
 }
 
-// heldRuns locks the rows of runs that their workers still own: the fence (P2).
-const heldRuns = "SELECT " + subjectColumns + `, {now} FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS e (id, run, worker) OFFSET 0) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-	WHERE job.run = e.run AND job.worker = e.worker AND job.state = e.running ORDER BY job.id FOR UPDATE OF job`
+// A run that its worker still owns: the fence (P2).
+//
+//   - job_pkey finds the rows, and they are locked in the order of the ids.
+const (
+	fromOwned = `
+FROM (
+	SELECT $1::int AS namespace, 3::smallint AS running, e.*
+	FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS e (id, run, worker)
+	OFFSET 0
+) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+WHERE job.run = e.run
+	AND job.worker = e.worker
+	AND job.state = e.running
+ORDER BY job.id`
+	ownedRuns = "SELECT job.id, job.run, job.worker" + fromOwned
+)
+
+// heldRuns locks the owned runs; freeRuns passes those by whose rows are locked.
+var (
+	heldRuns = "SELECT " + subjectColumns + ", {now}" + fromOwned + "\nFOR UPDATE OF job"
+	freeRuns = heldRuns + " SKIP LOCKED"
+)
 
 // leasedRun is what a fence compares.
 type leasedRun struct {
@@ -370,23 +398,39 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 	return err
 }
 
-// What heldRuns finds, without those whose rows are locked, and with them.
-var (
-	freeRuns  = heldRuns + " SKIP LOCKED"
-	ownedRuns = strings.Replace(strings.TrimSuffix(heldRuns, " FOR UPDATE OF job"), subjectColumns+", {now}", "job.id, job.run, job.worker", 1)
-)
-
 // endedAs finds the runs that their own worker has ended. While it lives nobody
 // else lets go of its runs, so it did, if the run is found in the archive or
 // among the tombstones, or, where the job goes on, has been released: it waits or
-// is suspended with this run, or has a later one. (Primary keys.)
-const endedAs = `SELECT e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[])
-	WITH ORDINALITY AS e (id, run, worker, final, n) OFFSET 0) AS e
-WHERE EXISTS (SELECT FROM pawl.worker AS w WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL) AND (
-	EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker)
-	OR EXISTS (SELECT FROM pawl.tombstone AS t WHERE t.namespace = e.namespace AND t.id = e.id AND t.run = e.run AND t.worker = e.worker)
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND (j.run > e.run OR j.run = e.run AND j.state IN (2, 4)))
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run))`
+// is suspended with this run, or has a later one.
+//
+//   - worker_pkey, job_archive_pkey, tombstone_pkey and job_pkey serve the looks.
+const endedAs = `SELECT e.n
+FROM (
+	SELECT $1::int AS namespace, e.*
+	FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[]) WITH ORDINALITY AS e (id, run, worker, final, n)
+	OFFSET 0
+) AS e
+WHERE EXISTS (
+	SELECT FROM pawl.worker AS w
+	WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL
+) AND (
+	EXISTS (
+		SELECT FROM pawl.job_archive AS a
+		WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker
+	)
+	OR EXISTS (
+		SELECT FROM pawl.tombstone AS t
+		WHERE t.namespace = e.namespace AND t.id = e.id AND t.run = e.run AND t.worker = e.worker
+	)
+	OR NOT e.final AND EXISTS (
+		SELECT FROM pawl.job AS j
+		WHERE j.namespace = e.namespace AND j.id = e.id AND (j.run > e.run OR j.run = e.run AND j.state IN (2, 4))
+	)
+	OR NOT e.final AND EXISTS (
+		SELECT FROM pawl.job_archive AS a
+		WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run
+	)
+)`
 
 // recover finds the stale ends whose run was ended by an earlier try of their own
 // worker, the answer of which was lost: one of this call, which is this call's

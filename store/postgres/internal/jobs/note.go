@@ -13,21 +13,45 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-// ownRuns tells which runs their worker still owns (job_pkey), which have begun,
-// and whether the worker is not lost. It locks nothing: a handler may note
-// something while its own transaction holds the row.
-const ownRuns = `SELECT {now}, e.n, job.begun, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL) FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n) OFFSET 0) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running`
+// ownRuns tells which runs their worker still owns, which have begun, and whether
+// the worker is not lost. It locks nothing: a handler may note something while its
+// own transaction holds the row.
+//
+//   - job_pkey finds the runs, worker_pkey the worker.
+const ownRuns = `SELECT {now}, e.n, job.begun,
+	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)
+FROM (
+	SELECT $1::int AS namespace, 3::smallint AS running, e.*
+	FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n)
+	OFFSET 0
+) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+WHERE job.run = e.run
+	AND job.worker = $2
+	AND job.state = e.running`
 
 // setProgress skips a row that is locked: its run is about to end, and the end
 // brings the newest progress along.
+//
+//   - job_pkey finds the runs.
 const setProgress = `WITH own AS MATERIALIZED (
-		SELECT job.ctid AS place, e.done, e.total, e.note
-		FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.*
-			FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS e (id, run, done, total, note) OFFSET 0) AS e
-		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-		WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
-	UPDATE pawl.job SET progress_done = own.done, progress_total = own.total, progress_note = own.note FROM own WHERE job.ctid = own.place`
+	SELECT job.ctid AS place, e.done, e.total, e.note
+	FROM (
+		SELECT $1::int AS namespace, 3::smallint AS running, e.*
+		FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS e (id, run, done, total, note)
+		OFFSET 0
+	) AS e
+	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+	WHERE job.run = e.run
+		AND job.worker = $2
+		AND job.state = e.running
+	ORDER BY job.id
+	FOR UPDATE OF job SKIP LOCKED
+)
+UPDATE pawl.job
+SET progress_done = own.done, progress_total = own.total, progress_note = own.note
+FROM own
+WHERE job.ctid = own.place`
 
 // heldTries is how often a beginning is tried whose row somebody holds: mostly one
 // of the store's own transitions, for a moment.

@@ -13,11 +13,18 @@ import (
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
 // to the other meanwhile is seen once.
-const readJobs = "SELECT " + LiveColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
-		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
-	UNION ALL
-	SELECT ` + archivedColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
-		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
+//
+//   - job_pkey and job_archive_pkey find the rows.
+var readJobs = "SELECT " + LiveColumns + `, e.n
+FROM (` + wantedIDs + `) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
+UNION ALL
+SELECT ` + archivedColumns + `, e.n
+FROM (` + wantedIDs + `) AS e
+JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
+
+// wantedIDs are givenIDs with their places.
+const wantedIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0"
 
 // Get returns the jobs that exist, live or archived, in the order asked.
 func (r *Room) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
@@ -62,20 +69,59 @@ func (r *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
 const maxAhead = 10_000
 
 // aheadOf counts the ready jobs of the queue that a claim meets first, as far as
-// the cap: a stretch of job_ready for each priority.
-const aheadOf = `SELECT count(*) FROM (
-	SELECT FROM pawl.job AS j CROSS JOIN LATERAL (
-		SELECT FROM pawl.job AS a WHERE a.namespace = $1 AND a.queue = j.queue AND a.state = 2 AND a.priority < j.priority AND a.due <= {now}
+// the cap.
+//
+//   - job_pkey finds the job, and job_ready the others: a stretch of it for each
+//     priority.
+const aheadOf = `SELECT count(*)
+FROM (
+	SELECT
+	FROM pawl.job AS j
+	CROSS JOIN LATERAL (
+		SELECT
+		FROM pawl.job AS a
+		WHERE a.namespace = $1
+			AND a.queue = j.queue
+			AND a.state = 2
+			AND a.priority < j.priority
+			AND a.due <= {now}
 		UNION ALL
-		SELECT FROM pawl.job AS a WHERE a.namespace = $1 AND a.queue = j.queue AND a.state = 2 AND a.priority = j.priority AND (a.due, a.id) < (j.due, j.id) AND a.due <= {now}
+		SELECT
+		FROM pawl.job AS a
+		WHERE a.namespace = $1
+			AND a.queue = j.queue
+			AND a.state = 2
+			AND a.priority = j.priority
+			AND (a.due, a.id) < (j.due, j.id)
+			AND a.due <= {now}
 	) AS ahead
-	WHERE j.namespace = $1 AND j.id = $2 AND j.state = 2 LIMIT 10001) AS counted`
+	WHERE j.namespace = $1 AND j.id = $2 AND j.state = 2
+	LIMIT 10001
+) AS counted`
 
-// runsOfQueue counts what the workers with totals run of a job's queue (job_held).
+// runsOfQueue counts what the workers with totals run of a job's queue.
+//
+//   - job_pkey finds the job, job_held the runs.
 const runsOfQueue = `SELECT w.label, w.totals, w.lost IS NOT NULL, held.runs
-FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained CROSS JOIN LATERAL (
-	SELECT count(*) AS runs FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = me.queue) AS held
-WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
+FROM pawl.job AS me
+JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained
+CROSS JOIN LATERAL (
+	SELECT count(*) AS runs
+	FROM pawl.job AS j
+	WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = me.queue
+) AS held
+WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0
+ORDER BY w.id`
+
+// queueAndWorker tells whether a job's queue is paused, and who runs the job.
+//
+//   - job_pkey, queue_pkey and worker_pkey serve the looks.
+const queueAndWorker = `SELECT
+	EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue),
+	coalesce(w.label, '')
+FROM pawl.job AS j
+LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker
+WHERE j.namespace = $1 AND j.id = $2`
 
 // Situation gathers why a job is not running.
 func (r *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
@@ -91,9 +137,7 @@ func (r *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) 
 		return []*pg.Statement{
 			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
 			r.getStep([]job.ID{id}, &found),
-			{Text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
-				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
-				Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
+			{Text: queueAndWorker, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
 			r.workers.RegistryStep(&workers, new(time.Time)),
 			{Text: runsOfQueue, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error {
 				var q store.QueueRuns
@@ -121,9 +165,17 @@ func (r *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) 
 }
 
 // jobLines are a job's lines; those of a job that is gone wait for the purge.
-const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespace = $1 AND job = $2
-	AND (EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.id = $2) OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = $1 AND a.id = $2))
-	ORDER BY line OFFSET $3 LIMIT $4`
+//
+//   - job_log_pkey gives them in order; job_pkey and job_archive_pkey find the job.
+const jobLines = `SELECT time, run, level, text
+FROM pawl.job_log
+WHERE namespace = $1 AND job = $2 AND (
+	EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.id = $2)
+	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = $1 AND a.id = $2)
+)
+ORDER BY line
+OFFSET $3
+LIMIT $4`
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
 func (r *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
@@ -154,12 +206,16 @@ func (r *Room) Now(ctx context.Context) (time.Time, error) {
 	return r.pg.Now(ctx, r.pg.Work)
 }
 
-// seenJobs reads both tables by their primary keys.
-const seenJobs = `SELECT id FROM pawl.job
-	WHERE namespace = $1 AND id = ANY($2::uuid[])
-	UNION ALL
-	SELECT id FROM pawl.job_archive
-	WHERE namespace = $1 AND id = ANY($2::uuid[])`
+// seenJobs finds jobs in both tables.
+//
+//   - job_pkey and job_archive_pkey find the rows.
+const seenJobs = `SELECT id
+FROM pawl.job
+WHERE namespace = $1 AND id = ANY($2::uuid[])
+UNION ALL
+SELECT id
+FROM pawl.job_archive
+WHERE namespace = $1 AND id = ANY($2::uuid[])`
 
 // SeenIn returns those of ids that a user's transaction sees as jobs.
 func (r *Room) SeenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {

@@ -34,17 +34,24 @@ func (r *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunR
 	return held, nil
 }
 
-// compare reads what is leased to the worker (job_held). Nothing is locked: most
-// of the time both sides agree.
+// What compare reads: whether the worker is not lost (worker_pkey), and what is
+// leased to it (job_held).
+const (
+	isAlive    = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"
+	leasedRuns = "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2"
+)
+
+// compare reads what is leased to the worker. Nothing is locked: most of the time
+// both sides agree.
 func (r *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
 	err = r.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
 		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
-			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{r.pg.Namespace, w},
+			&pg.Statement{Text: isAlive, Args: []any{r.pg.Namespace, w},
 				Each: func(scan pg.Scan) error { return scan(&alive) }},
-			&pg.Statement{Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", Args: []any{r.pg.Namespace, w},
+			&pg.Statement{Text: leasedRuns, Args: []any{r.pg.Namespace, w},
 				Each: func(scan pg.Scan) error {
 					var run store.RunRef
 					err := scan(&run.ID, &run.Run)
@@ -74,6 +81,17 @@ func (r *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef)
 }
 
 // lostRuns locks runs that nobody holds; one that is locked is being ended.
-const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run) OFFSET 0) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
+//
+//   - job_pkey finds the rows.
+var lostRuns = "SELECT " + subjectColumns + `
+FROM (
+	SELECT $1::int AS namespace, 3::smallint AS running, e.*
+	FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run)
+	OFFSET 0
+) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+WHERE job.run = e.run
+	AND job.worker = $2
+	AND job.state = e.running
+ORDER BY job.id
+FOR UPDATE OF job SKIP LOCKED`

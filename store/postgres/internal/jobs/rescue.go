@@ -20,21 +20,43 @@ type RescueMark struct {
 	Claim  pgtype.Int8
 }
 
-const (
-	// job_held finds the jobs of a suspect. No lock is waited for, so their order
-	// is that of the index.
-	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + workers.Suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
-		CROSS JOIN LATERAL (SELECT ` + subjectColumns + `, claim FROM pawl.job
-			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
-			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
-		LIMIT $2`
-	// A transaction that goes on where another ended does not pass what that took
-	// back: while a snapshot is held, the dead entries stay.
-	fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
-	// A lost worker cannot claim, so one that holds nothing never will.
-	markDrained = `UPDATE pawl.worker AS w SET drained = true WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
-		AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL`
-)
+// orphans locks the jobs of suspects.
+//
+//   - worker_pkey finds the suspects, job_held their jobs. No lock is waited for,
+//     so their order is that of the index.
+var orphans = `SELECT orphan.*
+FROM (
+	SELECT id
+	FROM (` + workers.Suspects + `) AS suspect (id)
+	WHERE id >= $3
+	ORDER BY id
+) AS suspect
+CROSS JOIN LATERAL (
+	SELECT ` + subjectColumns + `, claim
+	FROM pawl.job
+	WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
+	ORDER BY claim
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+) AS orphan
+LIMIT $2`
+
+// fromClaim makes a transaction that goes on where another ended not pass what
+// that took back: while a snapshot is held, the dead entries stay.
+const fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
+
+// markDrained marks lost workers that hold nothing: they cannot claim, so they
+// never will.
+//
+//   - job_held tells.
+const markDrained = `UPDATE pawl.worker AS w
+SET drained = true
+WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND (
+	SELECT 1
+	FROM pawl.job
+	WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id
+	LIMIT 1
+) IS NULL`
 
 var (
 	lockOrphans     = strings.Replace(orphans, "{from}", "", 1)
