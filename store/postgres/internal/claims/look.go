@@ -230,6 +230,9 @@ FROM picked
 WHERE job.ctid = picked.place
 RETURNING ` + jobs.TakenColumns + `, 0::bigint`
 
+// isAlive tells whether the worker is not lost (worker_pkey).
+const isAlive = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"
+
 // lock leases what was chosen.
 func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) (*leaseReader, error) {
 	if len(chosen) == 0 {
@@ -250,7 +253,7 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
 			&pg.Statement{Text: leaseChosen, Args: []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
-			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{k.room.pg.Namespace, k.c.Worker},
+			&pg.Statement{Text: isAlive, Args: []any{k.room.pg.Namespace, k.c.Worker},
 				Each: func(scan pg.Scan) error { return scan(&alive) }})
 	})
 	if err != nil {

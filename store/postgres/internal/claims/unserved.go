@@ -14,63 +14,78 @@ import (
 )
 
 // servedQueues lists the queues of the live workers with what is offered there,
-// if the one who asks is the first of them (worker_pkey). A fleet has few
-// different offers.
+// if the one who asks is the first of them. A fleet has few different offers.
+//
+//   - worker_pkey lists the workers.
 const servedQueues = `WITH live AS (
-		SELECT id, queues, offer
-		FROM pawl.worker
-		WHERE namespace = $1
-			AND lost IS NULL
-			AND beat > {now} - lost_after * interval '1 microsecond')
-	SELECT DISTINCT q.name, live.offer
-	FROM live CROSS JOIN unnest(live.queues) AS q (name)
-	WHERE $2 = (SELECT min(id) FROM live)`
+	SELECT id, queues, offer
+	FROM pawl.worker
+	WHERE namespace = $1
+		AND lost IS NULL
+		AND beat > {now} - lost_after * interval '1 microsecond'
+)
+SELECT DISTINCT q.name, live.offer
+FROM live
+CROSS JOIN unnest(live.queues) AS q (name)
+WHERE $2 = (SELECT min(id) FROM live)`
 
-// unservedQueues finds queues with waiting jobs between those that are served, by
-// a seek in job_ready for each. It goes around the served ones, because at their
-// front are the dead entries of what was claimed.
+// unservedQueues finds queues with waiting jobs between those that are served. It
+// goes around the served ones, because at their front are the dead entries of
+// what was claimed.
+//
+//   - job_ready serves it: a seek for each queue.
 const unservedQueues = `WITH RECURSIVE found AS (
-		SELECT g.until, (
-			SELECT job.queue
-			FROM pawl.job
-			WHERE job.namespace = $1 AND job.state = 2 AND job.queue > g.after AND job.queue < g.until
-			ORDER BY job.queue LIMIT 1) AS queue
-		FROM unnest($2::text[], $3::text[]) AS g (after, until)
+	SELECT g.until, (
+		SELECT job.queue
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 2 AND job.queue > g.after AND job.queue < g.until
+		ORDER BY job.queue
+		LIMIT 1
+	) AS queue
+	FROM unnest($2::text[], $3::text[]) AS g (after, until)
 	UNION ALL
-		SELECT f.until, (
-			SELECT job.queue
-			FROM pawl.job
-			WHERE job.namespace = $1 AND job.state = 2 AND job.queue > f.queue AND job.queue < f.until
-			ORDER BY job.queue LIMIT 1)
-		FROM found AS f
-		WHERE f.queue IS NOT NULL)
-	SELECT queue
-	FROM found
-	WHERE queue IS NOT NULL
-	LIMIT $4`
+	SELECT f.until, (
+		SELECT job.queue
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 2 AND job.queue > f.queue AND job.queue < f.until
+		ORDER BY job.queue
+		LIMIT 1
+	)
+	FROM found AS f
+	WHERE f.queue IS NOT NULL
+)
+SELECT queue
+FROM found
+WHERE queue IS NOT NULL
+LIMIT $4`
 
-// readyHeads groups the first ready jobs of each queue and priority, by job_ready.
+// readyHeads groups the first ready jobs of each queue and priority.
+//
+//   - job_ready serves it: a seek for each.
 const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint, max(jobs), min(oldest)
+FROM (
+	SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
 	FROM (
-		SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
-		FROM (
-			SELECT j.*
-			FROM unnest($2::text[]) AS q (name)
-			CROSS JOIN generate_series(1, 9) AS p (priority)
-			CROSS JOIN LATERAL (
-				SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
-				FROM pawl.job
-				WHERE job.namespace = $1
-					AND job.state = 2
-					AND job.queue = q.name
-					AND job.priority = p.priority
-					AND job.due <= {now} - $3 * interval '1 microsecond'
-				ORDER BY job.due, job.id
-				LIMIT $4) AS j
-			WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
-			LIMIT $5) AS j
-		GROUP BY j.queue, j.kind, j.version, j.capabilities, j.priority) AS alike
-	GROUP BY queue, kind, version, capabilities`
+		SELECT j.*
+		FROM unnest($2::text[]) AS q (name)
+		CROSS JOIN generate_series(1, 9) AS p (priority)
+		CROSS JOIN LATERAL (
+			SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
+			FROM pawl.job
+			WHERE job.namespace = $1
+				AND job.state = 2
+				AND job.queue = q.name
+				AND job.priority = p.priority
+				AND job.due <= {now} - $3 * interval '1 microsecond'
+			ORDER BY job.due, job.id
+			LIMIT $4
+		) AS j
+		WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
+		LIMIT $5
+	) AS j
+	GROUP BY j.queue, j.kind, j.version, j.capabilities, j.priority
+) AS alike
+GROUP BY queue, kind, version, capabilities`
 
 // lastName comes after every name, by its bytes.
 const lastName = "\U0010FFFF"

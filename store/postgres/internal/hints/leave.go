@@ -8,12 +8,22 @@ import (
 )
 
 // writeHints adds rows that other transactions read by the number of this one,
-// unless it holds such a hint already (hint_transaction). The table is asked: a
-// savepoint may have taken back what was written before.
+// unless it holds such a hint already. The table is asked: a savepoint may have
+// taken back what was written before.
+//
+//   - hint_transaction finds what it holds.
 const writeHints = `INSERT INTO pawl.hint (namespace, transaction, queue, priority, due)
-	SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)
-	WHERE NOT EXISTS (SELECT FROM pawl.hint AS o WHERE o.namespace = $1 AND o.transaction = pg_current_xact_id()
-		AND o.queue = h.queue AND o.priority = h.priority AND o.due <= h.due)`
+SELECT $1, pg_current_xact_id(), h.queue, h.priority, h.due
+FROM unnest($2::text[], $3::smallint[], $4::timestamptz[]) AS h (queue, priority, due)
+WHERE NOT EXISTS (
+	SELECT
+	FROM pawl.hint AS o
+	WHERE o.namespace = $1
+		AND o.transaction = pg_current_xact_id()
+		AND o.queue = h.queue
+		AND o.priority = h.priority
+		AND o.due <= h.due
+)`
 
 // Leave writes the hints of a user's transaction into it.
 func (r *Room) Leave(ctx context.Context, in pg.Session, told Set) error {

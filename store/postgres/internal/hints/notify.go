@@ -121,6 +121,14 @@ const (
 	closeGrace = time.Second
 )
 
+// notifyOthers sends a message. Its commit need not reach the disk: nothing else
+// is written. It waits for other commits that notify for as long as it may: nobody
+// waits for it, and behind a slow disk the lock_timeout of a session is soon over.
+const notifyOthers = `SELECT
+	set_config('synchronous_commit', 'off', true),
+	set_config('lock_timeout', '0', true),
+	pg_notify($1, $2)`
+
 // send tells what has gathered. A message that does not get through is not
 // missed: it is a hint.
 func (n *notifier) send(tries int) {
@@ -137,10 +145,7 @@ func (n *notifier) send(tries int) {
 	ctx, cancel := context.WithTimeout(n.sending, n.room.pg.TryTimeout)
 	defer cancel()
 	text := encode(n.room.instance, m)
-	// The commit need not reach the disk: nothing is written but the message. It
-	// waits for other commits that notify for as long as it may: nobody waits for
-	// it, and behind a slow disk the lock_timeout of a session is soon over.
-	tell := &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", Args: []any{n.room.channel(), text}}
+	tell := &pg.Statement{Text: notifyOthers, Args: []any{n.room.channel(), text}}
 	for try := 1; ; try++ {
 		err := n.room.pg.Send(ctx, n.room.pg.Work, nil, tell)
 		switch {

@@ -73,11 +73,15 @@ func (r *Remover) work() {
 	}
 }
 
+// committedNow is what a round may remove.
+const committedNow = `SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text
+FROM (SELECT pg_current_snapshot() AS snapshot) AS now`
+
 // Round removes everything that is committed now, after it was kept for a time.
 func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
 	err := r.room.pg.Send(ctx, r.room.pg.Work, nil, &pg.Statement{
-		Text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
+		Text: committedNow,
 		Each: func(scan pg.Scan) error { return scan(&now, &xmin) },
 	})
 	if err != nil {
@@ -109,7 +113,8 @@ func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 func (r *Remover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
-	err = r.room.pg.Send(ctx, r.room.pg.Work, pg.SharedLimits, &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
+	err = r.room.pg.Send(ctx, r.room.pg.Work, pg.SharedLimits,
+		&pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
 		&pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error { return scan(&removed, &last) }})
 	if err != nil {
 		return false, err
@@ -138,30 +143,45 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-const (
-	// removeHints removes what was committed by a snapshot (hint_transaction, from
-	// where the last statement ended: with a snapshot held open, what that one
-	// removed is still in the index). What another process is removing is left to it.
-	removeHints = `WITH gone AS (
-	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
-		SELECT ctid FROM pawl.hint
-		WHERE namespace = $1 AND transaction >= $3::text::xid8 AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
+// removeHints removes what was committed by a snapshot. What another process is
+// removing is left to it.
+//
+//   - hint_transaction finds the rows, from where the last statement ended: with a
+//     snapshot held open, what that one removed is still in the index.
+const removeHints = `WITH gone AS (
+	DELETE FROM pawl.hint
+	WHERE ctid = ANY (ARRAY(
+		SELECT ctid
+		FROM pawl.hint
+		WHERE namespace = $1
+			AND transaction >= $3::text::xid8
+			AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
 			AND pg_visible_in_snapshot(transaction, $4::text::pg_snapshot)
-		ORDER BY transaction LIMIT $2
-		FOR UPDATE SKIP LOCKED))
+		ORDER BY transaction
+		LIMIT $2
+		FOR UPDATE SKIP LOCKED
+	))
 	RETURNING transaction
 )
-SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text FROM gone`
-	// removeForeignHints removes what claims to be of a transaction that has not
-	// begun: a dump brought it along from a server that had counted further, and
-	// every look would find it again.
-	removeForeignHints = `WITH gone AS (
-	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
-		SELECT ctid FROM pawl.hint
+SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text
+FROM gone`
+
+// removeForeignHints removes what claims to be of a transaction that has not
+// begun: a dump brought it along from a server that had counted further, and
+// every look would find it again.
+//
+//   - hint_transaction finds the rows.
+const removeForeignHints = `WITH gone AS (
+	DELETE FROM pawl.hint
+	WHERE ctid = ANY (ARRAY(
+		SELECT ctid
+		FROM pawl.hint
 		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot())
-		ORDER BY transaction LIMIT $2
-		FOR UPDATE SKIP LOCKED))
+		ORDER BY transaction
+		LIMIT $2
+		FOR UPDATE SKIP LOCKED
+	))
 	RETURNING 1
 )
-SELECT count(*), NULL::text FROM gone`
-)
+SELECT count(*), NULL::text
+FROM gone`

@@ -19,7 +19,7 @@ type column struct {
 	taken      string // what a claim returns of it; empty: the claimer knows it, or it is not set yet
 	subject    string // how a job.Subject has it; empty: not at all
 	read       func(*RowReader, *job.Job)
-	draft      draft // how an enqueue sets it; zero: not at all
+	draft      setter // how an enqueue sets it; zero: not at all
 }
 
 // where says which rows have a column.

@@ -84,15 +84,23 @@ func (a *Acceptance) known(i int, due time.Time) {
 // sought reports whether a draft may have been accepted before.
 func (a *Acceptance) sought(i int) bool { return a.again || a.Drafts[i].Resend }
 
-// Each look is a primary key lookup per id. The live table is looked at first:
-// a job that ends between the looks is then found in the archive.
+// The live table is looked at first: a job that ends between the looks is then
+// found in the archive.
+//
+//   - job_pkey, job_archive_pkey and tombstone_pkey: one lookup for each id.
 const (
-	LookArchived = `SELECT a.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
-			JOIN pawl.job_archive AS a ON a.namespace = d.namespace AND a.id = d.id
-		UNION ALL SELECT t.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
-			JOIN pawl.tombstone AS t ON t.namespace = d.namespace AND t.id = d.id`
-	lookLive = `SELECT j.id, j.due FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
-			JOIN pawl.job AS j ON j.namespace = d.namespace AND j.id = d.id`
+	LookArchived = `SELECT a.id
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
+UNION ALL
+SELECT t.id
+FROM (` + givenIDs + `) AS e
+JOIN pawl.tombstone AS t ON t.namespace = e.namespace AND t.id = e.id`
+	lookLive = `SELECT j.id, j.due
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.id`
+	// undoInsert takes drafts back that were put in by this transaction (job_pkey).
+	undoInsert = "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])"
 )
 
 // lookByID answers the drafts whose ids are known.
@@ -252,7 +260,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.Room.pg.Namespace, ended}}
+		undo := &pg.Statement{Text: undoInsert, Args: []any{a.Room.pg.Namespace, ended}}
 		if err := a.Session.Run(ctx, undo); err != nil {
 			return err
 		}
@@ -291,28 +299,49 @@ type uniqueAnswer struct {
 	holder job.ID
 }
 
+// givenKeys are the unique keys of a call with their jobs, as givenIDs.
+const givenKeys = "SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0"
+
 // A conflict neither locks nor changes the row of a live job: its finish would
 // have to wait for the transaction that asked, which may be a user's.
+//
+//   - job_unique_pkey serves all of them; rows go by ascending hash, as everywhere.
 const (
-	// job_unique_pkey; rows go in by ascending hash, as everywhere.
 	takeUnique = `INSERT INTO pawl.job_unique (namespace, hash, job)
-		SELECT $1, k.hash, k.job FROM unnest($2::bytea[], $3::uuid[]) WITH ORDINALITY AS k (hash, job, n) ORDER BY k.n
-		ON CONFLICT (namespace, hash) DO NOTHING RETURNING hash`
+SELECT $1, k.hash, k.job
+FROM unnest($2::bytea[], $3::uuid[]) WITH ORDINALITY AS k (hash, job, n)
+ORDER BY k.n
+ON CONFLICT (namespace, hash) DO NOTHING
+RETURNING hash`
 	// A key whose time is over is taken over. An archived job that comes back also
 	// takes its own ($4); a resend of one that was purged does not: its period holds.
 	replaceUnique = `WITH old AS MATERIALIZED (
-			SELECT k.namespace, u.hash, k.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
-			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
-			WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
-			ORDER BY u.hash FOR UPDATE OF u)
-		UPDATE pawl.job_unique AS u SET job = old.job, until = NULL FROM old WHERE u.namespace = old.namespace AND u.hash = old.hash RETURNING u.hash`
-	uniqueHolders = `SELECT u.hash, u.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
-		JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash WHERE u.until IS NULL OR u.until > {now}`
+	SELECT k.namespace, u.hash, k.job
+	FROM (` + givenKeys + `) AS k
+	JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+	WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
+	ORDER BY u.hash
+	FOR UPDATE OF u
+)
+UPDATE pawl.job_unique AS u
+SET job = old.job, until = NULL
+FROM old
+WHERE u.namespace = old.namespace AND u.hash = old.hash
+RETURNING u.hash`
+	uniqueHolders = `SELECT u.hash, u.job
+FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
+JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+WHERE u.until IS NULL OR u.until > {now}`
 	dropUnique = `WITH mine AS MATERIALIZED (
-			SELECT k.namespace, u.hash FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
-			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash AND u.job = k.job
-			ORDER BY u.hash FOR UPDATE OF u)
-		DELETE FROM pawl.job_unique AS u USING mine WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
+	SELECT k.namespace, u.hash
+	FROM (` + givenKeys + `) AS k
+	JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash AND u.job = k.job
+	ORDER BY u.hash
+	FOR UPDATE OF u
+)
+DELETE FROM pawl.job_unique AS u
+USING mine
+WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
 )
 
 // takeUnique takes keys, which are in the order of their hashes. back says that

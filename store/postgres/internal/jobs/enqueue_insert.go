@@ -14,8 +14,8 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// draft is how an enqueue sets a column.
-type draft struct {
+// setter is how an enqueue sets a column.
+type setter struct {
 	// used tells whether a draft needs the column at all; nil means always. What
 	// no draft of a batch needs is left out of the statement: most jobs use a
 	// third of the columns, and an array of NULLs costs as much as one of values.
@@ -36,8 +36,8 @@ func each[T any](drafts []job.Draft, f func(*job.Draft) T) []T {
 }
 
 // draftIf is for a column that only some jobs use.
-func draftIf[T any](used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) draft {
-	return draft{
+func draftIf[T any](used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) setter {
+	return setter{
 		used:   used,
 		values: func(drafts []job.Draft) any { return each(drafts, value) },
 		copied: func(b []byte, d *job.Draft) []byte { return copied(b, value(d)) },
@@ -45,30 +45,30 @@ func draftIf[T any](used func(*job.Draft) bool, value func(*job.Draft) T, copied
 }
 
 // draftAlways is for a column that every insert has.
-func draftAlways[T any](value func(*job.Draft) T, copied func([]byte, T) []byte) draft {
+func draftAlways[T any](value func(*job.Draft) T, copied func([]byte, T) []byte) setter {
 	return draftIf(nil, value, copied)
 }
 
 // draftText is for a text; empty means none.
-func draftText(of func(*job.Draft) string) draft {
+func draftText(of func(*job.Draft) string) setter {
 	return draftIf(func(d *job.Draft) bool { return of(d) != "" },
 		func(d *job.Draft) pgtype.Text { return textOrNull(of(d)) }, pg.CopyNullText)
 }
 
 // draftBytes is for bytes; nil means none.
-func draftBytes(of func(*job.Draft) []byte) draft {
+func draftBytes(of func(*job.Draft) []byte) setter {
 	return draftIf(func(d *job.Draft) bool { return of(d) != nil }, of, pg.CopyBytes)
 }
 
 // draftDuration is for a duration; zero means none.
-func draftDuration(of func(*job.Draft) time.Duration) draft {
+func draftDuration(of func(*job.Draft) time.Duration) setter {
 	return draftIf(func(d *job.Draft) bool { return of(d) != 0 },
 		func(d *job.Draft) pgtype.Int8 { return microsOrNull(of(d)) }, pg.CopyNullInt8)
 }
 
 // draftList is for a list of names. It travels as text: unnest flattens arrays of
 // arrays.
-func draftList(of func(*job.Draft) []string) draft {
+func draftList(of func(*job.Draft) []string) setter {
 	set := draftIf(func(d *job.Draft) bool { return len(of(d)) > 0 },
 		func(d *job.Draft) pgtype.Text { return words(of(d)) }, pg.CopyNullText)
 	set.copied = func(b []byte, d *job.Draft) []byte { return pg.CopyList(b, of(d)) }
@@ -107,12 +107,12 @@ func words(list []string) pgtype.Text {
 // draftColumn is a column of a new job, or one from which its due time is made.
 type draftColumn struct {
 	name, kind string
-	draft
+	setter
 }
 
 // draftColumns are in the order of the arguments.
 var draftColumns = append(columnsOfDrafts(),
-	draftColumn{"delay", "bigint", draft{ // due so long after now, or at a time
+	draftColumn{"delay", "bigint", setter{ // due so long after now, or at a time
 		used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
 		values: func(drafts []job.Draft) any {
 			return each(drafts, func(d *job.Draft) pgtype.Int8 {
@@ -120,7 +120,7 @@ var draftColumns = append(columnsOfDrafts(),
 			})
 		},
 	}},
-	draftColumn{"at", "timestamptz", draft{
+	draftColumn{"at", "timestamptz", setter{
 		used: func(d *job.Draft) bool { return !d.At.IsZero() },
 		values: func(drafts []job.Draft) any {
 			return each(drafts, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.At) })
@@ -231,9 +231,10 @@ func insertText(kind insertKind) string {
 		"FROM unnest(" + strings.Join(arrays, ", ") + ") AS d (" + strings.Join(names, ", ") + ")"
 	switch kind.mode {
 	case insertNew:
-		return insert + "\nON CONFLICT (namespace, id) DO NOTHING RETURNING id, due"
+		return insert + "\nON CONFLICT (namespace, id) DO NOTHING\nRETURNING id, due"
 	case insertDurable:
-		return "WITH durable AS MATERIALIZED (SELECT " + pg.Durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
+		insert = strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1)
+		return "WITH durable AS MATERIALIZED (SELECT " + pg.Durability + "), added AS (" + insert + ") SELECT {now}"
 	}
 	return "WITH added AS (" + insert + ") SELECT {now}"
 }

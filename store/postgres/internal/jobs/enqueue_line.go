@@ -232,12 +232,14 @@ var probeLimits = &pg.Limits{Lock: 2 * time.Millisecond}
 // errProbed undoes a probe.
 var errProbed = errors.New("undo")
 
-// probeIDs asks for ids by job_pkey. Nobody ever sees these rows.
+// probeIDs asks for ids. Nobody ever sees these rows.
+//
+//   - job_pkey tells who holds one.
 const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, created, max_attempts, queue, kind)
-	SELECT $1, e.id, 1, 5, {now}, {now}, 1, '', ''
-	FROM unnest($2::uuid[]) AS e (id)
-	ORDER BY e.id
-	ON CONFLICT (namespace, id) DO NOTHING`
+SELECT $1, e.id, 1, 5, {now}, {now}, 1, '', ''
+FROM unnest($2::uuid[]) AS e (id)
+ORDER BY e.id
+ON CONFLICT (namespace, id) DO NOTHING`
 
 // held reports whether somebody's transaction holds one of the keys at this
 // moment. It takes them as an enqueue would, and undoes that. A probe that fails

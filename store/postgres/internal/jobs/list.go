@@ -96,7 +96,8 @@ func (r stretch) text(columns, end string) string {
 	if r.queues == "" {
 		return "(SELECT " + columns + " FROM " + r.table + " WHERE " + where + end + ")"
 	}
-	return "(SELECT part.* FROM (" + r.queues + ") AS q (name) CROSS JOIN LATERAL (SELECT " + columns + " FROM " + r.table + " WHERE queue = q.name AND " + where + end + ") AS part)"
+	return "(SELECT part.* FROM (" + r.queues + ") AS q (name)\nCROSS JOIN LATERAL (" +
+		"SELECT " + columns + " FROM " + r.table + " WHERE queue = q.name AND " + where + end + ") AS part)"
 }
 
 // ranges says which stretches a filter needs.
@@ -146,10 +147,27 @@ func (b *listing) ranges(namespace int32, f store.Filter) (list []stretch) {
 // queuesOf steps from queue to queue on job_archive_state: one seek for each.
 func queuesOf(in string, state int) string {
 	return fmt.Sprintf(`WITH RECURSIVE queues AS (
-		(SELECT queue FROM pawl.job_archive WHERE %[1]s AND state = %[2]d ORDER BY queue LIMIT 1)
-		UNION ALL
-		SELECT (SELECT a.queue FROM pawl.job_archive AS a WHERE %[1]s AND a.state = %[2]d AND a.queue > queues.queue ORDER BY a.queue LIMIT 1) FROM queues WHERE queues.queue IS NOT NULL
-	) SELECT queue FROM queues WHERE queue IS NOT NULL`, in, state)
+	(
+		SELECT queue
+		FROM pawl.job_archive
+		WHERE %[1]s AND state = %[2]d
+		ORDER BY queue
+		LIMIT 1
+	)
+	UNION ALL
+	SELECT (
+		SELECT a.queue
+		FROM pawl.job_archive AS a
+		WHERE %[1]s AND a.state = %[2]d AND a.queue > queues.queue
+		ORDER BY a.queue
+		LIMIT 1
+	)
+	FROM queues
+	WHERE queues.queue IS NOT NULL
+)
+SELECT queue
+FROM queues
+WHERE queue IS NOT NULL`, in, state)
 }
 
 // splitStates says which states of each table a filter reads; 0 stands for all.

@@ -273,8 +273,13 @@ SELECT id
 FROM gone`
 
 var keepGone = `kept AS (
-	INSERT INTO pawl.job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carriedColumns + `)
-	SELECT $1, id, final, why, result, {now}, {now} + keep * interval '1 microsecond', worker, ` + carriedColumns + `
+	INSERT INTO pawl.job_archive (
+		namespace, id, state, reason, result, finished, expires, worker,
+		` + carriedColumns + `
+	)
+	SELECT
+		$1, id, final, why, result, {now}, {now} + keep * interval '1 microsecond', worker,
+		` + carriedColumns + `
 	FROM gone
 )`
 

@@ -51,12 +51,7 @@ const fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
 //   - job_held tells.
 const markDrained = `UPDATE pawl.worker AS w
 SET drained = true
-WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND (
-	SELECT 1
-	FROM pawl.job
-	WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id
-	LIMIT 1
-) IS NULL`
+WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND ` + holdsNothing
 
 var (
 	lockOrphans     = strings.Replace(orphans, "{from}", "", 1)
@@ -72,7 +67,10 @@ func (r *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 	defer r.pg.Leave()
 	some := false
 	err := r.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{Text: "SELECT EXISTS (" + workers.Suspects + ")", Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) }})
+		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{
+			Text: "SELECT EXISTS (" + workers.Suspects + ")",
+			Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
+		})
 	})
 	if err != nil || !some {
 		return store.RescueReply{}, err

@@ -59,13 +59,22 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 // out, and would give them to others. Two processes with one number would renew
 // each other's lease and give each other's jobs back (P2). Numbers ascend, and
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
-const (
-	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
-	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
-		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
-	ON CONFLICT DO NOTHING RETURNING id`
-	workerDraw = 1 << 21
+//
+//   - worker_pkey finds the highest number.
+const newWorker = `INSERT INTO pawl.worker (
+	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals
 )
+SELECT $1,
+	greatest(
+		(extract(epoch FROM {now}) * 1000000)::bigint,
+		(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
+	) + $2,
+	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
+ON CONFLICT DO NOTHING
+RETURNING id`
+
+// workerDraw is from how many numbers the chance of newWorker is drawn.
+const workerDraw = 1 << 21
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
 // (suspects in mark_lost.go says why); what it still holds is rescued.
@@ -87,9 +96,17 @@ func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	return err
 }
 
+// removeWorker marks a worker as gone (worker_pkey), and says so where it shared.
 const removeWorker = `WITH was AS MATERIALIZED (
-	SELECT id, lost IS NULL AND split <> 0 AS shares FROM pawl.worker WHERE namespace = $1 AND id = $2 AND NOT gone FOR UPDATE
+	SELECT id, lost IS NULL AND split <> 0 AS shares
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND NOT gone
+	FOR UPDATE
 ), gone AS (
-	UPDATE pawl.worker AS w SET gone = true, lost = coalesce(w.lost, {now}) FROM was WHERE w.namespace = $1 AND w.id = was.id
+	UPDATE pawl.worker AS w
+	SET gone = true, lost = coalesce(w.lost, {now})
+	FROM was
+	WHERE w.namespace = $1 AND w.id = was.id
 )
-` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares) RETURNING id`
+` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares)
+RETURNING id`
