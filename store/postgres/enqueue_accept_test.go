@@ -47,7 +47,7 @@ func TestP2_AResendDoesNotUndoARetry(t *testing.T) {
 	must(err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	looks := 0
-	a := &jobs.Acceptance{S: s.jobs, Drafts: []job.Draft{d}, Session: between{s.pg.Inside(tx), func(text string) {
+	a := &jobs.Acceptance{Room: s.jobs, Drafts: []job.Draft{d}, Session: between{s.pg.Inside(tx), func(text string) {
 		switch {
 		case strings.HasPrefix(text, "INSERT INTO pawl.job "):
 			_, err := s.Enqueue(ctx, []job.Draft{d})

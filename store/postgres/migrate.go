@@ -45,6 +45,12 @@ CREATE TABLE pawl.version (
 );
 `
 
+// noteVersion ends a step.
+const noteVersion = `
+INSERT INTO pawl.version (version, oldest) VALUES (%d, %d)
+ON CONFLICT (one) DO UPDATE SET version = excluded.version, oldest = excluded.oldest;
+`
+
 // Migrations returns every step in order, written for a schema of that name.
 func Migrations(schema string) []Migration {
 	quoted := pgx.Identifier{schema}.Sanitize()
@@ -54,7 +60,7 @@ func Migrations(schema string) []Migration {
 		if err != nil { // embedded: a step without its file does not pass the tests
 			panic("postgres: " + err.Error())
 		}
-		m.SQL = string(text) + fmt.Sprintf("\nINSERT INTO pawl.version (version, oldest) VALUES (%d, %d)\nON CONFLICT (one) DO UPDATE SET version = excluded.version, oldest = excluded.oldest;\n", m.Version, m.Oldest)
+		m.SQL = string(text) + fmt.Sprintf(noteVersion, m.Version, m.Oldest)
 		if i == 0 {
 			m.SQL = versionTable + "\n" + m.SQL
 		}
@@ -98,7 +104,12 @@ func (s *Store) schemaVersion(ctx context.Context) (version Migration, err error
 
 // findVersion reads the catalog itself: to_regclass answers from a cache of the
 // server that does not learn what was committed while we waited for the lock.
-const findVersion = `SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'version')`
+const findVersion = `SELECT EXISTS (
+	SELECT
+	FROM pg_class AS c
+	JOIN pg_namespace AS n ON n.oid = c.relnamespace
+	WHERE n.nspname = $1 AND c.relname = 'version'
+)`
 
 func readVersion(ctx context.Context, s *Store, run func(*pg.Statement) error) (version Migration, err error) {
 	found := false

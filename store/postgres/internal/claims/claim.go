@@ -17,24 +17,24 @@ import (
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
 // leases: rows are locked, and those another claim has locked are skipped.
-func (s *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.ClaimReply{}, err
 	}
-	defer s.pg.Leave()
-	repeat, known := s.workers.Asked.Ask(c.Worker, c.Seq)
+	defer r.pg.Leave()
+	repeat, known := r.workers.Asked.Ask(c.Worker, c.Seq)
 	claimed := store.ClaimReply{}
 	if repeat || !known {
 		// A worker that this store does not know may have claimed through another.
-		again, err := s.claimAgain(ctx, &c)
+		again, err := r.claimAgain(ctx, &c)
 		if err != nil || repeat || len(again.Jobs) > 0 {
 			return again, err
 		}
 	}
-	k := &claiming{s: s, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
+	k := &claiming{room: r, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
 	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
-		s.Frontiers.Drop()
+		r.Frontiers.Drop()
 		return store.ClaimReply{}, err
 	}
 	return claimed, nil
@@ -42,7 +42,7 @@ func (s *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, erro
 
 // claiming is one claim under way.
 type claiming struct {
-	s       *Room
+	room    *Room
 	c       *store.Claim
 	offer   offer
 	queues  []*claimQueue
@@ -116,7 +116,7 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimQueue{queue: q, view: k.s.Frontiers.View(q.Queue, k.offer.Print), room: k.c.PerQueue()}
+		l := &claimQueue{queue: q, view: k.room.Frontiers.View(q.Queue, k.offer.Print), room: k.c.PerQueue()}
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
 	}
@@ -125,8 +125,8 @@ func (k *claiming) run(ctx context.Context) error {
 			return err
 		}
 	}
-	hints, sweep := k.s.lookDue(k.queues)
-	looked := len(k.queues) > 0 && (quiet || sweep || k.s.hints.Rows.First())
+	hints, sweep := k.room.lookDue(k.queues)
+	looked := len(k.queues) > 0 && (quiet || sweep || k.room.hints.Rows.First())
 	if looked {
 		ready, err := k.peek(ctx, k.queues)
 		if err != nil {
@@ -163,7 +163,7 @@ func (k *claiming) run(ctx context.Context) error {
 		}
 		if !ready {
 			for _, l := range again { // the next claim reads before it locks anything
-				k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
+				k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			}
 			break
 		}
@@ -175,8 +175,8 @@ func (k *claiming) run(ctx context.Context) error {
 // renew makes lanes look as they are now.
 func (k *claiming) renew(lanes []*claimQueue) {
 	for _, l := range lanes {
-		k.s.Frontiers.leave(l.view)
-		l.view = k.s.Frontiers.View(l.queue.Queue, k.offer.Print)
+		k.room.Frontiers.leave(l.view)
+		l.view = k.room.Frontiers.View(l.queue.Queue, k.offer.Print)
 		l.over = false
 	}
 }
@@ -184,7 +184,7 @@ func (k *claiming) renew(lanes []*claimQueue) {
 // leave lets go of the lanes.
 func (k *claiming) leave() {
 	for _, l := range k.queues {
-		k.s.Frontiers.leave(l.view)
+		k.room.Frontiers.leave(l.view)
 	}
 }
 
@@ -228,17 +228,17 @@ func (k *claiming) answer() {
 // attend checks the worker and marks runs as begun, where no statement of the
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
-	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
+	return k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		alive := false
 		steps := []*pg.Statement{{
 			Text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
-			Args: []any{k.s.pg.Namespace, k.c.Worker},
+			Args: []any{k.room.pg.Namespace, k.c.Worker},
 			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
-			steps = append(steps, k.s.workers.BegunStep(k.c.Worker, k.c.Begun))
+			steps = append(steps, k.room.workers.BegunStep(k.c.Worker, k.c.Begun))
 		}
-		if err := k.s.pg.Send(ctx, k.s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
+		if err := k.room.pg.Send(ctx, k.room.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		if !alive {
@@ -250,7 +250,7 @@ func (k *claiming) attend(ctx context.Context) error {
 }
 
 func (k *claiming) lost() error {
-	k.s.workers.Asked.Forget(k.c.Worker)
+	k.room.workers.Asked.Forget(k.c.Worker)
 	return fmt.Errorf("worker %d: %w", k.c.Worker, job.ErrWorkerLost)
 }
 
@@ -285,44 +285,60 @@ func (k *claiming) take(ctx context.Context) error {
 
 // ClaimStraight takes the first ready jobs of a queue in one statement.
 //
-//   - The worker's row is locked FOR SHARE: nobody can declare it lost between
-//     the claim's decision and its commit.
-//   - The lateral part is one seek per priority on job_ready, behind the
+//   - worker_pkey finds the worker's row. It is locked FOR SHARE: nobody can
+//     declare it lost between the claim's decision and its commit.
+//   - job_ready serves the lateral part: one seek per priority, behind the
 //     frontier. The outer LIMIT stops pulling, so that no more rows are locked
 //     than asked for. Rows come by priority, due and id, because the frontiers do.
 //   - What the offer does not take is locked for a moment and left; a lane where
-//     that happened is looked at before it is locked from then on (job_look.go).
-//   - What follows once the bytes are used up is left, too. The size of a value
-//     is known without reading it from where it is stored. The last column counts
+//     that happened is looked at before it is locked from then on (look.go).
+//   - What follows once the bytes are used up is left, too. The last column counts
 //     the rows that fit, negative when some did not.
 //   - Leased rows are updated by their place in the table: they are locked.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
-const ClaimStraight = `WITH me AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
+var ClaimStraight = `WITH me AS MATERIALIZED (
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	FOR SHARE
 ), picked AS MATERIALIZED (
 	SELECT p.place, p.rescues, p.takes,
 		count(*) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING) <= $12 AS starts,
-		coalesce(sum(p.size) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING), 0) - CASE WHEN p.takes THEN p.size ELSE 0 END < $13 AS fits
+		coalesce(sum(p.size) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING), 0)
+			- CASE WHEN p.takes THEN p.size ELSE 0 END < $13 AS fits
 	FROM (
-	SELECT j.place, j.rescues, j.takes, j.size
-	FROM me CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
-	CROSS JOIN LATERAL (
-		SELECT ctid AS place, rescues, ` + rowBytes + ` AS size,
-			version <= ($9::int[])[array_position($8::text[], kind)] AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
-		FROM pawl.job
-		WHERE namespace = $1 AND queue = $3 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
-		ORDER BY due, id LIMIT $7 FOR UPDATE SKIP LOCKED
-	) AS j
-	WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
-	LIMIT $7) AS p
+		SELECT j.place, j.rescues, j.takes, j.size
+		FROM me
+		CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
+		CROSS JOIN LATERAL (
+			SELECT ctid AS place, rescues, ` + jobs.RowBytes + ` AS size,
+				version <= ($9::int[])[array_position($8::text[], kind)]
+					AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
+			FROM pawl.job
+			WHERE namespace = $1
+				AND queue = $3
+				AND state = 2
+				AND priority = f.priority
+				AND (due, id) > (f.due, f.id)
+				AND due <= {now}
+			ORDER BY due, id
+			LIMIT $7
+			FOR UPDATE SKIP LOCKED
+		) AS j
+		WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
+		LIMIT $7
+	) AS p
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
-FROM picked WHERE job.ctid = picked.place AND picked.takes AND picked.fits AND (picked.rescues = 0 OR picked.starts)
-RETURNING ` + jobs.TakenColumns + `, (SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
-
-// rowBytes is what the large columns of a job come to.
-const rowBytes = "coalesce(octet_length(args), 0) + coalesce(octet_length(headers), 0) + coalesce(octet_length(failures), 0)"
+UPDATE pawl.job
+SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
+FROM picked
+WHERE job.ctid = picked.place
+	AND picked.takes
+	AND picked.fits
+	AND (picked.rescues = 0 OR picked.starts)
+RETURNING ` + jobs.TakenColumns + `,
+	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
 
 // Arrays are the frontiers of a lane as arguments.
 func (v *View) Arrays() (dues []time.Time, ids [][16]byte) {
@@ -359,7 +375,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
 			steps[i] = &pg.Statement{Text: ClaimStraight, Raw: leases[i].read, Args: []any{
-				k.s.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
+				k.room.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
 				k.offer.Kinds, k.offer.Newest, k.offer.Capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
 			}}
 		}
@@ -367,7 +383,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			p = k.newPeek(lanes, what)
 			steps = append(steps, p.steps()...)
 		}
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, steps...)
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, steps...)
 	})
 	if err != nil {
 		return err
@@ -397,12 +413,10 @@ type leaseReader struct {
 func (r *leaseReader) read(cols [][]byte) error {
 	r.jobs = append(r.jobs, store.LeasedJob{})
 	l := &r.jobs[len(r.jobs)-1]
-	r.rows.Begin(cols)
-	if err := r.rows.Shared(&l.Job); err != nil {
+	if err := r.rows.Taken(cols, &l.Job); err != nil {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
-	l.Deferred = r.rows.Int4()
 	r.examined = r.rows.Int8()
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true
@@ -423,7 +437,7 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 	if int(leased.examined) > len(leased.jobs) {
 		// Some rows were left: none of them may be passed unseen, so the look that
 		// follows starts where this one did.
-		k.s.Frontiers.mix(l.view, k.claimed.Now)
+		k.room.Frontiers.mix(l.view, k.claimed.Now)
 		return
 	}
 	switch {
@@ -435,16 +449,16 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 		l.unsure = l.careful || !l.view.next.known
 		l.over = !l.unsure
 		k.upcoming(l.view.next.at)
-		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{quiet: l.over})
+		k.room.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{quiet: l.over})
 	case p == nil:
-		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{full: true})
+		k.room.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, nil, false), lookedAt{full: true})
 	case p.paused[l.queue.Queue]:
 		l.over = true // nothing was looked at
-		k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
+		k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 	default:
 		left := p.left[l]
 		l.over = len(left) == 0
-		k.s.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
+		k.room.Frontiers.advance(l.view, k.reached(l.view.At, leased.jobs, left, true), lookedAt{quiet: l.over, full: full})
 	}
 }
 
@@ -458,7 +472,7 @@ func (k *claiming) reached(at [job.MaxPriority + 1]position, taken []store.Lease
 			at[taken[i].Priority] = p
 		}
 	}
-	highest := position{due: k.claimed.Now.Add(-k.s.commitLag())}
+	highest := position{due: k.claimed.Now.Add(-k.room.commitLag())}
 	quiet := position{due: k.claimed.Now.Add(-QuietLag)}
 	for _, p := range jobs.Priorities {
 		if first, some := left[p]; some {
@@ -479,8 +493,8 @@ const QuietLag = time.Second
 
 // commitLag is the same for frontiers behind jobs that were just claimed. Where
 // the store listens, every commit is told.
-func (s *Room) commitLag() time.Duration {
-	if s.hints.Rows.Heard() {
+func (r *Room) commitLag() time.Duration {
+	if r.hints.Rows.Heard() {
 		return 0
 	}
 	return 100 * time.Millisecond
@@ -489,17 +503,17 @@ func (s *Room) commitLag() time.Duration {
 // seen notes the store's time.
 func (k *claiming) seen(now time.Time) {
 	k.claimed.Now = now.UTC()
-	k.s.heard(now)
+	k.room.heard(now)
 }
 
 // heard takes note of the store's time. When it was set back, all remembered
 // positions are forgotten: what comes now lies before them.
-func (s *Room) heard(now time.Time) (back bool) {
-	s.pg.Clock.Note(now)
-	if s.Frontiers.clock(now) {
+func (r *Room) heard(now time.Time) (back bool) {
+	r.pg.Clock.Note(now)
+	if r.Frontiers.clock(now) {
 		return false
 	}
-	s.jobs.Purges.Forget()
+	r.jobs.Purges.Forget()
 	return true
 }
 
@@ -512,15 +526,15 @@ func (k *claiming) upcoming(next time.Time) {
 // lease runs a transaction that leases. When the answer of a try was lost, what
 // it took is found by the number of the claim, and is the answer.
 func (k *claiming) lease(ctx context.Context, try func(context.Context) error) error {
-	return k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, again bool) error {
+	return k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, again bool) error {
 		if again {
-			before, err := k.s.claimedBefore(ctx, k.c)
+			before, err := k.room.claimedBefore(ctx, k.c)
 			if err != nil {
 				return err
 			}
 			if len(before.Jobs) > k.took() {
 				*k.claimed = before
-				k.s.Frontiers.Drop()
+				k.room.Frontiers.Drop()
 				return errRecovered
 			}
 		}

@@ -48,14 +48,28 @@ func (o *offer) takes(kind string, version int, needs []pgtype.Text) bool {
 func LookBound(limit int) int { return 1000 + 10*limit }
 
 // lookReady reads the next ready jobs of each priority in claim order, without
-// locking them: a seek per priority on job_ready.
-const lookReady = `SELECT {now}, state.paused, j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
-FROM (SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused) AS state LEFT JOIN LATERAL (
-	SELECT j.* FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
+// locking them.
+//
+//   - job_ready serves the lateral part: a seek per priority.
+var lookReady = `SELECT {now}, state.paused,
+	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
+FROM (
+	SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused
+) AS state
+LEFT JOIN LATERAL (
+	SELECT j.*
+	FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT priority, due, id, kind, version, capabilities, rescues, ` + rowBytes + ` AS bytes FROM pawl.job
-		WHERE namespace = $1 AND queue = $2 AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due <= {now}
-		ORDER BY due, id LIMIT $6
+		SELECT priority, due, id, kind, version, capabilities, rescues, ` + jobs.RowBytes + ` AS bytes
+		FROM pawl.job
+		WHERE namespace = $1
+			AND queue = $2
+			AND state = 2
+			AND priority = f.priority
+			AND (due, id) > (f.due, f.id)
+			AND due <= {now}
+		ORDER BY due, id
+		LIMIT $6
 	) AS j
 	WHERE NOT state.paused
 ) AS j ON true`
@@ -77,7 +91,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		}
 		if paused {
 			l.over = true
-			k.s.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
+			k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			return nil
 		}
 		chosen := k.choose(l, found)
@@ -99,7 +113,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 				held[c.priority] = true
 			}
 			if !c.takes {
-				k.s.Frontiers.mix(l.view, k.claimed.Now)
+				k.room.Frontiers.mix(l.view, k.claimed.Now)
 			}
 			if !held[c.priority] {
 				frontier[c.priority] = c.position
@@ -121,7 +135,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 	}
 	ended := l.wants() > 0 && !k.claimed.More && !slices.Contains(held[:], true)
 	l.over = true
-	k.s.Frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
+	k.room.Frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
 	return nil
 }
 
@@ -132,7 +146,7 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 		dues, ids = append(dues, at[p].due), append(ids, at[p].ID)
 	}
 	var now time.Time
-	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
+	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		found = nil
 		var priority pgtype.Int2
 		var due pgtype.Timestamptz
@@ -142,8 +156,8 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, &pg.Statement{
-			Text: lookReady, Args: []any{k.s.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
+			Text: lookReady, Args: []any{k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
 			Each: func(scan pg.Scan) error {
 				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
 					return err
@@ -188,20 +202,36 @@ func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 	return chosen
 }
 
-// leaseChosen leases jobs by id (job_pkey), in the order of their ids. What is
-// locked or no longer waiting is left out.
-const leaseChosen = `WITH me AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR SHARE
+// leaseChosen leases jobs by id, in the order of their ids. What is locked or no
+// longer waiting is left out.
+//
+//   - worker_pkey and job_pkey find the rows.
+var leaseChosen = `WITH me AS MATERIALIZED (
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	FOR SHARE
 ), picked AS MATERIALIZED (
 	SELECT job.ctid AS place
-	FROM me CROSS JOIN (SELECT $1::int AS namespace, 2::smallint AS waiting, c.* FROM unnest($4::uuid[]) AS c (id) OFFSET 0) AS c
+	FROM me
+	CROSS JOIN (
+		SELECT $1::int AS namespace, 2::smallint AS waiting, c.*
+		FROM unnest($4::uuid[]) AS c (id)
+		OFFSET 0
+	) AS c
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
 	WHERE job.state = c.waiting AND job.due <= {now}
-	ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
+	ORDER BY job.id
+	FOR UPDATE OF job SKIP LOCKED
 )
-UPDATE pawl.job SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
-FROM picked WHERE job.ctid = picked.place
+UPDATE pawl.job
+SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
+FROM picked
+WHERE job.ctid = picked.place
 RETURNING ` + jobs.TakenColumns + `, 0::bigint`
+
+// isAlive tells whether the worker is not lost (worker_pkey).
+const isAlive = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"
 
 // lock leases what was chosen.
 func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) (*leaseReader, error) {
@@ -221,9 +251,9 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits,
-			&pg.Statement{Text: leaseChosen, Args: []any{k.s.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
-			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{k.s.pg.Namespace, k.c.Worker},
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
+			&pg.Statement{Text: leaseChosen, Args: []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
+			&pg.Statement{Text: isAlive, Args: []any{k.room.pg.Namespace, k.c.Worker},
 				Each: func(scan pg.Scan) error { return scan(&alive) }})
 	})
 	if err != nil {

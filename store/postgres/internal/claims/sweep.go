@@ -93,13 +93,13 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 
 // lookDue reports whether it is time to read hints, and to look behind one of the
 // lanes.
-func (s *Room) lookDue(lanes []*claimQueue) (hints, sweep bool) {
-	now := s.pg.Clock.Estimate()
-	hints = s.hints.Rows.Due(now)
-	s.Frontiers.mu.Lock()
-	defer s.Frontiers.mu.Unlock()
+func (r *Room) lookDue(lanes []*claimQueue) (hints, sweep bool) {
+	now := r.pg.Clock.Estimate()
+	hints = r.hints.Rows.Due(now)
+	r.Frontiers.mu.Lock()
+	defer r.Frontiers.mu.Unlock()
 	for _, l := range lanes {
-		if known := s.Frontiers.Fronts[l.view.name]; known != nil && known.sweep.due(now) {
+		if known := r.Frontiers.Fronts[l.view.name]; known != nil && known.sweep.due(now) {
 			sweep = true
 		}
 	}
@@ -149,18 +149,34 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 	}
 }
 
-// peekStretches finds the first waiting job of each stretch: one seek on
-// job_ready each. Nothing is locked or written, so that an idle worker costs the
-// server a read.
-const peekStretches = `SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
-	(SELECT array_agg(q.name) FROM pawl.queue AS q WHERE q.namespace = $1 AND q.name = ANY ($3::text[]) AND q.paused), j.n, j.due, j.id
-FROM (SELECT 1) AS one LEFT JOIN (
+// peekStretches finds the first waiting job of each stretch. Nothing is locked or
+// written, so that an idle worker costs the server a read.
+//
+//   - job_ready serves it: one seek for each stretch.
+const peekStretches = `SELECT {now},
+	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
+	(
+		SELECT array_agg(q.name)
+		FROM pawl.queue AS q
+		WHERE q.namespace = $1 AND q.name = ANY ($3::text[]) AND q.paused
+	),
+	j.n, j.due, j.id
+FROM (SELECT 1) AS one
+LEFT JOIN (
 	SELECT f.n, j.due, j.id
-	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[]) WITH ORDINALITY AS f (queue, priority, due, id, until, n)
+	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[])
+		WITH ORDINALITY AS f (queue, priority, due, id, until, n)
 	CROSS JOIN LATERAL (
-		SELECT due, id FROM pawl.job
-		WHERE namespace = $1 AND queue = f.queue AND state = 2 AND priority = f.priority AND (due, id) > (f.due, f.id) AND due < f.until
-		ORDER BY due, id LIMIT 1
+		SELECT due, id
+		FROM pawl.job
+		WHERE namespace = $1
+			AND queue = f.queue
+			AND state = 2
+			AND priority = f.priority
+			AND (due, id) > (f.due, f.id)
+			AND due < f.until
+		ORDER BY due, id
+		LIMIT 1
 	) AS j
 ) AS j ON true`
 
@@ -201,12 +217,12 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: pg.Stopwatch()}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
-		now = k.s.pg.Clock.Estimate()
+		now = k.room.pg.Clock.Estimate()
 	}
 	if what >= lookAtHints {
-		p.hints = k.s.hints.Rows.Look(k.s.pg.Namespace)
+		p.hints = k.room.hints.Rows.Look(k.room.pg.Namespace)
 	}
-	p.probes, p.swept = k.s.Frontiers.probes(lanes, now)
+	p.probes, p.swept = k.room.Frontiers.probes(lanes, now)
 	return p
 }
 
@@ -220,7 +236,7 @@ func (p *peeking) steps() []*pg.Statement {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	steps := []*pg.Statement{{Text: peekStretches, Args: []any{p.k.s.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, Each: p.read}}
+	steps := []*pg.Statement{{Text: peekStretches, Args: []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, Each: p.read}}
 	if p.hints == nil {
 		return steps
 	}
@@ -271,31 +287,31 @@ func (p *peeking) conclude() (ready bool, err error) {
 	for _, l := range p.lanes {
 		k.upcoming(p.next[l])
 		if !p.paused[l.queue.Queue] {
-			k.s.Frontiers.expect(l.view, p.next[l])
+			k.room.Frontiers.expect(l.view, p.next[l])
 		}
 	}
-	if k.s.heard(p.now) {
+	if k.room.heard(p.now) {
 		ready, p.passed = true, true // everything was forgotten: look from the start
 	}
 	if p.swept {
-		k.s.Frontiers.swept(p.lanes, p.now, p.took())
+		k.room.Frontiers.swept(p.lanes, p.now, p.took())
 	}
 	for _, b := range p.behind {
 		ready, p.passed = true, true
-		k.s.Frontiers.found(b.lane.view.name, b.priority, b.at)
+		k.room.Frontiers.found(b.lane.view.name, b.priority, b.at)
 	}
 	if p.hints != nil {
-		missed := k.s.hints.Rows.Keep(p.hints, p.now)
+		missed := k.room.hints.Rows.Keep(p.hints, p.now)
 		if p.hints.Some() {
-			k.s.hints.Remover.Some()
+			k.room.hints.Remover.Some()
 		}
 		if missed || p.hints.TooMany() {
 			ready, p.passed = true, true
-			k.s.Frontiers.Drop()
+			k.room.Frontiers.Drop()
 		}
 		for name, due := range p.hints.Told {
 			ready, p.passed = true, true
-			k.s.Frontiers.Lower(name.Queue, name.Priority, due)
+			k.room.Frontiers.Lower(name.Queue, name.Priority, due)
 		}
 	}
 	return ready || len(p.left) > 0, nil
@@ -304,10 +320,10 @@ func (p *peeking) conclude() (ready bool, err error) {
 // peek looks before or after a claim, in a round trip of its own.
 func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
 	var p *peeking
-	err = k.s.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
+	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)
 		p.took = pg.Stopwatch()
-		return k.s.pg.Send(ctx, k.s.pg.Work, pg.SharedLimits, p.steps()...)
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, p.steps()...)
 	})
 	if err != nil {
 		return false, err

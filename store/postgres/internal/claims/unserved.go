@@ -14,77 +14,92 @@ import (
 )
 
 // servedQueues lists the queues of the live workers with what is offered there,
-// if the one who asks is the first of them (worker_pkey). A fleet has few
-// different offers.
+// if the one who asks is the first of them. A fleet has few different offers.
+//
+//   - worker_pkey lists the workers.
 const servedQueues = `WITH live AS (
-		SELECT id, queues, offer
-		FROM pawl.worker
-		WHERE namespace = $1
-			AND lost IS NULL
-			AND beat > {now} - lost_after * interval '1 microsecond')
-	SELECT DISTINCT q.name, live.offer
-	FROM live CROSS JOIN unnest(live.queues) AS q (name)
-	WHERE $2 = (SELECT min(id) FROM live)`
+	SELECT id, queues, offer
+	FROM pawl.worker
+	WHERE namespace = $1
+		AND lost IS NULL
+		AND beat > {now} - lost_after * interval '1 microsecond'
+)
+SELECT DISTINCT q.name, live.offer
+FROM live
+CROSS JOIN unnest(live.queues) AS q (name)
+WHERE $2 = (SELECT min(id) FROM live)`
 
-// unservedQueues finds queues with waiting jobs between those that are served, by
-// a seek in job_ready for each. It goes around the served ones, because at their
-// front are the dead entries of what was claimed.
+// unservedQueues finds queues with waiting jobs between those that are served. It
+// goes around the served ones, because at their front are the dead entries of
+// what was claimed.
+//
+//   - job_ready serves it: a seek for each queue.
 const unservedQueues = `WITH RECURSIVE found AS (
-		SELECT g.until, (
-			SELECT job.queue
-			FROM pawl.job
-			WHERE job.namespace = $1 AND job.state = 2 AND job.queue > g.after AND job.queue < g.until
-			ORDER BY job.queue LIMIT 1) AS queue
-		FROM unnest($2::text[], $3::text[]) AS g (after, until)
+	SELECT g.until, (
+		SELECT job.queue
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 2 AND job.queue > g.after AND job.queue < g.until
+		ORDER BY job.queue
+		LIMIT 1
+	) AS queue
+	FROM unnest($2::text[], $3::text[]) AS g (after, until)
 	UNION ALL
-		SELECT f.until, (
-			SELECT job.queue
-			FROM pawl.job
-			WHERE job.namespace = $1 AND job.state = 2 AND job.queue > f.queue AND job.queue < f.until
-			ORDER BY job.queue LIMIT 1)
-		FROM found AS f
-		WHERE f.queue IS NOT NULL)
-	SELECT queue
-	FROM found
-	WHERE queue IS NOT NULL
-	LIMIT $4`
+	SELECT f.until, (
+		SELECT job.queue
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 2 AND job.queue > f.queue AND job.queue < f.until
+		ORDER BY job.queue
+		LIMIT 1
+	)
+	FROM found AS f
+	WHERE f.queue IS NOT NULL
+)
+SELECT queue
+FROM found
+WHERE queue IS NOT NULL
+LIMIT $4`
 
-// readyHeads groups the first ready jobs of each queue and priority, by job_ready.
+// readyHeads groups the first ready jobs of each queue and priority.
+//
+//   - job_ready serves it: a seek for each.
 const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint, max(jobs), min(oldest)
+FROM (
+	SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
 	FROM (
-		SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
-		FROM (
-			SELECT j.*
-			FROM unnest($2::text[]) AS q (name)
-			CROSS JOIN generate_series(1, 9) AS p (priority)
-			CROSS JOIN LATERAL (
-				SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
-				FROM pawl.job
-				WHERE job.namespace = $1
-					AND job.state = 2
-					AND job.queue = q.name
-					AND job.priority = p.priority
-					AND job.due <= {now} - $3 * interval '1 microsecond'
-				ORDER BY job.due, job.id
-				LIMIT $4) AS j
-			WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
-			LIMIT $5) AS j
-		GROUP BY j.queue, j.kind, j.version, j.capabilities, j.priority) AS alike
-	GROUP BY queue, kind, version, capabilities`
+		SELECT j.*
+		FROM unnest($2::text[]) AS q (name)
+		CROSS JOIN generate_series(1, 9) AS p (priority)
+		CROSS JOIN LATERAL (
+			SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
+			FROM pawl.job
+			WHERE job.namespace = $1
+				AND job.state = 2
+				AND job.queue = q.name
+				AND job.priority = p.priority
+				AND job.due <= {now} - $3 * interval '1 microsecond'
+			ORDER BY job.due, job.id
+			LIMIT $4
+		) AS j
+		WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
+		LIMIT $5
+	) AS j
+	GROUP BY j.queue, j.kind, j.version, j.capabilities, j.priority
+) AS alike
+GROUP BY queue, kind, version, capabilities`
 
 // lastName comes after every name, by its bytes.
 const lastName = "\U0010FFFF"
 
 // Unserved finds jobs that no live worker takes.
-func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	served := map[string][]job.Offer{}
-	err := s.look(ctx, func() *pg.Statement {
+	err := r.look(ctx, func() *pg.Statement {
 		clear(served)
-		return &pg.Statement{Text: servedQueues, Args: []any{s.pg.Namespace, by}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: servedQueues, Args: []any{r.pg.Namespace, by}, Each: func(scan pg.Scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -108,9 +123,9 @@ func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 	slices.Sort(names)
 	after, until := append([]string{""}, names...), append(slices.Clone(names), lastName)
 	var others []string
-	err = s.look(ctx, func() *pg.Statement {
+	err = r.look(ctx, func() *pg.Statement {
 		others = nil
-		return &pg.Statement{Text: unservedQueues, Args: []any{s.pg.Namespace, after, until, store.UnservedQueues}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: unservedQueues, Args: []any{r.pg.Namespace, after, until, store.UnservedQueues}, Each: func(scan pg.Scan) error {
 			var name string
 			err := scan(&name)
 			others = append(others, name)
@@ -121,19 +136,19 @@ func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 		return nil, err
 	}
 	var ready []store.Ready
-	err = s.look(ctx, func() *pg.Statement {
+	err = r.look(ctx, func() *pg.Statement {
 		ready = nil
-		args := []any{s.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		args := []any{r.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
 		return &pg.Statement{Text: readyHeads, Args: args, Each: func(scan pg.Scan) error {
-			var r store.Ready
+			var heads store.Ready
 			var oldest pgtype.Timestamptz
 			var needs []pgtype.Text // one that is NULL was not written by us: it costs that job only
-			err := scan(&r.Queue, &r.Kind, &r.Version, &needs, &r.Jobs, &r.Most, &oldest)
+			err := scan(&heads.Queue, &heads.Kind, &heads.Version, &needs, &heads.Jobs, &heads.Most, &oldest)
 			for _, n := range needs {
-				r.Capabilities = append(r.Capabilities, n.String)
+				heads.Capabilities = append(heads.Capabilities, n.String)
 			}
-			r.Oldest = oldest.Time.UTC()
-			ready = append(ready, r)
+			heads.Oldest = oldest.Time.UTC()
+			ready = append(ready, heads)
 			return err
 		}}
 	})
@@ -144,8 +159,8 @@ func (s *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 }
 
 // look is a read whose plan the store's settings decide.
-func (s *Room) look(ctx context.Context, make func() *pg.Statement) error {
-	return s.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Work, pg.UpkeepLimits, make())
+func (r *Room) look(ctx context.Context, make func() *pg.Statement) error {
+	return r.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, make())
 	})
 }

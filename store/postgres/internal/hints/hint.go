@@ -39,20 +39,20 @@ func (h *Set) Join(other Set) {
 
 // Tell lowers this process's frontiers to what was committed, and lets the
 // others know.
-func (s *Room) Tell(told Set) {
+func (r *Room) Tell(told Set) {
 	if len(told) == 0 {
 		return
 	}
 	for name, due := range told {
-		s.frontier.Lower(name.Queue, name.Priority, due)
+		r.frontier.Lower(name.Queue, name.Priority, due)
 	}
-	s.Notifier.tell(told)
+	r.Notifier.tell(told)
 }
 
 // LookAt makes claims, here and elsewhere, look at a queue.
-func (s *Room) LookAt(queue string) {
-	s.frontier.Wake(queue)
-	s.Notifier.Look(queue)
+func (r *Room) LookAt(queue string) {
+	r.frontier.Wake(queue)
+	r.Notifier.Look(queue)
 }
 
 // Frontier is what learns of hints in this process: that of claims.
@@ -117,28 +117,38 @@ func (h *rows) First() bool {
 	return h.seen.Text == ""
 }
 
-const (
-	// firstHints only notes what is visible now.
-	firstHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, NULL::text, NULL::smallint, NULL::timestamptz, 0::bigint
+// firstHints only notes what is visible now.
+const firstHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text,
+	NULL::text, NULL::smallint, NULL::timestamptz, 0::bigint
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now`
-	// readHints seeks on hint_transaction twice: what had not begun, and what was
-	// open. The snapshot is the statement's own, so what it does not show is asked
-	// for next time.
-	readHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text, h.queue, h.priority, h.due, coalesce(h.rows, 0)
-FROM (SELECT pg_current_snapshot() AS snapshot) AS now LEFT JOIN (
+
+// readHints reads what was not visible at the last look. The snapshot is the
+// statement's own, so what it does not show is asked for next time.
+//
+//   - hint_transaction serves two seeks: what had not begun, and what was open.
+const readHints = `SELECT now.snapshot::text, pg_snapshot_xmax(now.snapshot)::text,
+	h.queue, h.priority, h.due, coalesce(h.rows, 0)
+FROM (SELECT pg_current_snapshot() AS snapshot) AS now
+LEFT JOIN (
 	SELECT queue, priority, min(due) AS due, (sum(count(*)) OVER ())::bigint AS rows
 	FROM (
-		(SELECT queue, priority, due FROM pawl.hint
-		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax($2::text::pg_snapshot)
-		ORDER BY transaction LIMIT $3)
+		(
+			SELECT queue, priority, due
+			FROM pawl.hint
+			WHERE namespace = $1 AND transaction >= pg_snapshot_xmax($2::text::pg_snapshot)
+			ORDER BY transaction
+			LIMIT $3
+		)
 		UNION ALL
-		(SELECT queue, priority, due FROM pawl.hint
-		WHERE namespace = $1 AND transaction = ANY (ARRAY(SELECT pg_snapshot_xip($2::text::pg_snapshot)))
-		LIMIT $3)
+		(
+			SELECT queue, priority, due
+			FROM pawl.hint
+			WHERE namespace = $1 AND transaction = ANY (ARRAY(SELECT pg_snapshot_xip($2::text::pg_snapshot)))
+			LIMIT $3
+		)
 	) AS new
 	GROUP BY queue, priority
 ) AS h ON true`
-)
 
 // RowLook is one reading of the hints.
 type RowLook struct {

@@ -20,27 +20,27 @@ const (
 
 // Listen tells of commits made by other processes, until ctx ends or the
 // connection is lost. It has a connection of its own.
-func (s *Room) Listen(ctx context.Context, hear func(store.Hint)) error {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Listen(ctx context.Context, hear func(store.Hint)) error {
+	if err := r.pg.Enter(ctx); err != nil {
 		return err
 	}
-	s.pg.Leave() // Close does not wait for a listener, it ends it
+	r.pg.Leave() // Close does not wait for a listener, it ends it
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.pg.Ending, cancel)()
-	conn, err := s.connectListener(ctx)
+	defer context.AfterFunc(r.pg.Ending, cancel)()
+	conn, err := r.connectListener(ctx)
 	if err != nil {
-		return s.listenError(ctx, err)
+		return r.listenError(ctx, err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	s.Rows.listen(+1)
-	defer s.Rows.listen(-1)
+	r.Rows.listen(+1)
+	defer r.Rows.listen(-1)
 	// What was said while nobody listened is not known.
-	s.frontier.Drop()
+	r.frontier.Drop()
 	hear(store.Hint{})
 	for {
 		wait, done := context.WithTimeout(ctx, listenCheck)
@@ -49,21 +49,21 @@ func (s *Room) Listen(ctx context.Context, hear func(store.Hint)) error {
 		done()
 		switch {
 		case err == nil:
-			s.hear(n.Payload, hear)
+			r.hear(n.Payload, hear)
 		case silent && !conn.IsClosed():
 			if err := ping(ctx, conn); err != nil {
-				return s.listenError(ctx, err)
+				return r.listenError(ctx, err)
 			}
 		default:
-			return s.listenError(ctx, err)
+			return r.listenError(ctx, err)
 		}
 	}
 }
 
-func (s *Room) connectListener(ctx context.Context) (*pgx.Conn, error) {
+func (r *Room) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
-	pool := s.pg.Users.Config()
+	pool := r.pg.Users.Config()
 	config := pool.ConnConfig.Copy()
 	if pool.BeforeConnect != nil {
 		if err := pool.BeforeConnect(ctx, config); err != nil {
@@ -74,7 +74,7 @@ func (s *Room) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, pg.MayIdleText+"; LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
+	if _, err := conn.Exec(ctx, pg.MayIdleText+"; LISTEN "+pgx.Identifier{r.channel()}.Sanitize()); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return conn, nil
@@ -87,9 +87,9 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // listenError explains why a listener ends.
-func (s *Room) listenError(ctx context.Context, err error) error {
+func (r *Room) listenError(ctx context.Context, err error) error {
 	switch {
-	case s.pg.Ending.Err() != nil:
+	case r.pg.Ending.Err() != nil:
 		return store.ErrClosed
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

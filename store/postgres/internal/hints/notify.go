@@ -43,7 +43,7 @@ type named struct {
 // notifier tells other processes of commits, after them and one message at a
 // time: NOTIFY inside each transaction would make them wait for each other.
 type notifier struct {
-	s    *Room
+	room *Room
 	pace pg.Pace // for transactions of users
 
 	mu      sync.Mutex
@@ -58,9 +58,9 @@ type notifier struct {
 	stopSending context.CancelFunc
 }
 
-func startNotifier(s *Room) *notifier {
-	n := &notifier{s: s, pace: pg.Pace{Every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
-	n.sending, n.stopSending = context.WithCancel(s.pg.Ending)
+func startNotifier(r *Room) *notifier {
+	n := &notifier{room: r, pace: pg.Pace{Every: throttle}, wake: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
+	n.sending, n.stopSending = context.WithCancel(r.pg.Ending)
 	go n.work()
 	return n
 }
@@ -121,6 +121,14 @@ const (
 	closeGrace = time.Second
 )
 
+// notifyOthers sends a message. Its commit need not reach the disk: nothing else
+// is written. It waits for other commits that notify for as long as it may: nobody
+// waits for it, and behind a slow disk the lock_timeout of a session is soon over.
+const notifyOthers = `SELECT
+	set_config('synchronous_commit', 'off', true),
+	set_config('lock_timeout', '0', true),
+	pg_notify($1, $2)`
+
 // send tells what has gathered. A message that does not get through is not
 // missed: it is a hint.
 func (n *notifier) send(tries int) {
@@ -134,20 +142,17 @@ func (n *notifier) send(tries int) {
 	for name, due := range told {
 		m.Hints = append(m.Hints, named{name.Queue, name.Priority, due.UnixMicro()})
 	}
-	ctx, cancel := context.WithTimeout(n.sending, n.s.pg.TryTimeout)
+	ctx, cancel := context.WithTimeout(n.sending, n.room.pg.TryTimeout)
 	defer cancel()
-	text := encode(n.s.instance, m)
-	// The commit need not reach the disk: nothing is written but the message. It
-	// waits for other commits that notify for as long as it may: nobody waits for
-	// it, and behind a slow disk the lock_timeout of a session is soon over.
-	tell := &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '0', true), pg_notify($1, $2)", Args: []any{n.s.channel(), text}}
+	text := encode(n.room.instance, m)
+	tell := &pg.Statement{Text: notifyOthers, Args: []any{n.room.channel(), text}}
 	for try := 1; ; try++ {
-		err := n.s.pg.Send(ctx, n.s.pg.Work, nil, tell)
+		err := n.room.pg.Send(ctx, n.room.pg.Work, nil, tell)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return
 		case try == tries || !pg.Pause(ctx, try):
-			n.s.pg.Logger.Debug("a notification was not sent; others will find out by polling", "error", err)
+			n.room.pg.Logger.Debug("a notification was not sent; others will find out by polling", "error", err)
 			return
 		}
 	}
@@ -175,32 +180,32 @@ func encode(by string, m message) string {
 
 // channel is where the processes of a namespace hear each other. Channels belong
 // to the database, so its name says which schema it is about.
-func (s *Room) channel() string {
+func (r *Room) channel() string {
 	h := fnv.New64a()
-	h.Write([]byte(s.pg.Schema))
-	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(s.pg.Namespace))
+	h.Write([]byte(r.pg.Schema))
+	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(r.pg.Namespace))
 }
 
 // hear takes a message over: frontiers first, so that a look it wakes sees it.
-func (s *Room) hear(text string, tell func(store.Hint)) {
+func (r *Room) hear(text string, tell func(store.Hint)) {
 	var m message
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		m = message{Look: true, Members: true} // a message of another build: look, then
 	}
-	if m.By == s.instance {
+	if m.By == r.instance {
 		return
 	}
 	if m.Look {
-		s.frontier.Drop()
+		r.frontier.Drop()
 		tell(store.Hint{})
 	}
 	for _, h := range m.Hints {
 		hint := store.Hint{Queue: h.Queue, Priority: h.Priority}
 		if h.Due == 0 {
-			s.frontier.Wake(h.Queue)
+			r.frontier.Wake(h.Queue)
 		} else {
 			hint.Due = time.UnixMicro(h.Due).UTC()
-			s.frontier.Lower(h.Queue, h.Priority, hint.Due)
+			r.frontier.Lower(h.Queue, h.Priority, hint.Due)
 		}
 		tell(hint)
 	}

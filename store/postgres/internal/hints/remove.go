@@ -28,7 +28,7 @@ const (
 // does it that has left or seen some, also one that runs no jobs: while no worker
 // runs, rows would gather without end. Who has done neither asks nothing.
 type Remover struct {
-	s       *Room
+	room    *Room
 	Wake    chan struct{} // holds one token: there may be rows
 	Stopped chan struct{}
 
@@ -36,15 +36,15 @@ type Remover struct {
 	from   string // the transaction from which rows may be left; in front of it, dead index entries may be
 }
 
-func startRemover(s *Room) *Remover {
-	r := s.NewRemover()
-	go r.work()
-	return r
+func startRemover(r *Room) *Remover {
+	remover := r.NewRemover()
+	go remover.work()
+	return remover
 }
 
 // NewRemover makes one that does nothing by itself.
-func (s *Room) NewRemover() *Remover {
-	return &Remover{s: s, Wake: make(chan struct{}, 1), Stopped: make(chan struct{})}
+func (r *Room) NewRemover() *Remover {
+	return &Remover{room: r, Wake: make(chan struct{}, 1), Stopped: make(chan struct{})}
 }
 
 // Some says that there are hints.
@@ -59,13 +59,13 @@ func (r *Remover) work() {
 	defer close(r.Stopped)
 	for {
 		select {
-		case <-r.s.pg.Ending.Done():
+		case <-r.room.pg.Ending.Done():
 			return
 		case <-r.Wake:
 		}
-		if err := r.Round(r.s.pg.Ending, hintsKept); err != nil {
-			r.s.pg.Logger.Debug("hints were not removed, the next round goes on", "error", err)
-			if !Wait(r.s.pg.Ending, afterFailure) { // the server may be away for long
+		if err := r.Round(r.room.pg.Ending, hintsKept); err != nil {
+			r.room.pg.Logger.Debug("hints were not removed, the next round goes on", "error", err)
+			if !Wait(r.room.pg.Ending, afterFailure) { // the server may be away for long
 				return
 			}
 			r.Some()
@@ -73,11 +73,15 @@ func (r *Remover) work() {
 	}
 }
 
+// committedNow is what a round may remove.
+const committedNow = `SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text
+FROM (SELECT pg_current_snapshot() AS snapshot) AS now`
+
 // Round removes everything that is committed now, after it was kept for a time.
 func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
-	err := r.s.pg.Send(ctx, r.s.pg.Work, nil, &pg.Statement{
-		Text: "SELECT now.snapshot::text, pg_snapshot_xmin(now.snapshot)::text FROM (SELECT pg_current_snapshot() AS snapshot) AS now",
+	err := r.room.pg.Send(ctx, r.room.pg.Work, nil, &pg.Statement{
+		Text: committedNow,
 		Each: func(scan pg.Scan) error { return scan(&now, &xmin) },
 	})
 	if err != nil {
@@ -90,13 +94,13 @@ func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 		r.from = "0"
 	}
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeHints, r.s.pg.Namespace, RemovedAtOnce, r.from, now); err != nil {
+		if more, err = r.remove(ctx, removeHints, r.room.pg.Namespace, RemovedAtOnce, r.from, now); err != nil {
 			return err
 		}
 	}
 	r.from = xmin // whatever is older had ended, and is gone
 	for more := true; more; {
-		if more, err = r.remove(ctx, removeForeignHints, r.s.pg.Namespace, RemovedAtOnce); err != nil {
+		if more, err = r.remove(ctx, removeForeignHints, r.room.pg.Namespace, RemovedAtOnce); err != nil {
 			return err
 		}
 	}
@@ -109,7 +113,8 @@ func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 func (r *Remover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
-	err = r.s.pg.Send(ctx, r.s.pg.Work, pg.SharedLimits, &pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
+	err = r.room.pg.Send(ctx, r.room.pg.Work, pg.SharedLimits,
+		&pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
 		&pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error { return scan(&removed, &last) }})
 	if err != nil {
 		return false, err
@@ -138,30 +143,45 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-const (
-	// removeHints removes what was committed by a snapshot (hint_transaction, from
-	// where the last statement ended: with a snapshot held open, what that one
-	// removed is still in the index). What another process is removing is left to it.
-	removeHints = `WITH gone AS (
-	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
-		SELECT ctid FROM pawl.hint
-		WHERE namespace = $1 AND transaction >= $3::text::xid8 AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
+// removeHints removes what was committed by a snapshot. What another process is
+// removing is left to it.
+//
+//   - hint_transaction finds the rows, from where the last statement ended: with a
+//     snapshot held open, what that one removed is still in the index.
+const removeHints = `WITH gone AS (
+	DELETE FROM pawl.hint
+	WHERE ctid = ANY (ARRAY(
+		SELECT ctid
+		FROM pawl.hint
+		WHERE namespace = $1
+			AND transaction >= $3::text::xid8
+			AND transaction < pg_snapshot_xmax($4::text::pg_snapshot)
 			AND pg_visible_in_snapshot(transaction, $4::text::pg_snapshot)
-		ORDER BY transaction LIMIT $2
-		FOR UPDATE SKIP LOCKED))
+		ORDER BY transaction
+		LIMIT $2
+		FOR UPDATE SKIP LOCKED
+	))
 	RETURNING transaction
 )
-SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text FROM gone`
-	// removeForeignHints removes what claims to be of a transaction that has not
-	// begun: a dump brought it along from a server that had counted further, and
-	// every look would find it again.
-	removeForeignHints = `WITH gone AS (
-	DELETE FROM pawl.hint WHERE ctid = ANY (ARRAY(
-		SELECT ctid FROM pawl.hint
+SELECT count(*), (array_agg(transaction ORDER BY transaction DESC))[1]::text
+FROM gone`
+
+// removeForeignHints removes what claims to be of a transaction that has not
+// begun: a dump brought it along from a server that had counted further, and
+// every look would find it again.
+//
+//   - hint_transaction finds the rows.
+const removeForeignHints = `WITH gone AS (
+	DELETE FROM pawl.hint
+	WHERE ctid = ANY (ARRAY(
+		SELECT ctid
+		FROM pawl.hint
 		WHERE namespace = $1 AND transaction >= pg_snapshot_xmax(pg_current_snapshot())
-		ORDER BY transaction LIMIT $2
-		FOR UPDATE SKIP LOCKED))
+		ORDER BY transaction
+		LIMIT $2
+		FOR UPDATE SKIP LOCKED
+	))
 	RETURNING 1
 )
-SELECT count(*), NULL::text FROM gone`
-)
+SELECT count(*), NULL::text
+FROM gone`

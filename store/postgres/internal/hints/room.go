@@ -19,24 +19,24 @@ type Room struct {
 func New(db *pg.DB) *Room { return &Room{pg: db, instance: uuid.NewString()} }
 
 // Register names what learns of hints in this process.
-func (s *Room) Register(f Frontier) { s.frontier = f }
+func (r *Room) Register(f Frontier) { r.frontier = f }
 
 // Start begins to tell and to remove.
-func (s *Room) Start() {
-	s.Notifier = startNotifier(s)
-	s.Remover = startRemover(s)
+func (r *Room) Start() {
+	r.Notifier = startNotifier(r)
+	r.Remover = startRemover(r)
 }
 
 // Stop tells what is left. No call is under way any more.
-func (s *Room) Stop() {
-	if s.Notifier != nil {
-		s.Notifier.stop()
+func (r *Room) Stop() {
+	if r.Notifier != nil {
+		r.Notifier.stop()
 	}
 }
 
 // Await waits until nothing is removed any more: the store is ending.
-func (s *Room) Await() {
-	if s.Remover != nil {
-		<-s.Remover.Stopped
+func (r *Room) Await() {
+	if r.Remover != nil {
+		<-r.Remover.Stopped
 	}
 }

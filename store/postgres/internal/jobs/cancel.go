@@ -14,19 +14,19 @@ import (
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
-func (s *Room) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return s.operate(ctx, ids, op, "cancel", (*operation).cancel)
+func (r *Room) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return r.operate(ctx, ids, op, "cancel", (*operation).cancel)
 }
 
 // Delete removes jobs that are not running, and asks running ones to cancel.
-func (s *Room) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return s.operate(ctx, ids, op, "delete", (*operation).remove)
+func (r *Room) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return r.operate(ctx, ids, op, "delete", (*operation).remove)
 }
 
 // operation is an operator's verb over several jobs, in one transaction. Every
 // job that it may change is locked before anything is decided.
 type operation struct {
-	s        *Room
+	room     *Room
 	session  pg.Session
 	now      time.Time
 	live     map[job.ID]*job.Subject
@@ -53,11 +53,11 @@ type archivedSubject struct {
 
 // operate applies a verb to the ids, with the audit entries of what it changed.
 // An id that is given twice is taken twice, one after the other.
-func (s *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -65,9 +65,9 @@ func (s *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, act
 	var o *operation
 	skip := false
 	held := map[string]bool{}
-	err := s.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-			o = &operation{s: s, session: t, skip: skip, held: held}
+	err := r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		err := r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+			o = &operation{room: r, session: t, skip: skip, held: held}
 			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
 				return err
 			}
@@ -77,20 +77,20 @@ func (s *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, act
 					targets = append(targets, ids[i].String())
 				}
 			}
-			return s.settings.Record(ctx, t, op, action, targets)
+			return r.settings.Record(ctx, t, op, action, targets)
 		})
 		if pg.FaultOf(err).Blocked {
 			skip = true
-			for _, k := range s.allHeld(ctx, o.wanted) {
+			for _, k := range r.allHeld(ctx, o.wanted) {
 				held[k.Hash] = true
 			}
 		}
 		return err
 	})
 	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) && o != nil { // then it may have happened
-		s.hints.Tell(o.told)
+		r.hints.Tell(o.told)
 		if o.asked {
-			s.hints.Notifier.Cancel()
+			r.hints.Notifier.Cancel()
 		}
 	}
 	if err != nil {
@@ -135,12 +135,20 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operat
 	return changes, nil
 }
 
-// The primary keys find the rows; ids ascend, as everywhere.
-const (
-	lockLive = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id ORDER BY job.id FOR UPDATE OF job`
-	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id ORDER BY a.id FOR UPDATE OF a`
+// The jobs of a call, locked in the order of their ids, as everywhere.
+//
+//   - job_pkey and job_archive_pkey find the rows.
+var (
+	lockLive = "SELECT " + subjectColumns + `
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+ORDER BY job.id
+FOR UPDATE OF job`
+	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
+ORDER BY a.id
+FOR UPDATE OF a`
 )
 
 // lock finds and locks the jobs. One that ends while it waits for the live row is
@@ -163,7 +171,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 		exist := map[job.ID]bool{}
-		err := o.session.Run(ctx, &pg.Statement{Text: existing, Args: []any{o.s.pg.Namespace, uuids(left)}, Each: func(scan pg.Scan) error {
+		err := o.session.Run(ctx, &pg.Statement{Text: existing, Args: []any{o.room.pg.Namespace, uuids(left)}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			exist[id] = true
@@ -186,12 +194,16 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 	return pg.Fault{Err: errRestless, Passing: true}.AsError()
 }
 
-const existing = `SELECT e.id FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
-		OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
+// existing finds the ids of jobs, live or archived.
+//
+//   - job_pkey and job_archive_pkey serve the looks.
+const existing = `SELECT e.id
+FROM (` + givenIDs + `) AS e
+WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
+	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
-	args := []any{o.s.pg.Namespace, uuids(ids)}
+	args := []any{o.room.pg.Namespace, uuids(ids)}
 	live, archived := lockLive, lockArchived
 	if o.skip {
 		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
@@ -223,22 +235,26 @@ func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, e
 		case store.Asked:
 			asked = append(asked, id)
 		case store.Changed:
-			m, err := job.MoveOf(s, job.Cancel(s, o.s.keep(s.Queue)), o.now)
+			m, err := job.MoveOf(s, job.Cancel(s, o.room.keep(s.Queue)), o.now)
 			if err != nil {
 				return nil, err
 			}
 			moves = append(moves, m)
 		}
 	}
-	if _, err := o.s.apply(ctx, o.session, moves, o.now); err != nil {
+	if _, err := o.room.apply(ctx, o.session, moves, o.now); err != nil {
 		return nil, err
 	}
 	return changes, o.ask(ctx, asked)
 }
 
-// askJobs marks jobs by their key; they are locked.
-const askJobs = `UPDATE pawl.job SET cancel = true FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
+// askJobs marks jobs, which are locked.
+//
+//   - job_pkey finds them.
+const askJobs = `UPDATE pawl.job
+SET cancel = true
+FROM (` + givenIDs + `) AS e
+WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
 
 // ask marks running jobs; their workers find them on job_cancel.
 func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
@@ -246,23 +262,39 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 		return nil
 	}
 	o.asked = true
-	return o.session.Run(ctx, &pg.Statement{Text: askJobs, Args: []any{o.s.pg.Namespace, ids}})
+	return o.session.Run(ctx, &pg.Statement{Text: askJobs, Args: []any{o.room.pg.Namespace, ids}})
 }
 
 // removeJobs deletes jobs with their logs and unique keys. Their tombstones
 // stay, so that a resend under way does not bring them back.
+//
+//   - job_pkey and job_archive_pkey find the jobs, job_unique_pkey their keys and
+//     job_log_pkey their lines.
 const removeJobs = `WITH live AS (
-	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id RETURNING job.namespace, job.id, job.unique_hash
+	DELETE FROM pawl.job
+	USING (` + givenIDs + `) AS e
+	WHERE job.namespace = e.namespace AND job.id = e.id
+	RETURNING job.namespace, job.id, job.unique_hash
 ), ended AS (
-	DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE a.namespace = e.namespace AND a.id = e.id RETURNING a.namespace, a.id, a.unique_hash
+	DELETE FROM pawl.job_archive AS a
+	USING (` + givenIDs + `) AS e
+	WHERE a.namespace = e.namespace AND a.id = e.id
+	RETURNING a.namespace, a.id, a.unique_hash
 ), gone AS (
-	SELECT * FROM live UNION ALL SELECT * FROM ended
+	SELECT * FROM live
+	UNION ALL
+	SELECT * FROM ended
 ), keys AS (
-	DELETE FROM pawl.job_unique AS u USING gone WHERE gone.unique_hash IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+	DELETE FROM pawl.job_unique AS u
+	USING gone
+	WHERE gone.unique_hash IS NOT NULL
+		AND u.namespace = gone.namespace
+		AND u.hash = gone.unique_hash
+		AND u.job = gone.id
 ), ` + deleteLogsGone + `
-INSERT INTO pawl.tombstone (namespace, id, expires) SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + ` FROM gone
+INSERT INTO pawl.tombstone (namespace, id, expires)
+SELECT DISTINCT namespace, id, {now} + ` + tombstoneLife + `
+FROM gone
 ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires`
 
 func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, error) {
@@ -277,7 +309,7 @@ func (o *operation) remove(ctx context.Context, ids []job.ID) ([]store.Change, e
 		}
 	}
 	if len(gone) > 0 {
-		if err := o.session.Run(ctx, &pg.Statement{Text: removeJobs, Args: []any{o.s.pg.Namespace, gone}}); err != nil {
+		if err := o.session.Run(ctx, &pg.Statement{Text: removeJobs, Args: []any{o.room.pg.Namespace, gone}}); err != nil {
 			return nil, err
 		}
 	}

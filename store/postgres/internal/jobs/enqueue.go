@@ -31,11 +31,11 @@ func (c *EnqueueCall) Rows() int { return c.weight }
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
-func (s *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	if len(drafts) == 0 {
 		return nil, nil
 	}
@@ -47,22 +47,22 @@ func (s *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, 
 		plain = plain && isPlain(&drafts[i])
 		weight += WeightOf(&drafts[i])
 	}
-	return s.enqueue(ctx, NewEnqueueCall(drafts, weight), plain)
+	return r.enqueue(ctx, NewEnqueueCall(drafts, weight), plain)
 }
 
 // enqueue sends a call until it is answered. While somebody's open transaction
 // holds a key that it needs, it stands in the line of that key, for as long as the
 // busy limit allows: nobody else waits with it.
-func (s *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.Receipt, error) {
+func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.Receipt, error) {
 	var patient context.Context // for waiting
 	for {
 		var key LockKey
 		known := false
 		if !plain {
-			key, known = s.Lines.among(c.Drafts, c.again)
+			key, known = r.Lines.among(c.Drafts, c.again)
 		}
 		if !known {
-			err := s.enqueueOnce(ctx, c, plain)
+			err := r.enqueueOnce(ctx, c, plain)
 			if err == nil {
 				return c.Receipts, nil
 			}
@@ -75,10 +75,10 @@ func (s *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.R
 		}
 		if patient == nil {
 			var cancel context.CancelFunc
-			patient, cancel = context.WithTimeoutCause(ctx, s.BusyLimit+loading(c.weight), errBusyLimit)
+			patient, cancel = context.WithTimeoutCause(ctx, r.BusyLimit+loading(c.weight), errBusyLimit)
 			defer cancel()
 		}
-		if err := s.wait(patient, key); err != nil {
+		if err := r.wait(patient, key); err != nil {
 			return nil, pg.Failure("enqueue", err, c.again)
 		}
 	}
@@ -86,14 +86,14 @@ func (s *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.R
 
 // enqueueOnce sends a call with those it shares a commit with, or alone if it is
 // large.
-func (s *Room) enqueueOnce(ctx context.Context, c *EnqueueCall, plain bool) error {
+func (r *Room) enqueueOnce(ctx context.Context, c *EnqueueCall, plain bool) error {
 	switch {
 	case len(c.Drafts) >= Bulk || c.weight >= MaxGathered:
-		return s.enqueueBulk(ctx, c, plain)
+		return r.enqueueBulk(ctx, c, plain)
 	case plain:
-		return s.plain.Do(ctx, c)
+		return r.plain.Do(ctx, c)
 	}
-	return s.careful.Do(ctx, c)
+	return r.careful.Do(ctx, c)
 }
 
 // isPlain reports whether a draft cannot meet a row of anybody else: its id is
@@ -121,24 +121,24 @@ func checkTimes(drafts []job.Draft) error {
 
 // commitPlain commits drafts of many callers that cannot meet any lock or
 // conflict: one insert.
-func (s *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
+func (r *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 	all := draftsOf(calls)
 	var now time.Time
 	unknown := false
-	err := s.pg.Retry(ctx, "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
 		mode := insertDurable
-		if s.pg.Settled {
+		if r.pg.Settled {
 			mode = insertFresh
 		}
-		insert := insertStep(s.pg.Namespace, all, mode)
+		insert := insertStep(r.pg.Namespace, all, mode)
 		insert.Each = func(scan pg.Scan) error { return scan(&now) }
-		err := s.pg.Send(ctx, s.pg.Work, nil, insert) // waits for no row of anybody
+		err := r.pg.Send(ctx, r.pg.Work, nil, insert) // waits for no row of anybody
 		unknown = unknown || pg.FaultOf(err).Unknown
 		return err
 	})
 	switch {
 	case err == nil:
-		s.accepted(all, now)
+		r.accepted(all, now)
 		for _, c := range calls {
 			c.Receipts = make([]job.Receipt, len(c.Drafts))
 			for i := range c.Drafts {
@@ -154,7 +154,7 @@ func (s *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 		for _, c := range calls {
 			c.again = c.again || unknown
 		}
-		s.commitAccepted(ctx, calls)
+		r.commitAccepted(ctx, calls)
 	}
 }
 
@@ -162,13 +162,13 @@ const uniqueViolation = "23505"
 
 // accepted tells claims, here and elsewhere, of what was just committed. No
 // draft is due before now, the time of the statement that put it in.
-func (s *Room) accepted(drafts []job.Draft, now time.Time) {
+func (r *Room) accepted(drafts []job.Draft, now time.Time) {
 	var told hints.Set
 	for i := range drafts {
 		d := &drafts[i]
 		told.Add(d.Queue, d.Priority, dueOf(d, now))
 	}
-	s.hints.Tell(told)
+	r.hints.Tell(told)
 }
 
 // dueOf is when a draft falls due: never before now.
@@ -202,14 +202,14 @@ func draftsOf(calls []*EnqueueCall) []job.Draft {
 
 // EnqueueIn accepts drafts in a user's transaction, and says what claims are to be
 // told when it commits.
-func (s *Room) EnqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
+func (r *Room) EnqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
 	if len(drafts) == 0 {
 		return nil, nil, nil
 	}
 	if err := checkTimes(drafts); err != nil {
 		return nil, nil, err
 	}
-	a := &Acceptance{S: s, Session: in, Drafts: drafts}
+	a := &Acceptance{Room: r, Session: in, Drafts: drafts}
 	receipts, err := a.Run(ctx)
 	return receipts, a.told, err
 }

@@ -20,7 +20,7 @@ import (
 // The order of the looks matters: a resend is answered with its own id before
 // its unique key is judged, because that key may be held by itself.
 type Acceptance struct {
-	S        *Room
+	Room     *Room
 	Session  pg.Session
 	Drafts   []job.Draft
 	receipts []job.Receipt
@@ -84,15 +84,23 @@ func (a *Acceptance) known(i int, due time.Time) {
 // sought reports whether a draft may have been accepted before.
 func (a *Acceptance) sought(i int) bool { return a.again || a.Drafts[i].Resend }
 
-// Each look is a primary key lookup per id. The live table is looked at first:
-// a job that ends between the looks is then found in the archive.
+// The live table is looked at first: a job that ends between the looks is then
+// found in the archive.
+//
+//   - job_pkey, job_archive_pkey and tombstone_pkey: one lookup for each id.
 const (
-	LookArchived = `SELECT a.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
-			JOIN pawl.job_archive AS a ON a.namespace = d.namespace AND a.id = d.id
-		UNION ALL SELECT t.id FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
-			JOIN pawl.tombstone AS t ON t.namespace = d.namespace AND t.id = d.id`
-	lookLive = `SELECT j.id, j.due FROM (SELECT $1::int AS namespace, d.* FROM unnest($2::uuid[]) AS d (id) OFFSET 0) AS d
-			JOIN pawl.job AS j ON j.namespace = d.namespace AND j.id = d.id`
+	LookArchived = `SELECT a.id
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
+UNION ALL
+SELECT t.id
+FROM (` + givenIDs + `) AS e
+JOIN pawl.tombstone AS t ON t.namespace = e.namespace AND t.id = e.id`
+	lookLive = `SELECT j.id, j.due
+FROM (` + givenIDs + `) AS e
+JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.id`
+	// undoInsert takes drafts back that were put in by this transaction (job_pkey).
+	undoInsert = "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])"
 )
 
 // lookByID answers the drafts whose ids are known.
@@ -118,7 +126,7 @@ func (a *Acceptance) lookByID(ctx context.Context) error {
 		}
 		delete(at, id)
 	}
-	args := []any{a.S.pg.Namespace, ids}
+	args := []any{a.Room.pg.Namespace, ids}
 	return a.Session.Run(ctx,
 		&pg.Statement{Text: lookLive, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
@@ -161,7 +169,7 @@ func (a *Acceptance) takeKeys(ctx context.Context) ([]int, error) {
 		return batch, nil
 	}
 	slices.SortFunc(asks, func(i, j int) int { return bytes.Compare(a.Drafts[i].Unique.Hash, a.Drafts[j].Unique.Hash) })
-	taken, err := a.S.takeUnique(ctx, a.Session, a.keysOf(asks), false)
+	taken, err := a.Room.takeUnique(ctx, a.Session, a.keysOf(asks), false)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +232,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.S.pg.Namespace, drafts, insertNew)
+	put := insertStep(a.Room.pg.Namespace, drafts, insertNew)
 	put.Each = func(scan pg.Scan) error {
 		var id job.ID
 		var due time.Time
@@ -239,7 +247,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 	steps := []*pg.Statement{put}
 	var ended [][16]byte
 	if len(sought) > 0 {
-		steps = append(steps, &pg.Statement{Text: LookArchived, Args: []any{a.S.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
+		steps = append(steps, &pg.Statement{Text: LookArchived, Args: []any{a.Room.pg.Namespace, sought}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			if added[id] { // what is not ours may be live again by now
@@ -252,7 +260,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		return err
 	}
 	if len(ended) > 0 {
-		undo := &pg.Statement{Text: "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])", Args: []any{a.S.pg.Namespace, ended}}
+		undo := &pg.Statement{Text: undoInsert, Args: []any{a.Room.pg.Namespace, ended}}
 		if err := a.Session.Run(ctx, undo); err != nil {
 			return err
 		}
@@ -275,7 +283,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 			unused = append(unused, uniqueKey{hash: d.Unique.Hash, job: d.ID})
 		}
 	}
-	return a.S.dropUnique(ctx, a.Session, unused)
+	return a.Room.dropUnique(ctx, a.Session, unused)
 }
 
 // uniqueKey asks for a key in the name of a job.
@@ -291,33 +299,54 @@ type uniqueAnswer struct {
 	holder job.ID
 }
 
+// givenKeys are the unique keys of a call with their jobs, as givenIDs.
+const givenKeys = "SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0"
+
 // A conflict neither locks nor changes the row of a live job: its finish would
 // have to wait for the transaction that asked, which may be a user's.
+//
+//   - job_unique_pkey serves all of them; rows go by ascending hash, as everywhere.
 const (
-	// job_unique_pkey; rows go in by ascending hash, as everywhere.
 	takeUnique = `INSERT INTO pawl.job_unique (namespace, hash, job)
-		SELECT $1, k.hash, k.job FROM unnest($2::bytea[], $3::uuid[]) WITH ORDINALITY AS k (hash, job, n) ORDER BY k.n
-		ON CONFLICT (namespace, hash) DO NOTHING RETURNING hash`
+SELECT $1, k.hash, k.job
+FROM unnest($2::bytea[], $3::uuid[]) WITH ORDINALITY AS k (hash, job, n)
+ORDER BY k.n
+ON CONFLICT (namespace, hash) DO NOTHING
+RETURNING hash`
 	// A key whose time is over is taken over. An archived job that comes back also
 	// takes its own ($4); a resend of one that was purged does not: its period holds.
 	replaceUnique = `WITH old AS MATERIALIZED (
-			SELECT k.namespace, u.hash, k.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
-			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
-			WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
-			ORDER BY u.hash FOR UPDATE OF u)
-		UPDATE pawl.job_unique AS u SET job = old.job, until = NULL FROM old WHERE u.namespace = old.namespace AND u.hash = old.hash RETURNING u.hash`
-	uniqueHolders = `SELECT u.hash, u.job FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
-		JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash WHERE u.until IS NULL OR u.until > {now}`
+	SELECT k.namespace, u.hash, k.job
+	FROM (` + givenKeys + `) AS k
+	JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+	WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
+	ORDER BY u.hash
+	FOR UPDATE OF u
+)
+UPDATE pawl.job_unique AS u
+SET job = old.job, until = NULL
+FROM old
+WHERE u.namespace = old.namespace AND u.hash = old.hash
+RETURNING u.hash`
+	uniqueHolders = `SELECT u.hash, u.job
+FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
+JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+WHERE u.until IS NULL OR u.until > {now}`
 	dropUnique = `WITH mine AS MATERIALIZED (
-			SELECT k.namespace, u.hash FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0) AS k
-			JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash AND u.job = k.job
-			ORDER BY u.hash FOR UPDATE OF u)
-		DELETE FROM pawl.job_unique AS u USING mine WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
+	SELECT k.namespace, u.hash
+	FROM (` + givenKeys + `) AS k
+	JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash AND u.job = k.job
+	ORDER BY u.hash
+	FOR UPDATE OF u
+)
+DELETE FROM pawl.job_unique AS u
+USING mine
+WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
 )
 
 // takeUnique takes keys, which are in the order of their hashes. back says that
 // their jobs come back from the archive.
-func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
+func (r *Room) takeUnique(ctx context.Context, session pg.Session, keys []uniqueKey, back bool) ([]uniqueAnswer, error) {
 	answers := make([]uniqueAnswer, len(keys))
 	at := make(map[string]int, len(keys))
 	for i, k := range keys {
@@ -332,7 +361,7 @@ func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []unique
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	if err := session.Run(ctx, &pg.Statement{Text: takeUnique, Args: []any{s.pg.Namespace, hashes, jobs}, Each: free}); err != nil {
+	if err := session.Run(ctx, &pg.Statement{Text: takeUnique, Args: []any{r.pg.Namespace, hashes, jobs}, Each: free}); err != nil {
 		return nil, err
 	}
 	var rest []uniqueKey
@@ -346,8 +375,8 @@ func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []unique
 	}
 	hashes, jobs = keyArrays(rest)
 	err := session.Run(ctx,
-		&pg.Statement{Text: replaceUnique, Args: []any{s.pg.Namespace, hashes, jobs, back}, Each: free},
-		&pg.Statement{Text: uniqueHolders, Args: []any{s.pg.Namespace, hashes}, Each: func(scan pg.Scan) error {
+		&pg.Statement{Text: replaceUnique, Args: []any{r.pg.Namespace, hashes, jobs, back}, Each: free},
+		&pg.Statement{Text: uniqueHolders, Args: []any{r.pg.Namespace, hashes}, Each: func(scan pg.Scan) error {
 			var hash []byte
 			var holder job.ID
 			if err := scan(&hash, &holder); err != nil {
@@ -362,12 +391,12 @@ func (s *Room) takeUnique(ctx context.Context, session pg.Session, keys []unique
 }
 
 // dropUnique gives keys back that were taken for nothing.
-func (s *Room) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
+func (r *Room) dropUnique(ctx context.Context, session pg.Session, keys []uniqueKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	hashes, jobs := keyArrays(keys)
-	return session.Run(ctx, &pg.Statement{Text: dropUnique, Args: []any{s.pg.Namespace, hashes, jobs}})
+	return session.Run(ctx, &pg.Statement{Text: dropUnique, Args: []any{r.pg.Namespace, hashes, jobs}})
 }
 
 func keyArrays(keys []uniqueKey) (hashes [][]byte, jobs [][16]byte) {

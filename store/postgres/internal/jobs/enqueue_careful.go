@@ -13,19 +13,19 @@ import (
 // CommitCareful commits drafts of many callers of which some are unique or sent
 // again. It waits only a moment for a key that an open transaction holds; then
 // the calls are sorted out beside, and the shared commits go on (P8).
-func (s *Room) CommitCareful(ctx context.Context, calls []*EnqueueCall) {
-	if calls = s.turnAway(calls); len(calls) > 0 {
-		s.commitAccepted(ctx, calls)
+func (r *Room) CommitCareful(ctx context.Context, calls []*EnqueueCall) {
+	if calls = r.turnAway(calls); len(calls) > 0 {
+		r.commitAccepted(ctx, calls)
 	}
 }
 
 // turnAway answers the calls whose key is known to be held, and returns the others.
-func (s *Room) turnAway(calls []*EnqueueCall) []*EnqueueCall {
-	if !s.Lines.some() {
+func (r *Room) turnAway(calls []*EnqueueCall) []*EnqueueCall {
+	if !r.Lines.some() {
 		return calls
 	}
 	return slices.DeleteFunc(slices.Clone(calls), func(c *EnqueueCall) bool {
-		key, held := s.Lines.among(c.Drafts, c.again)
+		key, held := r.Lines.among(c.Drafts, c.again)
 		if held {
 			answer(c, &keyHeld{key})
 		}
@@ -33,22 +33,22 @@ func (s *Room) turnAway(calls []*EnqueueCall) []*EnqueueCall {
 	})
 }
 
-func (s *Room) commitAccepted(ctx context.Context, calls []*EnqueueCall) {
-	err := s.acceptTogether(ctx, calls, pg.SharedLimits)
+func (r *Room) commitAccepted(ctx context.Context, calls []*EnqueueCall) {
+	err := r.acceptTogether(ctx, calls, pg.SharedLimits)
 	switch {
 	case err == nil:
 	case pg.FaultOf(err).Blocked:
-		s.blocked.alone(func() { s.sortOut(ctx, calls) })
+		r.blocked.alone(func() { r.sortOut(ctx, calls) })
 	default:
 		for _, c := range calls {
-			s.blocked.alone(func() { answer(c, s.acceptAlone(ctx, c, pg.SharedLimits)) })
+			r.blocked.alone(func() { answer(c, r.acceptAlone(ctx, c, pg.SharedLimits)) })
 		}
 	}
 }
 
 // acceptTogether is one try to take the drafts of calls in, and answers them if
 // it succeeds.
-func (s *Room) acceptTogether(ctx context.Context, calls []*EnqueueCall, l *pg.Limits) error {
+func (r *Room) acceptTogether(ctx context.Context, calls []*EnqueueCall, l *pg.Limits) error {
 	weight := 0
 	again := false
 	for _, c := range calls {
@@ -56,7 +56,7 @@ func (s *Room) acceptTogether(ctx context.Context, calls []*EnqueueCall, l *pg.L
 		again = again || c.again
 		c.Tried++
 	}
-	receipts, err := s.acceptOnce(ctx, draftsOf(calls), s.pg.TryTimeout+loading(weight), l, again)
+	receipts, err := r.acceptOnce(ctx, draftsOf(calls), r.pg.TryTimeout+loading(weight), l, again)
 	if err != nil {
 		if pg.FaultOf(err).Unknown {
 			for _, c := range calls {
@@ -73,12 +73,12 @@ func (s *Room) acceptTogether(ctx context.Context, calls []*EnqueueCall, l *pg.L
 }
 
 // acceptOnce is one try to take drafts in.
-func (s *Room) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *pg.Limits, again bool) ([]job.Receipt, error) {
+func (r *Room) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Duration, l *pg.Limits, again bool) ([]job.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	a := &Acceptance{S: s, Drafts: drafts, again: again}
+	a := &Acceptance{Room: r, Drafts: drafts, again: again}
 	var receipts []job.Receipt
-	err := s.pg.Transact(ctx, s.pg.Work, l, func(t *pg.Transaction) (err error) {
+	err := r.pg.Transact(ctx, r.pg.Work, l, func(t *pg.Transaction) (err error) {
 		a.Session = t
 		receipts, err = a.Run(ctx)
 		return err
@@ -86,16 +86,16 @@ func (s *Room) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Du
 	if err != nil {
 		return nil, err
 	}
-	s.hints.Tell(a.told)
+	r.hints.Tell(a.told)
 	return receipts, nil
 }
 
 // acceptAlone takes one caller's drafts in by themselves. It waits a moment only
 // for a key that somebody holds, and then says which.
-func (s *Room) acceptAlone(ctx context.Context, c *EnqueueCall, l *pg.Limits) error {
+func (r *Room) acceptAlone(ctx context.Context, c *EnqueueCall, l *pg.Limits) error {
 	for n := 1; ; n++ {
 		c.Tried++
-		receipts, err := s.acceptOnce(ctx, c.Drafts, s.pg.TryTimeout+loading(c.weight), l, c.again)
+		receipts, err := r.acceptOnce(ctx, c.Drafts, r.pg.TryTimeout+loading(c.weight), l, c.again)
 		if err == nil {
 			c.Receipts = receipts
 			return nil
@@ -110,7 +110,7 @@ func (s *Room) acceptAlone(ctx context.Context, c *EnqueueCall, l *pg.Limits) er
 			if len(keys) == 0 { // an id that ought to be fresh is being put in by somebody else
 				keys = lockKeys(c.Drafts, true)
 			}
-			return &keyHeld{s.firstHeld(ctx, keys)}
+			return &keyHeld{r.firstHeld(ctx, keys)}
 		case !f.Passing || n >= pg.Tries:
 			return pg.Failure("enqueue", f.Err, c.again)
 		}
@@ -129,19 +129,19 @@ func (s *Room) acceptAlone(ctx context.Context, c *EnqueueCall, l *pg.Limits) er
 // call is tried with others for ever: whoever wants a free key is tried a bounded
 // number of times, however many keys are held. The looks of all that is sorted
 // out take turns, so that nobody stands behind the whole of another commit.
-func (s *Room) sortOut(ctx context.Context, calls []*EnqueueCall) {
-	s.Turns()
-	o := &sorting{s: s, left: byKey(calls)}
-	workers := min(cap(s.Lines.sorting), len(o.left))
+func (r *Room) sortOut(ctx context.Context, calls []*EnqueueCall) {
+	r.Turns()
+	o := &sorting{room: r, left: byKey(calls)}
+	workers := min(cap(r.Lines.sorting), len(o.left))
 	o.size = max(len(o.left)/(2*workers), 1) // enough parts for all of them
 	for range workers {
-		s.blocked.alone(func() { o.work(ctx) })
+		r.blocked.alone(func() { o.work(ctx) })
 	}
 }
 
 // sorting is calls that are being sorted out.
 type sorting struct {
-	s *Room
+	room *Room
 
 	mu   sync.Mutex
 	left [][]*EnqueueCall // by the key they ask for first
@@ -155,7 +155,7 @@ const MostTogether = 8
 // a worker that goes on.
 func (o *sorting) work(ctx context.Context) {
 	for {
-		release, ok := take(ctx, o.s.Lines.sorting)
+		release, ok := take(ctx, o.room.Lines.sorting)
 		part := o.next()
 		if !ok {
 			for _, c := range slices.Concat(part...) {
@@ -189,15 +189,15 @@ func (o *sorting) next() [][]*EnqueueCall {
 
 // try answers a part, or puts it back.
 func (o *sorting) try(ctx context.Context, part [][]*EnqueueCall) {
-	part = o.s.turnGroupsAway(part)
+	part = o.room.turnGroupsAway(part)
 	if len(part) == 0 {
 		return
 	}
 	var err error
 	if len(part) == 1 {
-		err = o.s.answerGroup(ctx, part[0])
+		err = o.room.answerGroup(ctx, part[0])
 	} else {
-		err = o.s.acceptTogether(ctx, slices.Concat(part...), probeLimits)
+		err = o.room.acceptTogether(ctx, slices.Concat(part...), probeLimits)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -211,10 +211,10 @@ func (o *sorting) try(ctx context.Context, part [][]*EnqueueCall) {
 }
 
 // turnGroupsAway is turnAway for groups: others may have found out by now.
-func (s *Room) turnGroupsAway(groups [][]*EnqueueCall) [][]*EnqueueCall {
+func (r *Room) turnGroupsAway(groups [][]*EnqueueCall) [][]*EnqueueCall {
 	var rest [][]*EnqueueCall
 	for _, group := range groups {
-		if group = s.turnAway(group); len(group) > 0 {
+		if group = r.turnAway(group); len(group) > 0 {
 			rest = append(rest, group)
 		}
 	}
@@ -243,10 +243,10 @@ func byKey(calls []*EnqueueCall) [][]*EnqueueCall {
 
 // answerGroup answers calls that ask for the same key first. One of them finds
 // out; if that key is held, the others are not tried. The error is the last one's.
-func (s *Room) answerGroup(ctx context.Context, calls []*EnqueueCall) (err error) {
+func (r *Room) answerGroup(ctx context.Context, calls []*EnqueueCall) (err error) {
 	for i, c := range calls {
 		keys := lockKeys(c.Drafts, c.again)
-		err = s.acceptAlone(ctx, c, probeLimits)
+		err = r.acceptAlone(ctx, c, probeLimits)
 		answer(c, err)
 		held := HeldBy(err)
 		if held == nil || len(keys) == 0 || held.Key != keys[0] {

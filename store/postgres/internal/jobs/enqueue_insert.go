@@ -14,10 +14,8 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// draftColumn is a column of a new job: how drafts fill it and how the insert
-// reads it.
-type draftColumn struct {
-	name, kind string
+// setter is how an enqueue sets a column.
+type setter struct {
 	// used tells whether a draft needs the column at all; nil means always. What
 	// no draft of a batch needs is left out of the statement: most jobs use a
 	// third of the columns, and an array of NULLs costs as much as one of values.
@@ -37,13 +35,44 @@ func each[T any](drafts []job.Draft, f func(*job.Draft) T) []T {
 	return list
 }
 
-// column describes a column whose value does not depend on the clock.
-func column[T any](name, kind string, used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) draftColumn {
-	return draftColumn{
-		name: name, kind: kind, used: used,
+// draftIf is for a column that only some jobs use.
+func draftIf[T any](used func(*job.Draft) bool, value func(*job.Draft) T, copied func([]byte, T) []byte) setter {
+	return setter{
+		used:   used,
 		values: func(drafts []job.Draft) any { return each(drafts, value) },
 		copied: func(b []byte, d *job.Draft) []byte { return copied(b, value(d)) },
 	}
+}
+
+// draftAlways is for a column that every insert has.
+func draftAlways[T any](value func(*job.Draft) T, copied func([]byte, T) []byte) setter {
+	return draftIf(nil, value, copied)
+}
+
+// draftText is for a text; empty means none.
+func draftText(of func(*job.Draft) string) setter {
+	return draftIf(func(d *job.Draft) bool { return of(d) != "" },
+		func(d *job.Draft) pgtype.Text { return textOrNull(of(d)) }, pg.CopyNullText)
+}
+
+// draftBytes is for bytes; nil means none.
+func draftBytes(of func(*job.Draft) []byte) setter {
+	return draftIf(func(d *job.Draft) bool { return of(d) != nil }, of, pg.CopyBytes)
+}
+
+// draftDuration is for a duration; zero means none.
+func draftDuration(of func(*job.Draft) time.Duration) setter {
+	return draftIf(func(d *job.Draft) bool { return of(d) != 0 },
+		func(d *job.Draft) pgtype.Int8 { return microsOrNull(of(d)) }, pg.CopyNullInt8)
+}
+
+// draftList is for a list of names. It travels as text: unnest flattens arrays of
+// arrays.
+func draftList(of func(*job.Draft) []string) setter {
+	set := draftIf(func(d *job.Draft) bool { return len(of(d)) > 0 },
+		func(d *job.Draft) pgtype.Text { return words(of(d)) }, pg.CopyNullText)
+	set.copied = func(b []byte, d *job.Draft) []byte { return pg.CopyList(b, of(d)) }
+	return set
 }
 
 func textOrNull(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }
@@ -54,8 +83,7 @@ func timeOrNull(t time.Time) pgtype.Timestamptz {
 	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
 }
 
-// words writes a list of names as a Postgres array: arrays of arrays are
-// flattened by unnest, so that lists travel as text.
+// words writes a list of names as a Postgres array.
 func words(list []string) pgtype.Text {
 	if len(list) == 0 {
 		return pgtype.Text{}
@@ -76,44 +104,37 @@ func words(list []string) pgtype.Text {
 	return pgtype.Text{String: b.String(), Valid: true}
 }
 
-func list(name string, of func(*job.Draft) []string) draftColumn {
-	c := column(name, "text", func(d *job.Draft) bool { return len(of(d)) > 0 }, func(d *job.Draft) pgtype.Text { return words(of(d)) }, pg.CopyNullText)
-	c.copied = func(b []byte, d *job.Draft) []byte { return pg.CopyList(b, of(d)) }
-	return c
+// draftColumn is a column of a new job, or one from which its due time is made.
+type draftColumn struct {
+	name, kind string
+	setter
 }
 
-// The order is that of the arguments; the first are in every insert.
-var draftColumns = []draftColumn{
-	column("id", "uuid", nil, func(d *job.Draft) [16]byte { return d.ID }, pg.CopyUUID),
-	column("priority", "smallint", nil, func(d *job.Draft) int16 { return int16(d.Priority) }, pg.CopyInt2),
-	column("max_attempts", "int", nil, func(d *job.Draft) int32 { return int32(d.Attempts) }, pg.CopyInt4),
-	column("queue", "text", nil, func(d *job.Draft) string { return d.Queue }, pg.CopyText),
-	column("kind", "text", nil, func(d *job.Draft) string { return d.Kind }, pg.CopyText),
-	column("args", "bytea", nil, func(d *job.Draft) []byte { return d.Args }, pg.CopyBytes),
-	{ // due: how long after now, or when
-		name: "delay", kind: "bigint", used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
+// draftColumns are in the order of the arguments.
+var draftColumns = append(columnsOfDrafts(),
+	draftColumn{"delay", "bigint", setter{ // due so long after now, or at a time
+		used: func(d *job.Draft) bool { return d.At.IsZero() && d.In > 0 },
 		values: func(drafts []job.Draft) any {
 			return each(drafts, func(d *job.Draft) pgtype.Int8 {
 				return pgtype.Int8{Int64: d.In.Microseconds(), Valid: d.At.IsZero() && d.In > 0}
 			})
 		},
-	},
-	{
-		name: "at", kind: "timestamptz", used: func(d *job.Draft) bool { return !d.At.IsZero() },
+	}},
+	draftColumn{"at", "timestamptz", setter{
+		used: func(d *job.Draft) bool { return !d.At.IsZero() },
 		values: func(drafts []job.Draft) any {
 			return each(drafts, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.At) })
 		},
-	},
-	column("version", "int", func(d *job.Draft) bool { return d.Version != 0 }, func(d *job.Draft) int32 { return int32(d.Version) }, pg.CopyInt4),
-	column("timeout", "bigint", func(d *job.Draft) bool { return d.Timeout != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Timeout) }, pg.CopyNullInt8),
-	column("deadline", "timestamptz", func(d *job.Draft) bool { return !d.Deadline.IsZero() }, func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }, pg.CopyNullTime),
-	column("key", "text", func(d *job.Draft) bool { return d.Key != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Key) }, pg.CopyNullText),
-	column("budget", "text", func(d *job.Draft) bool { return d.Budget != "" }, func(d *job.Draft) pgtype.Text { return textOrNull(d.Budget) }, pg.CopyNullText),
-	column("unique_hash", "bytea", func(d *job.Draft) bool { return d.Unique.Hash != nil }, func(d *job.Draft) []byte { return d.Unique.Hash }, pg.CopyBytes),
-	column("unique_period", "bigint", func(d *job.Draft) bool { return d.Unique.Period != 0 }, func(d *job.Draft) pgtype.Int8 { return microsOrNull(d.Unique.Period) }, pg.CopyNullInt8),
-	list("capabilities", func(d *job.Draft) []string { return d.Capabilities }),
-	list("tags", func(d *job.Draft) []string { return d.Tags }),
-	column("headers", "bytea", func(d *job.Draft) bool { return d.HeaderBytes != nil }, func(d *job.Draft) []byte { return d.HeaderBytes }, pg.CopyBytes),
+	}},
+)
+
+func columnsOfDrafts() (list []draftColumn) {
+	for _, c := range columns {
+		if c.draft.values != nil {
+			list = append(list, draftColumn{c.name, c.kind, c.draft})
+		}
+	}
+	return list
 }
 
 // usedColumns is the set of columns that a batch needs, as bits.
@@ -179,17 +200,19 @@ func insertText(kind insertKind) string {
 		if kind.used&(1<<n) == 0 {
 			continue
 		}
-		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+c.kind+"[]")
+		element, cast := c.kind, ""
+		if element == "text[]" {
+			element, cast = "text", "::text[]"
+		}
+		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+element+"[]")
 		names = append(names, c.name)
 		switch c.name {
 		case "delay":
 			delay = true
 		case "at":
 			at = true
-		case "capabilities", "tags":
-			into, from = append(into, c.name), append(from, "d."+c.name+"::text[]")
 		default:
-			into, from = append(into, c.name), append(from, "d."+c.name)
+			into, from = append(into, c.name), append(from, "d."+c.name+cast)
 		}
 	}
 	// A row that enters waiting is due now at the earliest: a frontier that has
@@ -208,9 +231,10 @@ func insertText(kind insertKind) string {
 		"FROM unnest(" + strings.Join(arrays, ", ") + ") AS d (" + strings.Join(names, ", ") + ")"
 	switch kind.mode {
 	case insertNew:
-		return insert + "\nON CONFLICT (namespace, id) DO NOTHING RETURNING id, due"
+		return insert + "\nON CONFLICT (namespace, id) DO NOTHING\nRETURNING id, due"
 	case insertDurable:
-		return "WITH durable AS MATERIALIZED (SELECT " + pg.Durability + "), added AS (" + strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1) + ") SELECT {now}"
+		insert = strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1)
+		return "WITH durable AS MATERIALIZED (SELECT " + pg.Durability + "), added AS (" + insert + ") SELECT {now}"
 	}
 	return "WITH added AS (" + insert + ") SELECT {now}"
 }
@@ -220,15 +244,15 @@ func insertText(kind insertKind) string {
 // Otherwise keys and ids are settled first and the rest goes in by a few large
 // inserts: a staging table was not faster than arrays, and needs the right to
 // make temporary tables (docs/adr/0008-postgres-bulk.md).
-func (s *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) error {
+func (r *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) error {
 	if !plain || c.again {
-		return s.acceptAlone(ctx, c, pg.SharedLimits)
+		return r.acceptAlone(ctx, c, pg.SharedLimits)
 	}
 	drafts := c.Drafts
 	var now time.Time
 	unknown := false
-	err := s.pg.RetryWithin(ctx, s.pg.TryTimeout+loading(c.weight), "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
-		err := s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error { return s.copyIn(ctx, t, drafts, &now) })
+	err := r.pg.RetryWithin(ctx, r.pg.TryTimeout+loading(c.weight), "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		err := r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error { return r.copyIn(ctx, t, drafts, &now) })
 		unknown = unknown || pg.FaultOf(err).Unknown
 		return err
 	})
@@ -238,33 +262,33 @@ func (s *Room) enqueueBulk(ctx context.Context, c *EnqueueCall, plain bool) erro
 		for i := range drafts {
 			c.Receipts[i].ID = drafts[i].ID
 		}
-		s.accepted(drafts, now)
+		r.accepted(drafts, now)
 		return nil
 	case ctx.Err() == nil && (unknown || pg.HasCode(err, uniqueViolation)):
 		c.again = unknown
-		return s.acceptAlone(ctx, c, pg.SharedLimits)
+		return r.acceptAlone(ctx, c, pg.SharedLimits)
 	}
 	return err
 }
 
 // copyIn copies plain drafts into the table. COPY computes nothing, so the
 // store's time is asked first.
-func (s *Room) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
+func (r *Room) copyIn(ctx context.Context, t *pg.Transaction, drafts []job.Draft, now *time.Time) error {
 	err := t.Run(ctx, &pg.Statement{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(now) }})
 	if err != nil {
 		return err
 	}
 	used := usedColumns(drafts)
-	r := &copyReader{namespace: s.pg.Namespace, drafts: drafts, now: *now}
+	copied := &copyReader{namespace: r.pg.Namespace, drafts: drafts, now: *now}
 	names := []string{"namespace", "state", "due", "created"}
 	for n, c := range draftColumns {
 		if used&(1<<n) != 0 && c.copied != nil {
-			names, r.columns = append(names, c.name), append(r.columns, c)
+			names, copied.columns = append(names, c.name), append(copied.columns, c)
 		}
 	}
-	r.rest = append(r.rest, pg.CopySignature...)
+	copied.rest = append(copied.rest, pg.CopySignature...)
 	text := "COPY pawl.job (" + strings.Join(names, ", ") + ") FROM STDIN (FORMAT binary)"
-	return t.CopyFrom(ctx, r, text)
+	return t.CopyFrom(ctx, copied, text)
 }
 
 // copyReader writes drafts as the server reads them from COPY. (Value by value

@@ -99,10 +99,10 @@ type line struct {
 	end     context.CancelFunc // nobody waits any more
 }
 
-func (s *Room) Turns() {
-	l := &s.Lines
+func (r *Room) Turns() {
+	l := &r.Lines
 	l.once.Do(func() {
-		l.sorting, l.young, l.Old = make(chan struct{}, s.Sorting), make(chan struct{}, 1), make(chan struct{}, 1)
+		l.sorting, l.young, l.Old = make(chan struct{}, r.Sorting), make(chan struct{}, 1), make(chan struct{}, 1)
 	})
 }
 
@@ -140,15 +140,15 @@ func (l *lines) among(drafts []job.Draft, again bool) (LockKey, bool) {
 
 // wait stands in the line of a key until the key was found free. An error says
 // that the time of ctx is over, or that too many wait.
-func (s *Room) wait(ctx context.Context, key LockKey) error {
+func (r *Room) wait(ctx context.Context, key LockKey) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	line, err := s.join(key)
+	line, err := r.join(key)
 	if err != nil {
 		return err
 	}
-	defer s.Lines.quit(key, line)
+	defer r.Lines.quit(key, line)
 	select {
 	case <-line.free:
 		return nil
@@ -158,8 +158,8 @@ func (s *Room) wait(ctx context.Context, key LockKey) error {
 }
 
 // join enters the line of a key, or opens it.
-func (s *Room) join(key LockKey) (*line, error) {
-	l := &s.Lines
+func (r *Room) join(key LockKey) (*line, error) {
+	l := &r.Lines
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.Waiting >= MostWaiting {
@@ -170,13 +170,13 @@ func (s *Room) join(key LockKey) (*line, error) {
 		at.Callers++
 		return at, nil
 	}
-	ctx, end := context.WithCancel(s.pg.Ending)
+	ctx, end := context.WithCancel(r.pg.Ending)
 	at := &line{Callers: 1, free: make(chan struct{}), end: end}
 	if l.All == nil {
 		l.All = map[LockKey]*line{}
 	}
 	l.All[key] = at
-	s.blocked.alone(func() { s.attend(ctx, key, at) })
+	r.blocked.alone(func() { r.attend(ctx, key, at) })
 	return at, nil
 }
 
@@ -203,26 +203,26 @@ func (l *lines) remove(key LockKey, at *line) {
 const youth = 5
 
 // attend asks for a line's key until it is free, then lets the line go on.
-func (s *Room) attend(ctx context.Context, key LockKey, at *line) {
-	s.Turns()
-	turn := s.Lines.young
+func (r *Room) attend(ctx context.Context, key LockKey, at *line) {
+	r.Turns()
+	turn := r.Lines.young
 	for n := 1; pg.Pause(ctx, min(n, youth)); n++ {
 		if n > youth {
-			turn = s.Lines.Old
+			turn = r.Lines.Old
 		}
 		release, ok := take(ctx, turn)
 		if !ok {
 			break
 		}
-		held := s.held(ctx, []LockKey{key})
+		held := r.held(ctx, []LockKey{key})
 		release()
 		if !held {
 			break
 		}
 	}
-	s.Lines.Mu.Lock()
-	defer s.Lines.Mu.Unlock()
-	s.Lines.remove(key, at)
+	r.Lines.Mu.Lock()
+	defer r.Lines.Mu.Unlock()
+	r.Lines.remove(key, at)
 	close(at.free)
 }
 
@@ -232,18 +232,20 @@ var probeLimits = &pg.Limits{Lock: 2 * time.Millisecond}
 // errProbed undoes a probe.
 var errProbed = errors.New("undo")
 
-// probeIDs asks for ids by job_pkey. Nobody ever sees these rows.
+// probeIDs asks for ids. Nobody ever sees these rows.
+//
+//   - job_pkey tells who holds one.
 const probeIDs = `INSERT INTO pawl.job (namespace, id, state, priority, due, created, max_attempts, queue, kind)
-	SELECT $1, e.id, 1, 5, {now}, {now}, 1, '', ''
-	FROM unnest($2::uuid[]) AS e (id)
-	ORDER BY e.id
-	ON CONFLICT (namespace, id) DO NOTHING`
+SELECT $1, e.id, 1, 5, {now}, {now}, 1, '', ''
+FROM unnest($2::uuid[]) AS e (id)
+ORDER BY e.id
+ON CONFLICT (namespace, id) DO NOTHING`
 
 // held reports whether somebody's transaction holds one of the keys at this
 // moment. It takes them as an enqueue would, and undoes that. A probe that fails
 // for another reason says no: whoever wants the keys meets that reason itself.
-func (s *Room) held(ctx context.Context, keys []LockKey) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.pg.TryTimeout)
+func (r *Room) held(ctx context.Context, keys []LockKey) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.pg.TryTimeout)
 	defer cancel()
 	var hashes []uniqueKey
 	var ids [][16]byte
@@ -255,14 +257,14 @@ func (s *Room) held(ctx context.Context, keys []LockKey) bool {
 		}
 	}
 	slices.SortFunc(hashes, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
-	err := s.pg.Transact(ctx, s.pg.Work, probeLimits, func(t *pg.Transaction) error {
+	err := r.pg.Transact(ctx, r.pg.Work, probeLimits, func(t *pg.Transaction) error {
 		if len(hashes) > 0 {
-			if _, err := s.takeUnique(ctx, t, hashes, false); err != nil {
+			if _, err := r.takeUnique(ctx, t, hashes, false); err != nil {
 				return err
 			}
 		}
 		if len(ids) > 0 {
-			if err := t.Run(ctx, &pg.Statement{Text: probeIDs, Args: []any{s.pg.Namespace, ids}}); err != nil {
+			if err := t.Run(ctx, &pg.Statement{Text: probeIDs, Args: []any{r.pg.Namespace, ids}}); err != nil {
 				return err
 			}
 		}
@@ -273,10 +275,10 @@ func (s *Room) held(ctx context.Context, keys []LockKey) bool {
 
 // firstHeld finds the key that a call has to wait for, by halves. If none is held
 // any more, it names one that the caller finds free.
-func (s *Room) firstHeld(ctx context.Context, keys []LockKey) LockKey {
+func (r *Room) firstHeld(ctx context.Context, keys []LockKey) LockKey {
 	for len(keys) > 1 {
 		half := len(keys) / 2
-		if s.held(ctx, keys[:half]) {
+		if r.held(ctx, keys[:half]) {
 			keys = keys[:half]
 		} else {
 			keys = keys[half:]
@@ -286,13 +288,13 @@ func (s *Room) firstHeld(ctx context.Context, keys []LockKey) LockKey {
 }
 
 // allHeld finds every key that is held, by halves.
-func (s *Room) allHeld(ctx context.Context, keys []LockKey) []LockKey {
+func (r *Room) allHeld(ctx context.Context, keys []LockKey) []LockKey {
 	switch {
-	case len(keys) == 0 || !s.held(ctx, keys):
+	case len(keys) == 0 || !r.held(ctx, keys):
 		return nil
 	case len(keys) == 1:
 		return keys
 	}
 	half := len(keys) / 2
-	return slices.Concat(s.allHeld(ctx, keys[:half]), s.allHeld(ctx, keys[half:]))
+	return slices.Concat(r.allHeld(ctx, keys[:half]), r.allHeld(ctx, keys[half:]))
 }

@@ -10,31 +10,42 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// lockLate finds jobs past their deadline on job_deadline, which holds those
-// with a deadline that are not running.
-const lockLate = "SELECT " + subjectColumns + ` FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now}
-	ORDER BY deadline LIMIT $2 FOR UPDATE SKIP LOCKED`
+// Jobs past their deadline that are not running.
+//
+//   - job_deadline holds those with a deadline that are not running.
+const fromLate = `
+FROM pawl.job
+WHERE namespace = $1
+	AND deadline IS NOT NULL
+	AND state <> 3
+	AND state IN (1, 2, 4)
+	AND deadline <= {now}`
+
+var lockLate = "SELECT " + subjectColumns + fromLate + `
+ORDER BY deadline
+LIMIT $2
+FOR UPDATE SKIP LOCKED`
 
 // Expire ends up to limit jobs that are not running and past their deadline. A
 // running one is ended by its worker, which has the handler to stop.
-func (s *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.ExpireReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	some := false
-	err := s.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{
-			Text: "SELECT EXISTS (SELECT FROM pawl.job WHERE namespace = $1 AND deadline IS NOT NULL AND state <> 3 AND state IN (1, 2, 4) AND deadline <= {now})",
-			Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
+	err := r.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{
+			Text: "SELECT EXISTS (SELECT" + fromLate + ")",
+			Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
 		})
 	})
 	if err != nil || !some {
 		return store.ExpireReply{}, err
 	}
-	moves, err := s.transit(ctx, "expire", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
-		late := lockBy(lockLate, s.pg.Namespace, limit)
-		return s.moveAll(ctx, t, late, func(l *job.Subject) job.End { return job.Expire(l, s.keep(l.Queue)) })
+	moves, err := r.transit(ctx, "expire", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+		late := lockBy(lockLate, r.pg.Namespace, limit)
+		return r.moveAll(ctx, t, late, func(l *job.Subject) job.End { return job.Expire(l, r.keep(l.Queue)) })
 	})
 	var expired store.ExpireReply
 	for i := range moves {
@@ -43,32 +54,47 @@ func (s *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error)
 	return expired, err
 }
 
-// redateJobs makes jobs due now whose time came before the clock was set back:
-// a seek per queue and priority on job_ready, over that stretch only.
+// redateJobs makes jobs due now whose time came before the clock was set back.
+//
+//   - job_ready finds them: a seek per queue and priority, over that stretch only.
 const redateJobs = `WITH early AS MATERIALIZED (
-	SELECT j.place FROM unnest($2::text[]) AS q (name) CROSS JOIN unnest($3::smallint[]) AS p (priority)
+	SELECT j.place
+	FROM unnest($2::text[]) AS q (name)
+	CROSS JOIN unnest($3::smallint[]) AS p (priority)
 	CROSS JOIN LATERAL (
-		SELECT ctid AS place FROM pawl.job
-		WHERE namespace = $1 AND queue = q.name AND state = 2 AND priority = p.priority AND due > {now} AND due <= $4
+		SELECT ctid AS place
+		FROM pawl.job
+		WHERE namespace = $1
+			AND queue = q.name
+			AND state = 2
+			AND priority = p.priority
+			AND due > {now}
+			AND due <= $4
 			AND (created > {now} OR created < {now} - $5::bigint * interval '1 microsecond')
-		ORDER BY due, id LIMIT $6 FOR UPDATE SKIP LOCKED
+		ORDER BY due, id
+		LIMIT $6
+		FOR UPDATE SKIP LOCKED
 	) AS j
 	LIMIT $6
 )
-UPDATE pawl.job SET due = {now} FROM early WHERE job.ctid = early.place RETURNING job.queue, job.priority, job.due`
+UPDATE pawl.job
+SET due = {now}
+FROM early
+WHERE job.ctid = early.place
+RETURNING job.queue, job.priority, job.due`
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
-func (s *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var told hints.Set
 	redated := 0
-	err := s.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-			Text: redateJobs, Args: []any{s.pg.Namespace, b.Queues, Priorities, b.Was, b.Within.Microseconds(), limit},
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+			Text: redateJobs, Args: []any{r.pg.Namespace, b.Queues, Priorities, b.Was, b.Within.Microseconds(), limit},
 			Each: func(scan pg.Scan) error {
 				var queue string
 				var priority int
@@ -83,6 +109,6 @@ func (s *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (
 	if err != nil {
 		return 0, err
 	}
-	s.hints.Tell(told)
+	r.hints.Tell(told)
 	return redated, nil
 }

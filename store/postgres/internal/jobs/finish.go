@@ -30,16 +30,16 @@ func (c *finishCall) Rows() int { return c.weight }
 // Finish ends runs, each fenced by its worker and run number. Calls of many
 // goroutines share a commit, and a large one takes several: what those came to
 // before one failed is answered beside the error.
-func (s *Room) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var verdicts []job.Verdict
 	for len(ends) > 0 {
 		n, weight := portion(ends, WeightOfEnd)
 		c := &finishCall{Call: commit.NewCall(), worker: w, ends: ends[:n], weight: weight}
-		err := s.finisher.Do(ctx, c)
+		err := r.finisher.Do(ctx, c)
 		if err != nil {
 			return verdicts, err // those before are committed
 		}
@@ -50,14 +50,14 @@ func (s *Room) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]jo
 
 // commitFinishes commits the ends of many callers together; where one of them
 // fails, each goes on alone.
-func (s *Room) commitFinishes(ctx context.Context, calls []*finishCall) {
-	s.commitEnds(ctx, calls, false)
+func (r *Room) commitFinishes(ctx context.Context, calls []*finishCall) {
+	r.commitEnds(ctx, calls, false)
 }
 
 // commitEnds is commitFinishes for calls of which again says whether they may
 // have been committed before.
-func (s *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
-	f := newFinishing(s, calls)
+func (r *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
+	f := newFinishing(r, calls)
 	f.again = again
 	err := f.try(ctx)
 	if pg.FaultOf(err).Blocked && !f.again {
@@ -67,11 +67,11 @@ func (s *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) 
 	switch {
 	case err != nil && len(calls) > 1:
 		for _, c := range calls {
-			s.blocked.alone(func() { s.commitEnds(ctx, []*finishCall{c}, f.again) })
+			r.blocked.alone(func() { r.commitEnds(ctx, []*finishCall{c}, f.again) })
 		}
 		return
 	case pg.FaultOf(err).Blocked:
-		s.blocked.alone(func() { f.answer(calls, f.await(ctx)) })
+		r.blocked.alone(func() { f.answer(calls, f.await(ctx)) })
 		return
 	}
 	f.answer(calls, err)
@@ -89,7 +89,7 @@ func (f *finishing) answer(calls []*finishCall, err error) {
 // await tries until the rows are free. Who holds them may be our own try, whose
 // answer was lost: only when it has ended is it known what became of it.
 func (f *finishing) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.s.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.room.BusyLimit, fmt.Errorf("%w: a job is held by an open transaction", store.ErrBusy))
 	defer cancel()
 	for n := 1; pg.Pause(ctx, n); n++ {
 		if err := f.try(ctx); !pg.FaultOf(err).Blocked {
@@ -102,8 +102,8 @@ func (f *finishing) await(ctx context.Context) error {
 // try commits the ends together. A row that an open transaction holds, which is
 // one of the handler's own, ends the try at once; the next one passes it over.
 func (f *finishing) try(ctx context.Context) error {
-	limit := f.s.pg.TryTimeout + loading(f.weight)
-	err := f.s.pg.RetryWithin(ctx, limit, "finish", pg.Always, func(ctx context.Context, _ bool) error {
+	limit := f.room.pg.TryTimeout + loading(f.weight)
+	err := f.room.pg.RetryWithin(ctx, limit, "finish", pg.Always, func(ctx context.Context, _ bool) error {
 		err := f.commit(ctx, pg.SharedLimits)
 		fault := pg.FaultOf(err)
 		if fault.Unknown {
@@ -116,14 +116,14 @@ func (f *finishing) try(ctx context.Context) error {
 		return err
 	})
 	if err == nil || f.again { // then it may have happened
-		f.s.hints.Tell(f.told)
+		f.room.hints.Tell(f.told)
 	}
 	return err
 }
 
 // finishing is the ends of one commit. Their order is that of the calls.
 type finishing struct {
-	s        *Room
+	room     *Room
 	workers  []job.WorkerID
 	ends     []job.End
 	calls    []*finishCall
@@ -141,8 +141,8 @@ type finishing struct {
 	skip bool
 }
 
-func newFinishing(s *Room, calls []*finishCall) *finishing {
-	f := &finishing{s: s, ends: calls[0].ends, calls: calls}
+func newFinishing(r *Room, calls []*finishCall) *finishing {
+	f := &finishing{room: r, ends: calls[0].ends, calls: calls}
 	n := 0
 	for _, c := range calls {
 		n += len(c.ends)
@@ -187,13 +187,13 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 	order := f.byID()
 	simple := !f.skip && f.simple(order)
 	if simple {
-		err := f.s.pg.Send(ctx, f.s.pg.Reserved, l, f.simpleStep(order))
+		err := f.room.pg.Send(ctx, f.room.pg.Reserved, l, f.simpleStep(order))
 		if simple = !pg.HasCode(err, uniqueViolation); simple && err != nil {
 			return err
 		}
 	}
 	if !simple {
-		err := f.s.pg.Transact(ctx, f.s.pg.Reserved, l, func(t *pg.Transaction) error {
+		err := f.room.pg.Transact(ctx, f.room.pg.Reserved, l, func(t *pg.Transaction) error {
 			err := f.run(ctx, t)
 			if err == nil && !f.again {
 				f.foreign = make([]bool, len(f.ends))
@@ -236,16 +236,25 @@ func (f *finishing) byID() []int {
 }
 
 // endRuns ends runs whose rows nobody has to look at: they are deleted under
-// their fence and put into the archive by one statement. The arrays are in the
-// order of the ids and the plan is a nested loop over them (settings), so rows
-// are locked in that order, as everywhere.
-const endRuns = `WITH gone AS (
-	DELETE FROM pawl.job USING (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result) OFFSET 0) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id AND job.run = e.run AND job.worker = e.worker AND job.state = e.running
-	RETURNING job.namespace, job.id, job.unique_hash, job.unique_period, job.priority, job.due, job.run, job.worker, job.used, job.max_attempts,
-		job.lost, job.rescues, job.snoozes, job.version, job.created, job.started, job.timeout, job.deadline, job.queue, job.kind, job.key, job.budget, job.flow,
-		job.capabilities, job.tags, job.progress_done, job.progress_total, job.progress_note,
-		job.headers, job.failures, job.args, 5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
+// their fence and put into the archive by one statement.
+//
+//   - job_pkey finds the rows. The arrays are in the order of the ids and the plan
+//     is a nested loop over them (settings), so rows are locked in that order, as
+//     everywhere.
+var endRuns = `WITH gone AS (
+	DELETE FROM pawl.job
+	USING (
+		SELECT $1::int AS namespace, 3::smallint AS running, e.*
+		FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result)
+		OFFSET 0
+	) AS e
+	WHERE job.namespace = e.namespace
+		AND job.id = e.id
+		AND job.run = e.run
+		AND job.worker = e.worker
+		AND job.state = e.running
+	RETURNING job.namespace, job.id, job.worker, ` + carriedFrom("job.", nil) + `,
+		5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
 ), ` + keptOrBuried
 
 var (
@@ -268,7 +277,7 @@ func (f *finishing) simpleStep(order []int) *pg.Statement {
 	if keep < 0 {
 		text = endRunsBuried
 	}
-	return &pg.Statement{Text: text, Args: []any{f.s.pg.Namespace, ids, runs, workers, keep.Microseconds(), results}, Each: func(scan pg.Scan) error {
+	return &pg.Statement{Text: text, Args: []any{f.room.pg.Namespace, ids, runs, workers, keep.Microseconds(), results}, Each: func(scan pg.Scan) error {
 		var id [16]byte
 		if err := scan(&id); err != nil {
 			return err
@@ -282,10 +291,29 @@ func (f *finishing) simpleStep(order []int) *pg.Statement {
 	}}
 }
 
-// heldRuns locks the rows of runs that their workers still own: the fence (P2).
-const heldRuns = "SELECT " + subjectColumns + `, {now} FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS e (id, run, worker) OFFSET 0) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-	WHERE job.run = e.run AND job.worker = e.worker AND job.state = e.running ORDER BY job.id FOR UPDATE OF job`
+// A run that its worker still owns: the fence (P2).
+//
+//   - job_pkey finds the rows, and they are locked in the order of the ids.
+const (
+	fromOwned = `
+FROM (
+	SELECT $1::int AS namespace, 3::smallint AS running, e.*
+	FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS e (id, run, worker)
+	OFFSET 0
+) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+WHERE job.run = e.run
+	AND job.worker = e.worker
+	AND job.state = e.running
+ORDER BY job.id`
+	ownedRuns = "SELECT job.id, job.run, job.worker" + fromOwned
+)
+
+// heldRuns locks the owned runs; freeRuns passes those by whose rows are locked.
+var (
+	heldRuns = "SELECT " + subjectColumns + ", {now}" + fromOwned + "\nFOR UPDATE OF job"
+	freeRuns = heldRuns + " SKIP LOCKED"
+)
 
 // leasedRun is what a fence compares.
 type leasedRun struct {
@@ -331,7 +359,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 	}
 	held := make(map[leasedRun]*job.Subject, len(list))
 	var now pgtype.Timestamptz
-	lock := &pg.Statement{Text: heldRuns, Args: []any{f.s.pg.Namespace, ids, runs, workers}, Each: func(scan pg.Scan) error {
+	lock := &pg.Statement{Text: heldRuns, Args: []any{f.room.pg.Namespace, ids, runs, workers}, Each: func(scan pg.Scan) error {
 		s, err := readSubject(scan, &now)
 		held[leasedRun{s.ID, s.Run, s.Worker}] = s
 		return err
@@ -365,28 +393,44 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 		moves = append(moves, m)
 		f.verdicts[i] = job.Applied
 	}
-	told, err := f.s.apply(ctx, session, moves, now.Time)
+	told, err := f.room.apply(ctx, session, moves, now.Time)
 	f.told.Join(told)
 	return err
 }
 
-// What heldRuns finds, without those whose rows are locked, and with them.
-var (
-	freeRuns  = heldRuns + " SKIP LOCKED"
-	ownedRuns = strings.Replace(strings.TrimSuffix(heldRuns, " FOR UPDATE OF job"), subjectColumns+", {now}", "job.id, job.run, job.worker", 1)
-)
-
 // endedAs finds the runs that their own worker has ended. While it lives nobody
 // else lets go of its runs, so it did, if the run is found in the archive or
 // among the tombstones, or, where the job goes on, has been released: it waits or
-// is suspended with this run, or has a later one. (Primary keys.)
-const endedAs = `SELECT e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[])
-	WITH ORDINALITY AS e (id, run, worker, final, n) OFFSET 0) AS e
-WHERE EXISTS (SELECT FROM pawl.worker AS w WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL) AND (
-	EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker)
-	OR EXISTS (SELECT FROM pawl.tombstone AS t WHERE t.namespace = e.namespace AND t.id = e.id AND t.run = e.run AND t.worker = e.worker)
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id AND (j.run > e.run OR j.run = e.run AND j.state IN (2, 4)))
-	OR NOT e.final AND EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run))`
+// is suspended with this run, or has a later one.
+//
+//   - worker_pkey, job_archive_pkey, tombstone_pkey and job_pkey serve the looks.
+const endedAs = `SELECT e.n
+FROM (
+	SELECT $1::int AS namespace, e.*
+	FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[]) WITH ORDINALITY AS e (id, run, worker, final, n)
+	OFFSET 0
+) AS e
+WHERE EXISTS (
+	SELECT FROM pawl.worker AS w
+	WHERE w.namespace = e.namespace AND w.id = e.worker AND w.lost IS NULL
+) AND (
+	EXISTS (
+		SELECT FROM pawl.job_archive AS a
+		WHERE a.namespace = e.namespace AND a.id = e.id AND a.run = e.run AND a.worker = e.worker
+	)
+	OR EXISTS (
+		SELECT FROM pawl.tombstone AS t
+		WHERE t.namespace = e.namespace AND t.id = e.id AND t.run = e.run AND t.worker = e.worker
+	)
+	OR NOT e.final AND EXISTS (
+		SELECT FROM pawl.job AS j
+		WHERE j.namespace = e.namespace AND j.id = e.id AND (j.run > e.run OR j.run = e.run AND j.state IN (2, 4))
+	)
+	OR NOT e.final AND EXISTS (
+		SELECT FROM pawl.job_archive AS a
+		WHERE a.namespace = e.namespace AND a.id = e.id AND a.run > e.run
+	)
+)`
 
 // recover finds the stale ends whose run was ended by an earlier try of their own
 // worker, the answer of which was lost: one of this call, which is this call's
@@ -406,7 +450,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	return f.s.pg.Send(ctx, f.s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: endedAs, Args: []any{f.s.pg.Namespace, ids, runs, workers, final}, Each: func(scan pg.Scan) error {
+	return f.room.pg.Send(ctx, f.room.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: endedAs, Args: []any{f.room.pg.Namespace, ids, runs, workers, final}, Each: func(scan pg.Scan) error {
 		var n int
 		err := scan(&n)
 		i := stale[n-1]
@@ -419,8 +463,8 @@ func (f *finishing) recover(ctx context.Context) error {
 
 // FinishIn ends runs in a user's transaction, and says what claims are to be told
 // when it commits.
-func (s *Room) FinishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
-	f := &finishing{s: s, ends: ends, verdicts: make([]job.Verdict, len(ends))}
+func (r *Room) FinishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
+	f := &finishing{room: r, ends: ends, verdicts: make([]job.Verdict, len(ends))}
 	for range ends {
 		f.workers = append(f.workers, worker)
 	}

@@ -14,14 +14,14 @@ import (
 
 // List pages through jobs, newest id first. A page starts at an id, never at a
 // count of rows, so that it costs the same however deep it is.
-func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
+func (r *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
 	if p.Limit < 1 || p.Limit > 1000 {
 		return store.Listed{}, job.Invalid("limit", p.Limit, "must be 1..1000")
 	}
 	b := &listing{}
-	ranges := b.ranges(s.pg.Namespace, f)
+	ranges := b.ranges(r.pg.Namespace, f)
 	if len(ranges) == 0 {
-		return store.Listed{}, s.pg.Usable(ctx)
+		return store.Listed{}, r.pg.Usable(ctx)
 	}
 	after := ""
 	if p.After != (job.ID{}) {
@@ -29,12 +29,12 @@ func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 	}
 	limit := b.arg(p.Limit + 1)
 	parts := make([]string, len(ranges))
-	for i, r := range ranges {
-		parts[i] = r.text(r.columns, after+" ORDER BY id DESC LIMIT "+limit)
+	for i, part := range ranges {
+		parts[i] = part.text(part.columns, after+" ORDER BY id DESC LIMIT "+limit)
 	}
 	text := "SELECT * FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS listed ORDER BY id DESC LIMIT " + limit
 	var listed store.Listed
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		listed = store.Listed{}
 		var rows RowReader
 		return []*pg.Statement{{Text: text, Args: b.args, Raw: func(cols [][]byte) error {
@@ -52,22 +52,22 @@ func (s *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *Room) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
+func (r *Room) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
 	b := &listing{}
-	ranges := b.ranges(s.pg.Namespace, f)
+	ranges := b.ranges(r.pg.Namespace, f)
 	if len(ranges) == 0 {
-		return 0, s.pg.Usable(ctx)
+		return 0, r.pg.Usable(ctx)
 	}
 	limit := ""
 	if cap > 0 {
 		limit = " LIMIT " + b.arg(cap)
 	}
 	parts := make([]string, len(ranges))
-	for i, r := range ranges {
-		parts[i] = r.text("1", limit)
+	for i, part := range ranges {
+		parts[i] = part.text("1", limit)
 	}
 	n := 0
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		return []*pg.Statement{{
 			Text: "SELECT count(*) FROM (SELECT FROM (" + strings.Join(parts, "\nUNION ALL\n") + ") AS part" + limit + ") AS counted",
 			Args: b.args, Each: func(scan pg.Scan) error { return scan(&n) },
@@ -96,7 +96,8 @@ func (r stretch) text(columns, end string) string {
 	if r.queues == "" {
 		return "(SELECT " + columns + " FROM " + r.table + " WHERE " + where + end + ")"
 	}
-	return "(SELECT part.* FROM (" + r.queues + ") AS q (name) CROSS JOIN LATERAL (SELECT " + columns + " FROM " + r.table + " WHERE queue = q.name AND " + where + end + ") AS part)"
+	return "(SELECT part.* FROM (" + r.queues + ") AS q (name)\nCROSS JOIN LATERAL (" +
+		"SELECT " + columns + " FROM " + r.table + " WHERE queue = q.name AND " + where + end + ") AS part)"
 }
 
 // ranges says which stretches a filter needs.
@@ -146,10 +147,27 @@ func (b *listing) ranges(namespace int32, f store.Filter) (list []stretch) {
 // queuesOf steps from queue to queue on job_archive_state: one seek for each.
 func queuesOf(in string, state int) string {
 	return fmt.Sprintf(`WITH RECURSIVE queues AS (
-		(SELECT queue FROM pawl.job_archive WHERE %[1]s AND state = %[2]d ORDER BY queue LIMIT 1)
-		UNION ALL
-		SELECT (SELECT a.queue FROM pawl.job_archive AS a WHERE %[1]s AND a.state = %[2]d AND a.queue > queues.queue ORDER BY a.queue LIMIT 1) FROM queues WHERE queues.queue IS NOT NULL
-	) SELECT queue FROM queues WHERE queue IS NOT NULL`, in, state)
+	(
+		SELECT queue
+		FROM pawl.job_archive
+		WHERE %[1]s AND state = %[2]d
+		ORDER BY queue
+		LIMIT 1
+	)
+	UNION ALL
+	SELECT (
+		SELECT a.queue
+		FROM pawl.job_archive AS a
+		WHERE %[1]s AND a.state = %[2]d AND a.queue > queues.queue
+		ORDER BY a.queue
+		LIMIT 1
+	)
+	FROM queues
+	WHERE queues.queue IS NOT NULL
+)
+SELECT queue
+FROM queues
+WHERE queue IS NOT NULL`, in, state)
 }
 
 // splitStates says which states of each table a filter reads; 0 stands for all.

@@ -15,10 +15,6 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// subjectColumns are those of a job.Subject.
-const subjectColumns = "job.id, job.state, job.run, coalesce(job.worker, 0), job.begun, job.cancel, job.used, job.lost, job.priority, job.due, job.queue, " +
-	"coalesce(job.wait, 0), job.failures, job.kind, job.max_attempts"
-
 // readSubject takes what is stored as it comes, within range or not: whoever moves
 // many rows must not fail for one (P8). What the statement selects behind the
 // columns of a subject is read along.
@@ -26,15 +22,15 @@ func readSubject(scan pg.Scan, more ...any) (*job.Subject, error) {
 	s := &job.Subject{}
 	var state, wait int16
 	var due pgtype.Timestamptz // which may be infinity
-	err := scan(append([]any{&s.ID, &state, &s.Run, &s.Worker, &s.Begun, &s.CancelAsked, &s.Used, &s.Lost, &s.Priority, &due, &s.Queue,
-		&wait, &s.Failures, &s.Kind, &s.MaxAttempts}, more...)...)
+	err := scan(append([]any{&s.ID, &state, &s.Priority, &due, &s.Run, &s.Used, &s.MaxAttempts, &s.Lost, &s.Queue, &s.Kind,
+		&s.Failures, &s.Worker, &s.Begun, &s.CancelAsked, &wait}, more...)...)
 	s.State, s.Wait, s.Due = job.State(state), job.Wait(wait), due.Time
 	return s, err
 }
 
 // apply writes moves in the transaction that has locked their subjects, and
 // returns what claims should be told when it commits.
-func (s *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, now time.Time) (hints.Set, error) {
+func (r *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, now time.Time) (hints.Set, error) {
 	slices.SortFunc(moves, func(a, b job.Move) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	var told hints.Set
 	var released, ended []job.Move
@@ -54,18 +50,18 @@ func (s *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, 
 	}
 	var steps []*pg.Statement
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.pg.Namespace))
+		steps = append(steps, logs.step(r.pg.Namespace))
 	}
 	if len(released) > 0 {
-		steps = append(steps, releaseStep(s.pg.Namespace, released))
+		steps = append(steps, releaseStep(r.pg.Namespace, released))
 	}
 	for _, part := range splitKept(ended) {
 		if part.kept {
 			// A copy that should not be there must not stop the end of a job. The insert
 			// does not look for one itself: that would cost a tenth of every finish.
-			steps = append(steps, &pg.Statement{Text: dropCopies, Args: []any{s.pg.Namespace, idsOf(part.moves)}})
+			steps = append(steps, &pg.Statement{Text: dropCopies, Args: []any{r.pg.Namespace, idsOf(part.moves)}})
 		}
-		steps = append(steps, endStep(s.pg.Namespace, part.moves, part.kept))
+		steps = append(steps, endStep(r.pg.Namespace, part.moves, part.kept))
 	}
 	if len(steps) == 0 {
 		return told, nil
@@ -80,12 +76,12 @@ type locking func(ctx context.Context, session pg.Session) (found []*job.Subject
 // decide and apply in a transaction, which is tried until it is answered, then
 // tell. It returns what was moved, also by a try whose answer is lost, because
 // the next one no longer finds that.
-func (s *Room) transit(ctx context.Context, name string, in func(context.Context, pg.Session) ([]job.Move, hints.Set, error)) ([]job.Move, error) {
+func (r *Room) transit(ctx context.Context, name string, in func(context.Context, pg.Session) ([]job.Move, hints.Set, error)) ([]job.Move, error) {
 	var all []job.Move
 	var told hints.Set
-	err := s.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
 		var moves []job.Move
-		err := s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+		err := r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			var woken hints.Set
 			moves, woken, err = in(ctx, t)
 			told.Join(woken)
@@ -99,12 +95,12 @@ func (s *Room) transit(ctx context.Context, name string, in func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	s.hints.Tell(told)
+	r.hints.Tell(told)
 	return all, nil
 }
 
 // moveAll locks, decides and applies, in a transaction.
-func (s *Room) moveAll(ctx context.Context, session pg.Session, lock locking, decide func(*job.Subject) job.End) ([]job.Move, hints.Set, error) {
+func (r *Room) moveAll(ctx context.Context, session pg.Session, lock locking, decide func(*job.Subject) job.End) ([]job.Move, hints.Set, error) {
 	found, now, err := lock(ctx, session)
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +113,7 @@ func (s *Room) moveAll(ctx context.Context, session pg.Session, lock locking, de
 		}
 		moves = append(moves, m)
 	}
-	told, err := s.apply(ctx, session, moves, now)
+	told, err := r.apply(ctx, session, moves, now)
 	return moves, told, err
 }
 
@@ -182,19 +178,38 @@ func splitKept(ended []job.Move) (parts []keptMoves) {
 	return parts
 }
 
-// releaseJobs gives running jobs up, and parks or frees others (job_pkey). The
-// rows are locked.
-const releaseJobs = `UPDATE pawl.job SET state = e.state, due = {now} + e.delay * interval '1 microsecond', wait = nullif(e.wait, 0), reason = e.reason,
-	worker = NULL, claim = NULL, begun = false, cancel = false,
-	used = job.used + e.burnt, snoozes = job.snoozes + e.snoozed, lost = job.lost + e.lost, rescues = job.rescues + e.rescued,
+// releaseJobs gives running jobs up, and parks or frees others.
+//
+//   - job_pkey finds the rows, which are locked.
+const releaseJobs = `UPDATE pawl.job
+SET state = e.state,
+	due = {now} + e.delay * interval '1 microsecond',
+	wait = nullif(e.wait, 0),
+	reason = e.reason,
+	worker = NULL,
+	claim = NULL,
+	begun = false,
+	cancel = false,
+	used = job.used + e.burnt,
+	snoozes = job.snoozes + e.snoozed,
+	lost = job.lost + e.lost,
+	rescues = job.rescues + e.rescued,
 	deferred = CASE WHEN e.lost > 0 THEN 0 ELSE job.deferred + e.deferred END,
 	failures = coalesce(e.failures, job.failures),
 	progress_done = CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END,
 	progress_total = CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END,
 	progress_note = CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END
-FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-	$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[])
-	AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, deferred, wait) OFFSET 0) AS e
+FROM (
+	SELECT $1::int AS namespace, e.*
+	FROM unnest(
+		$2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[]
+	) AS e (
+		id, state, delay, reason, burnt, snoozed, lost, rescued, failures,
+		progress, progress_done, progress_total, progress_note, deferred, wait
+	)
+	OFFSET 0
+) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 
 func releaseStep(namespace int32, moves []job.Move) *pg.Statement {
@@ -203,54 +218,93 @@ func releaseStep(namespace int32, moves []job.Move) *pg.Statement {
 		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits}}
 }
 
-// The columns that a job takes along into the archive and back.
-const carried = `priority, due, run, used, max_attempts, lost, rescues, snoozes, version, created, started, timeout, deadline,
-	queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args`
-
 // endJobs moves jobs out of the live table in the transaction that ends them.
-// The rows are locked.
-const endJobs = `WITH e AS (
-	SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[])
-		AS e (id, state, delay, reason, burnt, snoozed, lost, rescued, failures, progress, progress_done, progress_total, progress_note, result, keep)
+//
+//   - job_pkey finds the rows, which are locked.
+var endJobs = `WITH e AS (
+	SELECT $1::int AS namespace, e.*
+	FROM unnest(
+		$2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[]
+	) AS e (
+		id, state, delay, reason, burnt, snoozed, lost, rescued, failures,
+		progress, progress_done, progress_total, progress_note, result, keep
+	)
 	OFFSET 0
 ), gone AS (
-	DELETE FROM pawl.job USING e WHERE job.namespace = e.namespace AND job.id = e.id
-	RETURNING job.namespace, job.id, job.priority, job.due, job.run, job.worker, job.used + e.burnt AS used, job.max_attempts, job.lost + e.lost AS lost,
-		job.rescues + e.rescued AS rescues, job.snoozes + e.snoozed AS snoozes, job.version, job.created, job.started, job.timeout, job.deadline,
-		job.queue, job.kind, job.key, job.budget, job.flow, job.unique_hash, job.unique_period, job.capabilities, job.tags,
-		CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END AS progress_done,
-		CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END AS progress_total,
-		CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END AS progress_note,
-		job.headers, coalesce(e.failures, job.failures) AS failures, job.args,
+	DELETE FROM pawl.job
+	USING e
+	WHERE job.namespace = e.namespace AND job.id = e.id
+	RETURNING job.namespace, job.id, job.worker, ` + carriedFrom("job.", map[string]string{
+	"used":           "job.used + e.burnt",
+	"lost":           "job.lost + e.lost",
+	"rescues":        "job.rescues + e.rescued",
+	"snoozes":        "job.snoozes + e.snoozed",
+	"progress_done":  "CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END",
+	"progress_total": "CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END",
+	"progress_note":  "CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END",
+	"failures":       "coalesce(e.failures, job.failures)",
+}) + `,
 		e.state AS final, e.reason AS why, e.result AS result, e.keep AS keep
 ), ` + keptOrBuried
 
 // keptOrBuried is what becomes of the rows of gone; %s is one of the two below.
+//
+//   - job_unique_pkey finds their unique keys.
 const keptOrBuried = `%s, freed AS (
-	DELETE FROM pawl.job_unique AS u USING gone
-	WHERE gone.unique_hash IS NOT NULL AND gone.unique_period IS NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+	DELETE FROM pawl.job_unique AS u
+	USING gone
+	WHERE gone.unique_hash IS NOT NULL
+		AND gone.unique_period IS NULL
+		AND u.namespace = gone.namespace
+		AND u.hash = gone.unique_hash
+		AND u.job = gone.id
 ), protected AS (
-	UPDATE pawl.job_unique AS u SET until = {now} + gone.unique_period * interval '1 microsecond' FROM gone
-	WHERE gone.unique_hash IS NOT NULL AND gone.unique_period IS NOT NULL AND u.namespace = gone.namespace AND u.hash = gone.unique_hash AND u.job = gone.id
+	UPDATE pawl.job_unique AS u
+	SET until = {now} + gone.unique_period * interval '1 microsecond'
+	FROM gone
+	WHERE gone.unique_hash IS NOT NULL
+		AND gone.unique_period IS NOT NULL
+		AND u.namespace = gone.namespace
+		AND u.hash = gone.unique_hash
+		AND u.job = gone.id
 )
-SELECT id FROM gone`
+SELECT id
+FROM gone`
+
+var keepGone = `kept AS (
+	INSERT INTO pawl.job_archive (
+		namespace, id, state, reason, result, finished, expires, worker,
+		` + carriedColumns + `
+	)
+	SELECT
+		$1, id, final, why, result, {now}, {now} + keep * interval '1 microsecond', worker,
+		` + carriedColumns + `
+	FROM gone
+)`
 
 const (
-	keepGone = `kept AS (
-	INSERT INTO pawl.job_archive (namespace, id, state, reason, result, finished, expires, worker, ` + carried + `)
-	SELECT $1, id, final, why, result, {now}, {now} + keep * interval '1 microsecond', worker, ` + carried + ` FROM gone
-)`
 	tombstoneGone = `buried AS (
 	INSERT INTO pawl.tombstone (namespace, id, expires, run, worker)
-	SELECT $1, id, {now} + ` + tombstoneLife + `, run, worker FROM gone
+	SELECT $1, id, {now} + ` + tombstoneLife + `, run, worker
+	FROM gone
 	ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires, run = excluded.run, worker = excluded.worker
 ), ` + deleteLogsGone
-	// deleteLogsGone removes log lines of the rows of gone, no more than the bound: the
-	// purge finds the rest, which are lines of no job (purgeLogs).
+	// deleteLogsGone removes log lines of the rows of gone (job_log_pkey), no more
+	// than the bound: the purge finds the rest, which are lines of no job (purgeLogs).
 	deleteLogsGone = `silenced AS (
-	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT l.place FROM gone CROSS JOIN LATERAL (
-		SELECT ctid AS place FROM pawl.job_log AS l WHERE l.namespace = gone.namespace AND l.job = gone.id LIMIT 10000) AS l LIMIT 10000))
+	DELETE FROM pawl.job_log
+	WHERE ctid = ANY (ARRAY(
+		SELECT l.place
+		FROM gone
+		CROSS JOIN LATERAL (
+			SELECT ctid AS place
+			FROM pawl.job_log AS l
+			WHERE l.namespace = gone.namespace AND l.job = gone.id
+			LIMIT 10000
+		) AS l
+		LIMIT 10000
+	))
 )`
 	tombstoneLife = "interval '24 hours'" // job.KeepTombstone
 )
@@ -273,9 +327,14 @@ func endStep(namespace int32, moves []job.Move, kept bool) *pg.Statement {
 		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps}}
 }
 
+// givenIDs are the ids of a call, as rows to look up by a primary key
+// (pg.SettingsText says why so).
+const givenIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0"
+
 // dropCopies removes archived rows of jobs that are live (job_archive_pkey).
-const dropCopies = `DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-	WHERE a.namespace = e.namespace AND a.id = e.id`
+const dropCopies = `DELETE FROM pawl.job_archive AS a
+USING (` + givenIDs + `) AS e
+WHERE a.namespace = e.namespace AND a.id = e.id`
 
 func idsOf(moves []job.Move) [][16]byte {
 	ids := make([][16]byte, len(moves))
@@ -351,13 +410,16 @@ func (l *logLines) add(id job.ID, lines []job.LogLine, now time.Time) {
 	}
 }
 
+const addLines = `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
+SELECT $1, l.job, l.time, l.run, l.level, l.text
+FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::int[], $6::bytea[])
+	WITH ORDINALITY AS l (job, time, run, level, text, n)
+ORDER BY l.n`
+
 // step appends the lines in their order: the number of a line ascends with it.
 func (l *logLines) step(namespace int32) *pg.Statement {
-	return &pg.Statement{Text: `INSERT INTO pawl.job_log (namespace, job, time, run, level, text)
-		SELECT $1, l.job, l.time, l.run, l.level, l.text
-		FROM unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::int[], $6::bytea[]) WITH ORDINALITY AS l (job, time, run, level, text, n) ORDER BY l.n`,
-		Args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}
+	return &pg.Statement{Text: addLines, Args: []any{namespace, l.ids, l.times, l.runs, l.levels, l.texts}}
 }
 
 // keep is how long ended jobs of a queue are kept.
-func (s *Room) keep(queue string) job.Keep { return s.KeepFor(queue).WithDefaults() }
+func (r *Room) keep(queue string) job.Keep { return r.KeepFor(queue).WithDefaults() }

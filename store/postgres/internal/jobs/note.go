@@ -13,45 +13,69 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-// ownRuns tells which runs their worker still owns (job_pkey), which have begun,
-// and whether the worker is not lost. It locks nothing: a handler may note
-// something while its own transaction holds the row.
-const ownRuns = `SELECT {now}, e.n, job.begun, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL) FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n) OFFSET 0) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running`
+// ownRuns tells which runs their worker still owns, which have begun, and whether
+// the worker is not lost. It locks nothing: a handler may note something while its
+// own transaction holds the row.
+//
+//   - job_pkey finds the runs, worker_pkey the worker.
+const ownRuns = `SELECT {now}, e.n, job.begun,
+	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)
+FROM (
+	SELECT $1::int AS namespace, 3::smallint AS running, e.*
+	FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n)
+	OFFSET 0
+) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+WHERE job.run = e.run
+	AND job.worker = $2
+	AND job.state = e.running`
 
 // setProgress skips a row that is locked: its run is about to end, and the end
 // brings the newest progress along.
+//
+//   - job_pkey finds the runs.
 const setProgress = `WITH own AS MATERIALIZED (
-		SELECT job.ctid AS place, e.done, e.total, e.note
-		FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.*
-			FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS e (id, run, done, total, note) OFFSET 0) AS e
-		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-		WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED)
-	UPDATE pawl.job SET progress_done = own.done, progress_total = own.total, progress_note = own.note FROM own WHERE job.ctid = own.place`
+	SELECT job.ctid AS place, e.done, e.total, e.note
+	FROM (
+		SELECT $1::int AS namespace, 3::smallint AS running, e.*
+		FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS e (id, run, done, total, note)
+		OFFSET 0
+	) AS e
+	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+	WHERE job.run = e.run
+		AND job.worker = $2
+		AND job.state = e.running
+	ORDER BY job.id
+	FOR UPDATE OF job SKIP LOCKED
+)
+UPDATE pawl.job
+SET progress_done = own.done, progress_total = own.total, progress_note = own.note
+FROM own
+WHERE job.ctid = own.place`
 
 // heldTries is how often a beginning is tried whose row somebody holds: mostly one
 // of the store's own transitions, for a moment.
 const heldTries = 3
 
 // Note keeps progress and log lines of runs that go on.
-func (s *Room) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	verdicts, err := s.noteOnce(ctx, w, notes)
+	verdicts, err := r.noteOnce(ctx, w, notes)
 	for n := 1; n < heldTries && err == nil && slices.Contains(verdicts, job.Locked) && pg.Pause(ctx, n); n++ {
-		s.noteHeld(ctx, w, notes, verdicts)
+		r.noteHeld(ctx, w, notes, verdicts)
 	}
 	return verdicts, err
 }
 
 // noteHeld tries the notes again that were answered Held. What fails stays that:
 // the others are committed and have their answer.
-func (s *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
+func (r *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
 	var at []int
 	var held []store.Note
 	for i, v := range verdicts {
@@ -59,17 +83,17 @@ func (s *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note,
 			at, held = append(at, i), append(held, notes[i])
 		}
 	}
-	again, _ := s.noteOnce(ctx, w, held)
+	again, _ := r.noteOnce(ctx, w, held)
 	for n, v := range again {
 		verdicts[at[n]] = v
 	}
 }
 
-func (s *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (r *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
-	err := s.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
-		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
-			verdicts, err = s.NoteIn(ctx, t, w, notes)
+	err := r.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
+		return r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
+			verdicts, err = r.NoteIn(ctx, t, w, notes)
 			return err
 		})
 	})
@@ -79,7 +103,7 @@ func (s *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note)
 	return verdicts, nil
 }
 
-func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
+func (r *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(notes))
 	refs := make([]store.RunRef, len(notes))
 	for i, n := range notes {
@@ -87,11 +111,11 @@ func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, n
 	}
 	var steps []*pg.Statement
 	if begun := beginnings(notes); len(begun) > 0 {
-		steps = append(steps, s.workers.BegunStep(w, begun))
+		steps = append(steps, r.workers.BegunStep(w, begun))
 	}
 	ids, runs := workers.RefArrays(refs)
 	var now time.Time
-	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{s.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
+	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{r.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
 		var n int
 		var begun, alive bool
 		if err := scan(&now, &n, &begun, &alive); err != nil {
@@ -121,17 +145,17 @@ func (s *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, n
 		}
 	}
 	if len(logs.ids) > 0 {
-		steps = append(steps, logs.step(s.pg.Namespace))
+		steps = append(steps, logs.step(r.pg.Namespace))
 	}
 	if len(newest) > 0 {
 		var ids [][16]byte
 		var runs, done, total []int64
 		var texts []pgtype.Text
-		for r, p := range newest {
-			ids, runs, done, total = append(ids, r.ID), append(runs, r.Run), append(done, p.Done), append(total, p.Total)
+		for run, p := range newest {
+			ids, runs, done, total = append(ids, run.ID), append(runs, run.Run), append(done, p.Done), append(total, p.Total)
 			texts = append(texts, textOrNull(pg.Legible(p.Note)))
 		}
-		steps = append(steps, &pg.Statement{Text: setProgress, Args: []any{s.pg.Namespace, w, ids, runs, done, total, texts}})
+		steps = append(steps, &pg.Statement{Text: setProgress, Args: []any{r.pg.Namespace, w, ids, runs, done, total, texts}})
 	}
 	if len(steps) == 0 {
 		return verdicts, nil

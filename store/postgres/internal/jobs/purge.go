@@ -53,69 +53,140 @@ func (p *purges) reached(at time.Time) {
 	}
 }
 
-// Each of these removes at most $2 rows whose time is over, by its index and
-// without waiting for anybody.
+// Each of these removes at most $2 rows whose time is over, without waiting for
+// anybody.
 var purgeTexts = []string{
-	`DELETE FROM pawl.tombstone WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.tombstone WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
-		ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))`,
-	`DELETE FROM pawl.job_unique WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.job_unique WHERE namespace = $1 AND until IS NOT NULL AND until <= {now}
-		ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED))`,
-	`DELETE FROM pawl.audit WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.audit WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
-		ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))`,
-	`UPDATE pawl.worker SET gone = true, drained = true WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND NOT gone AND lost <= {now}
-		AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+	// tombstone_expires
+	`DELETE FROM pawl.tombstone
+WHERE ctid = ANY (ARRAY(
+	SELECT ctid
+	FROM pawl.tombstone
+	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
+	ORDER BY expires
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+))`,
+	// job_unique_until
+	`DELETE FROM pawl.job_unique
+WHERE ctid = ANY (ARRAY(
+	SELECT ctid
+	FROM pawl.job_unique
+	WHERE namespace = $1 AND until IS NOT NULL AND until <= {now}
+	ORDER BY until
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+))`,
+	// audit_expires
+	`DELETE FROM pawl.audit
+WHERE ctid = ANY (ARRAY(
+	SELECT ctid
+	FROM pawl.audit
+	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
+	ORDER BY expires
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+))`,
+	// worker_pkey, and job_held
+	`UPDATE pawl.worker
+SET gone = true, drained = true
+WHERE ctid = ANY (ARRAY(
+	SELECT ctid
+	FROM pawl.worker AS w
+	WHERE namespace = $1 AND NOT gone AND lost <= {now} AND ` + holdsNothing + `
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+))`,
 }
 
-// forgetWorkers removes the rows of workers that left a day ago.
-const forgetWorkers = `DELETE FROM pawl.worker WHERE ctid = ANY (ARRAY(SELECT ctid FROM pawl.worker AS w WHERE namespace = $1 AND gone AND lost < {now} - interval '24 hours'
-	AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED))`
+// holdsNothing is true of a worker w without a run (job_held).
+const holdsNothing = `(
+		SELECT 1
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id
+		LIMIT 1
+	) IS NULL`
 
-// purgeArchive removes archived jobs by job_archive_expires, with their logs by
-// job_log_pkey: lines first, the newest before the others, and at most $4 of them.
-// Jobs go in the order of their expiry up to the one at which the lines ended,
-// which stays for another time.
+// forgetWorkers removes the rows of workers that left a day ago.
+//
+//   - worker_pkey finds them, job_held what they hold.
+const forgetWorkers = `DELETE FROM pawl.worker
+WHERE ctid = ANY (ARRAY(
+	SELECT ctid
+	FROM pawl.worker AS w
+	WHERE namespace = $1 AND gone AND lost < {now} - interval '24 hours' AND ` + holdsNothing + `
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+))`
+
+// purgeArchive removes archived jobs with their logs: lines first, the newest
+// before the others, and at most $4 of them. Jobs go in the order of their expiry
+// up to the one at which the lines ended, which stays for another time.
+//
+//   - job_archive_expires finds the jobs, job_log_pkey their lines.
 const purgeArchive = `WITH late AS MATERIALIZED (
 	SELECT ctid AS place, id, expires
 	FROM pawl.job_archive
 	WHERE namespace = $1 AND state >= 5 AND expires >= $3 AND expires <= {now}
-	ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED
+	ORDER BY expires
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
 ), counted AS MATERIALIZED (
-	SELECT place, id, row_number() OVER (ORDER BY expires, id) AS n FROM late
+	SELECT place, id, row_number() OVER (ORDER BY expires, id) AS n
+	FROM late
 ), lines AS MATERIALIZED (
 	SELECT l.place, c.n
 	FROM (SELECT $1::int AS namespace, id, n FROM counted ORDER BY n OFFSET 0) AS c
-	CROSS JOIN LATERAL (SELECT ctid AS place FROM pawl.job_log AS l WHERE l.namespace = c.namespace AND l.job = c.id ORDER BY line DESC LIMIT $4) AS l
-	ORDER BY c.n LIMIT $4
+	CROSS JOIN LATERAL (
+		SELECT ctid AS place
+		FROM pawl.job_log AS l
+		WHERE l.namespace = c.namespace AND l.job = c.id
+		ORDER BY line DESC
+		LIMIT $4
+	) AS l
+	ORDER BY c.n
+	LIMIT $4
 ), silenced AS (
-	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT place FROM lines))
+	DELETE FROM pawl.job_log
+	WHERE ctid = ANY (ARRAY(SELECT place FROM lines))
 ), gone AS (
-	DELETE FROM pawl.job_archive AS a USING counted AS c
-	WHERE a.ctid = c.place AND c.n < (SELECT CASE WHEN count(*) < $4 THEN 9223372036854775807 ELSE max(n) END FROM lines)
+	DELETE FROM pawl.job_archive AS a
+	USING counted AS c
+	WHERE a.ctid = c.place
+		AND c.n < (SELECT CASE WHEN count(*) < $4 THEN 9223372036854775807 ELSE max(n) END FROM lines)
 	RETURNING a.expires
 )
-SELECT count(*), max(expires), (SELECT count(*) FROM lines) FROM gone`
+SELECT count(*), max(expires), (SELECT count(*) FROM lines)
+FROM gone`
 
 // purgeLogs removes lines of jobs that are gone. They go with their job as far as
-// its transaction may (silenceGone), and a note that was under way when it went
-// commits after it. Each purge looks at the
-// next stretch of job_log_pkey, of $4 lines. It answers where that ended (behind
-// the last line of a job that is there) and how many lines it removed.
+// its transaction may (deleteLogsGone), and a note that was under way when it went
+// commits after it. Each purge looks at the next stretch, of $4 lines. It answers
+// where that ended (behind the last line of a job that is there) and how many
+// lines it removed.
+//
+//   - job_log_pkey gives the stretch; job_pkey and job_archive_pkey find the jobs.
 const purgeLogs = `WITH part AS MATERIALIZED (
 	SELECT ctid AS place, job, line
 	FROM pawl.job_log
 	WHERE namespace = $1 AND (job, line) > ($2, $3)
-	ORDER BY job, line LIMIT $4
+	ORDER BY job, line
+	LIMIT $4
 ), nobody AS MATERIALIZED (
 	SELECT e.job
 	FROM (SELECT DISTINCT $1::int AS namespace, job FROM part OFFSET 0) AS e
 	WHERE NOT EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.job)
 		AND NOT EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.job)
 ), gone AS (
-	DELETE FROM pawl.job_log WHERE ctid = ANY (ARRAY(SELECT place FROM part WHERE job IN (SELECT job FROM nobody)))
+	DELETE FROM pawl.job_log
+	WHERE ctid = ANY (ARRAY(SELECT place FROM part WHERE job IN (SELECT job FROM nobody)))
 	RETURNING 1
 )
-SELECT job, CASE WHEN job IN (SELECT job FROM nobody) THEN line ELSE 9223372036854775807 END, (SELECT count(*) FROM gone)
-FROM part ORDER BY job DESC, line DESC LIMIT 1`
+SELECT job,
+	CASE WHEN job IN (SELECT job FROM nobody) THEN line ELSE 9223372036854775807 END,
+	(SELECT count(*) FROM gone)
+FROM part
+ORDER BY job DESC, line DESC
+LIMIT 1`
 
 func (p *purges) lines() linePlace {
 	p.mu.Lock()
@@ -132,34 +203,34 @@ func (p *purges) looked(at linePlace) {
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up
 // to their own bound. It needs no more rights than to delete rows.
-func (s *Room) Purge(ctx context.Context, limit int) (int, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Purge(ctx context.Context, limit int) (int, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
-	now, err := s.pg.Now(ctx, s.pg.Reserved)
+	defer r.pg.Leave()
+	now, err := r.pg.Now(ctx, r.pg.Reserved)
 	if err != nil {
 		return 0, err
 	}
 	purged := int64(0)
-	err = s.pg.Retry(ctx, "purge", pg.Always, func(ctx context.Context, _ bool) error {
+	err = r.pg.Retry(ctx, "purge", pg.Always, func(ctx context.Context, _ bool) error {
 		purged = 0
 		var reached *time.Time
 		var lines, strays int64
-		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{s.pg.Namespace, limit, s.Purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
+		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{r.pg.Namespace, limit, r.Purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
 		for _, text := range purgeTexts {
-			steps = append(steps, &pg.Statement{Text: text, Args: []any{s.pg.Namespace, limit}})
+			steps = append(steps, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, limit}})
 		}
 		counted := steps[1:]
-		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{s.pg.Namespace, limit}})
+		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{r.pg.Namespace, limit}})
 		var looked linePlace
-		from := s.Purges.lines()
-		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{s.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
+		from := r.Purges.lines()
+		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{r.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
-		if err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
+		if err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		for _, st := range counted {
@@ -168,9 +239,9 @@ func (s *Room) Purge(ctx context.Context, limit int) (int, error) {
 		if lines == int64(limit)*store.PurgeLines || strays == int64(limit) {
 			purged = max(purged, int64(limit)) // it stopped at the bound of lines: there is more
 		}
-		s.Purges.looked(looked)
+		r.Purges.looked(looked)
 		if reached != nil {
-			s.Purges.reached(*reached)
+			r.Purges.reached(*reached)
 		}
 		return nil
 	})

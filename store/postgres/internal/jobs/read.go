@@ -13,21 +13,28 @@ import (
 
 // readJobs finds jobs in both tables in one snapshot: a job that moves from one
 // to the other meanwhile is seen once.
-const readJobs = "SELECT " + LiveColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
-		JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
-	UNION ALL
-	SELECT ` + archivedColumns + `, e.n FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0) AS e
-		JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
+//
+//   - job_pkey and job_archive_pkey find the rows.
+var readJobs = "SELECT " + LiveColumns + `, e.n
+FROM (` + wantedIDs + `) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
+UNION ALL
+SELECT ` + archivedColumns + `, e.n
+FROM (` + wantedIDs + `) AS e
+JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
+
+// wantedIDs are givenIDs with their places.
+const wantedIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0"
 
 // Get returns the jobs that exist, live or archived, in the order asked.
-func (s *Room) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
+func (r *Room) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	if len(ids) == 0 {
-		return nil, s.pg.Usable(ctx)
+		return nil, r.pg.Usable(ctx)
 	}
 	var found []numbered
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		found = nil
-		return []*pg.Statement{s.getStep(ids, &found)}
+		return []*pg.Statement{r.getStep(ids, &found)}
 	})
 	if err != nil {
 		return nil, err
@@ -45,9 +52,9 @@ type numbered struct {
 	n int
 }
 
-func (s *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
+func (r *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
 	var rows RowReader
-	return &pg.Statement{Text: readJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
+	return &pg.Statement{Text: readJobs, Args: []any{r.pg.Namespace, uuids(ids)}, Raw: func(cols [][]byte) error {
 		*found = append(*found, numbered{})
 		f := &(*found)[len(*found)-1]
 		if err := rows.Job(cols, &f.Job); err != nil {
@@ -62,23 +69,62 @@ func (s *Room) getStep(ids []job.ID, found *[]numbered) *pg.Statement {
 const maxAhead = 10_000
 
 // aheadOf counts the ready jobs of the queue that a claim meets first, as far as
-// the cap: a stretch of job_ready for each priority.
-const aheadOf = `SELECT count(*) FROM (
-	SELECT FROM pawl.job AS j CROSS JOIN LATERAL (
-		SELECT FROM pawl.job AS a WHERE a.namespace = $1 AND a.queue = j.queue AND a.state = 2 AND a.priority < j.priority AND a.due <= {now}
+// the cap.
+//
+//   - job_pkey finds the job, and job_ready the others: a stretch of it for each
+//     priority.
+const aheadOf = `SELECT count(*)
+FROM (
+	SELECT
+	FROM pawl.job AS j
+	CROSS JOIN LATERAL (
+		SELECT
+		FROM pawl.job AS a
+		WHERE a.namespace = $1
+			AND a.queue = j.queue
+			AND a.state = 2
+			AND a.priority < j.priority
+			AND a.due <= {now}
 		UNION ALL
-		SELECT FROM pawl.job AS a WHERE a.namespace = $1 AND a.queue = j.queue AND a.state = 2 AND a.priority = j.priority AND (a.due, a.id) < (j.due, j.id) AND a.due <= {now}
+		SELECT
+		FROM pawl.job AS a
+		WHERE a.namespace = $1
+			AND a.queue = j.queue
+			AND a.state = 2
+			AND a.priority = j.priority
+			AND (a.due, a.id) < (j.due, j.id)
+			AND a.due <= {now}
 	) AS ahead
-	WHERE j.namespace = $1 AND j.id = $2 AND j.state = 2 LIMIT 10001) AS counted`
+	WHERE j.namespace = $1 AND j.id = $2 AND j.state = 2
+	LIMIT 10001
+) AS counted`
 
-// runsOfQueue counts what the workers with totals run of a job's queue (job_held).
+// runsOfQueue counts what the workers with totals run of a job's queue.
+//
+//   - job_pkey finds the job, job_held the runs.
 const runsOfQueue = `SELECT w.label, w.totals, w.lost IS NOT NULL, held.runs
-FROM pawl.job AS me JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained CROSS JOIN LATERAL (
-	SELECT count(*) AS runs FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = me.queue) AS held
-WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0 ORDER BY w.id`
+FROM pawl.job AS me
+JOIN pawl.worker AS w ON w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained
+CROSS JOIN LATERAL (
+	SELECT count(*) AS runs
+	FROM pawl.job AS j
+	WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = me.queue
+) AS held
+WHERE me.namespace = $1 AND me.id = $2 AND held.runs > 0
+ORDER BY w.id`
+
+// queueAndWorker tells whether a job's queue is paused, and who runs the job.
+//
+//   - job_pkey, queue_pkey and worker_pkey serve the looks.
+const queueAndWorker = `SELECT
+	EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue),
+	coalesce(w.label, '')
+FROM pawl.job AS j
+LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker
+WHERE j.namespace = $1 AND j.id = $2`
 
 // Situation gathers why a job is not running.
-func (s *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
+func (r *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	var found []numbered
 	var workers []store.WorkerInfo
 	var runs []store.QueueRuns
@@ -86,22 +132,20 @@ func (s *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) 
 	var ahead int
 	var paused bool
 	var label string
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		found, workers, runs = nil, nil, nil
 		return []*pg.Statement{
 			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
-			s.getStep([]job.ID{id}, &found),
-			{Text: `SELECT EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = $1 AND q.paused AND q.name = j.queue), coalesce(w.label, '')
-				FROM pawl.job AS j LEFT JOIN pawl.worker AS w ON w.namespace = $1 AND w.id = j.worker WHERE j.namespace = $1 AND j.id = $2`,
-				Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
-			s.workers.RegistryStep(&workers, new(time.Time)),
-			{Text: runsOfQueue, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error {
-				var r store.QueueRuns
-				err := scan(&r.Label, &r.Totals, &r.Lost, &r.Runs)
-				runs = append(runs, r)
+			r.getStep([]job.ID{id}, &found),
+			{Text: queueAndWorker, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&paused, &label) }},
+			r.workers.RegistryStep(&workers, new(time.Time)),
+			{Text: runsOfQueue, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error {
+				var q store.QueueRuns
+				err := scan(&q.Label, &q.Totals, &q.Lost, &q.Runs)
+				runs = append(runs, q)
 				return err
 			}},
-			{Text: aheadOf, Args: []any{s.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&ahead) }},
+			{Text: aheadOf, Args: []any{r.pg.Namespace, id}, Each: func(scan pg.Scan) error { return scan(&ahead) }},
 		}
 	})
 	if err != nil {
@@ -121,18 +165,26 @@ func (s *Room) Situation(ctx context.Context, id job.ID) (job.Situation, error) 
 }
 
 // jobLines are a job's lines; those of a job that is gone wait for the purge.
-const jobLines = `SELECT time, run, level, text FROM pawl.job_log WHERE namespace = $1 AND job = $2
-	AND (EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.id = $2) OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = $1 AND a.id = $2))
-	ORDER BY line OFFSET $3 LIMIT $4`
+//
+//   - job_log_pkey gives them in order; job_pkey and job_archive_pkey find the job.
+const jobLines = `SELECT time, run, level, text
+FROM pawl.job_log
+WHERE namespace = $1 AND job = $2 AND (
+	EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = $1 AND j.id = $2)
+	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = $1 AND a.id = $2)
+)
+ORDER BY line
+OFFSET $3
+LIMIT $4`
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
-func (s *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
+func (r *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error) {
 	var lines []job.LogLine
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		lines = nil
 		return []*pg.Statement{{
 			Text: jobLines,
-			Args: []any{s.pg.Namespace, id, skip, limit}, Each: func(scan pg.Scan) error {
+			Args: []any{r.pg.Namespace, id, skip, limit}, Each: func(scan pg.Scan) error {
 				var l job.LogLine
 				var text []byte
 				err := scan(&l.Time, &l.Run, &l.Level, &text)
@@ -146,24 +198,28 @@ func (s *Room) Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogL
 }
 
 // Now is the store's clock.
-func (s *Room) Now(ctx context.Context) (time.Time, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Now(ctx context.Context) (time.Time, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.pg.Leave()
-	return s.pg.Now(ctx, s.pg.Work)
+	defer r.pg.Leave()
+	return r.pg.Now(ctx, r.pg.Work)
 }
 
-// seenJobs reads both tables by their primary keys.
-const seenJobs = `SELECT id FROM pawl.job
-	WHERE namespace = $1 AND id = ANY($2::uuid[])
-	UNION ALL
-	SELECT id FROM pawl.job_archive
-	WHERE namespace = $1 AND id = ANY($2::uuid[])`
+// seenJobs finds jobs in both tables.
+//
+//   - job_pkey and job_archive_pkey find the rows.
+const seenJobs = `SELECT id
+FROM pawl.job
+WHERE namespace = $1 AND id = ANY($2::uuid[])
+UNION ALL
+SELECT id
+FROM pawl.job_archive
+WHERE namespace = $1 AND id = ANY($2::uuid[])`
 
 // SeenIn returns those of ids that a user's transaction sees as jobs.
-func (s *Room) SeenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
-	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{s.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
+func (r *Room) SeenIn(ctx context.Context, in pg.Session, ids []job.ID) (seen []job.ID, err error) {
+	err = in.Run(ctx, &pg.Statement{Text: seenJobs, Args: []any{r.pg.Namespace, uuids(ids)}, Each: func(scan pg.Scan) error {
 		var id job.ID
 		err := scan(&id)
 		seen = append(seen, id)

@@ -13,19 +13,19 @@ import (
 
 // ReportRuns reports the runs a worker holds. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
-func (s *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.ReportReply{}, err
 	}
-	defer s.pg.Leave()
-	held, unknown, err := s.compare(ctx, w, refs)
+	defer r.pg.Leave()
+	held, unknown, err := r.compare(ctx, w, refs)
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
-	moves, err := s.transit(ctx, "hold", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+	moves, err := r.transit(ctx, "hold", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
 		ids, runs := workers.RefArrays(unknown)
-		leased := lockBy(lostRuns, s.pg.Namespace, w, ids, runs)
-		return s.moveAll(ctx, t, leased, func(f *job.Subject) job.End { return job.GiveBack(f, s.keep(f.Queue)) })
+		leased := lockBy(lostRuns, r.pg.Namespace, w, ids, runs)
+		return r.moveAll(ctx, t, leased, func(f *job.Subject) job.End { return job.GiveBack(f, r.keep(f.Queue)) })
 	})
 	if err != nil {
 		return store.ReportReply{}, err
@@ -34,21 +34,28 @@ func (s *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunR
 	return held, nil
 }
 
-// compare reads what is leased to the worker (job_held). Nothing is locked: most
-// of the time both sides agree.
-func (s *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
+// What compare reads: whether the worker is not lost (worker_pkey), and what is
+// leased to it (job_held).
+const (
+	isAlive    = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"
+	leasedRuns = "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2"
+)
+
+// compare reads what is leased to the worker. Nothing is locked: most of the time
+// both sides agree.
+func (r *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef) (held store.ReportReply, unknown []store.RunRef, err error) {
 	leased := map[store.RunRef]bool{}
 	alive := false
-	err = s.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
+	err = r.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits,
-			&pg.Statement{Text: "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)", Args: []any{s.pg.Namespace, w},
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
+			&pg.Statement{Text: isAlive, Args: []any{r.pg.Namespace, w},
 				Each: func(scan pg.Scan) error { return scan(&alive) }},
-			&pg.Statement{Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker = $2", Args: []any{s.pg.Namespace, w},
+			&pg.Statement{Text: leasedRuns, Args: []any{r.pg.Namespace, w},
 				Each: func(scan pg.Scan) error {
-					var r store.RunRef
-					err := scan(&r.ID, &r.Run)
-					leased[r] = true
+					var run store.RunRef
+					err := scan(&run.ID, &run.Run)
+					leased[run] = true
 					return err
 				}})
 	})
@@ -56,24 +63,35 @@ func (s *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef)
 		return held, nil, err
 	}
 	if !alive {
-		s.workers.Asked.Forget(w)
+		r.workers.Asked.Forget(w)
 		return held, nil, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
 	}
-	for _, r := range refs {
-		if !leased[r] {
-			held.Stale = append(held.Stale, r)
+	for _, run := range refs {
+		if !leased[run] {
+			held.Stale = append(held.Stale, run)
 		}
 	}
-	for _, r := range refs {
-		delete(leased, r)
+	for _, run := range refs {
+		delete(leased, run)
 	}
-	for r := range leased {
-		unknown = append(unknown, r)
+	for run := range leased {
+		unknown = append(unknown, run)
 	}
 	return held, unknown, nil
 }
 
 // lostRuns locks runs that nobody holds; one that is locked is being ended.
-const lostRuns = "SELECT " + subjectColumns + ` FROM (SELECT $1::int AS namespace, 3::smallint AS running, e.* FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run) OFFSET 0) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-	WHERE job.run = e.run AND job.worker = $2 AND job.state = e.running ORDER BY job.id FOR UPDATE OF job SKIP LOCKED`
+//
+//   - job_pkey finds the rows.
+var lostRuns = "SELECT " + subjectColumns + `
+FROM (
+	SELECT $1::int AS namespace, 3::smallint AS running, e.*
+	FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run)
+	OFFSET 0
+) AS e
+JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+WHERE job.run = e.run
+	AND job.worker = $2
+	AND job.state = e.running
+ORDER BY job.id
+FOR UPDATE OF job SKIP LOCKED`

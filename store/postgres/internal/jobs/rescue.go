@@ -20,21 +20,38 @@ type RescueMark struct {
 	Claim  pgtype.Int8
 }
 
-const (
-	// job_held finds the jobs of a suspect. No lock is waited for, so their order
-	// is that of the index.
-	orphans = "SELECT orphan.* FROM (SELECT id FROM (" + workers.Suspects + `) AS suspect (id) WHERE id >= $3 ORDER BY id) AS suspect
-		CROSS JOIN LATERAL (SELECT ` + subjectColumns + `, claim FROM pawl.job
-			WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
-			ORDER BY claim LIMIT $2 FOR UPDATE SKIP LOCKED) AS orphan
-		LIMIT $2`
-	// A transaction that goes on where another ended does not pass what that took
-	// back: while a snapshot is held, the dead entries stay.
-	fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
-	// A lost worker cannot claim, so one that holds nothing never will.
-	markDrained = `UPDATE pawl.worker AS w SET drained = true WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
-		AND (SELECT 1 FROM pawl.job WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id LIMIT 1) IS NULL`
-)
+// orphans locks the jobs of suspects.
+//
+//   - worker_pkey finds the suspects, job_held their jobs. No lock is waited for,
+//     so their order is that of the index.
+var orphans = `SELECT orphan.*
+FROM (
+	SELECT id
+	FROM (` + workers.Suspects + `) AS suspect (id)
+	WHERE id >= $3
+	ORDER BY id
+) AS suspect
+CROSS JOIN LATERAL (
+	SELECT ` + subjectColumns + `, claim
+	FROM pawl.job
+	WHERE namespace = $1 AND state = 3 AND worker = suspect.id {from}
+	ORDER BY claim
+	LIMIT $2
+	FOR UPDATE SKIP LOCKED
+) AS orphan
+LIMIT $2`
+
+// fromClaim makes a transaction that goes on where another ended not pass what
+// that took back: while a snapshot is held, the dead entries stay.
+const fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
+
+// markDrained marks lost workers that hold nothing: they cannot claim, so they
+// never will.
+//
+//   - job_held tells.
+const markDrained = `UPDATE pawl.worker AS w
+SET drained = true
+WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND ` + holdsNothing
 
 var (
 	lockOrphans     = strings.Replace(orphans, "{from}", "", 1)
@@ -43,14 +60,17 @@ var (
 
 // Rescue ends up to limit runs whose worker is absent or lost. In a healthy
 // cluster it is one read.
-func (s *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.RescueReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	some := false
-	err := s.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, nil, &pg.Statement{Text: "SELECT EXISTS (" + workers.Suspects + ")", Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) }})
+	err := r.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{
+			Text: "SELECT EXISTS (" + workers.Suspects + ")",
+			Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
+		})
 	})
 	if err != nil || !some {
 		return store.RescueReply{}, err
@@ -60,9 +80,9 @@ func (s *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 	for all.Total() < limit {
 		n := min(RescuedAtOnce, limit-all.Total())
 		var reached RescueMark
-		moves, err := s.transit(ctx, "rescue", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+		moves, err := r.transit(ctx, "rescue", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
 			reached = at
-			return s.RescueIn(ctx, t, n, &reached)
+			return r.RescueIn(ctx, t, n, &reached)
 		})
 		if err != nil {
 			if all.Total() > 0 {
@@ -86,10 +106,10 @@ func (s *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 const RescuedAtOnce = 50
 
 // RescueIn takes back what comes behind a place, and moves that on.
-func (s *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *RescueMark) ([]job.Move, hints.Set, error) {
-	drained := &pg.Statement{Text: markDrained, Args: []any{s.pg.Namespace}}
-	moves, told, err := s.moveAll(ctx, session, func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
-		text, args := lockOrphans, []any{s.pg.Namespace, limit, at.Worker}
+func (r *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *RescueMark) ([]job.Move, hints.Set, error) {
+	drained := &pg.Statement{Text: markDrained, Args: []any{r.pg.Namespace}}
+	moves, told, err := r.moveAll(ctx, session, func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
+		text, args := lockOrphans, []any{r.pg.Namespace, limit, at.Worker}
 		steps := []*pg.Statement{drained, nowStep(&now)}
 		if at.Claim.Valid { // drained was once for all that follow: it passes the dead entries of every suspect
 			text, args, steps = LockMoreOrphans, append(args, at.Claim), steps[1:]
@@ -101,7 +121,7 @@ func (s *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *
 		}}
 		err = session.Run(ctx, append(steps, lock)...)
 		return found, now, err
-	}, func(f *job.Subject) job.End { return job.Rescue(f, s.MaxLost, s.keep(f.Queue)) })
+	}, func(f *job.Subject) job.End { return job.Rescue(f, r.MaxLost, r.keep(f.Queue)) })
 	if err != nil || len(moves) == limit {
 		return moves, told, err
 	}

@@ -12,28 +12,42 @@ import (
 
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
-func (s *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return s.operate(ctx, ids, op, "retry", (*operation).retry)
+func (r *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return r.operate(ctx, ids, op, "retry", (*operation).retry)
 }
 
-// All jobs of one call are due at the same moment, whichever way they come.
+// All jobs of one call are due at the same moment, whichever way they come. The
+// rows are locked.
+//
+//   - job_pkey finds those that are live, job_archive_pkey the others.
 const (
-	dueNow = `UPDATE pawl.job SET due = $3 FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		WHERE job.namespace = e.namespace AND job.id = e.id`
-	freeJobs = `UPDATE pawl.job SET state = 2, due = $3, used = 0, wait = NULL, reason = NULL FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		WHERE job.namespace = e.namespace AND job.id = e.id`
-	// The run number goes on from where it was (P2). Attempts and lost runs are
-	// forgiven, and so is a deadline that has passed, by which the retry would
-	// end at once.
-	reviveJobs = `WITH back AS (
-		DELETE FROM pawl.job_archive AS a USING (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-		WHERE a.namespace = e.namespace AND a.id = e.id RETURNING a.*
-	)
-	INSERT INTO pawl.job (namespace, id, state, due, used, lost, deadline, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
-		queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args)
-	SELECT namespace, id, 2, $3, 0, 0, CASE WHEN deadline > $3 THEN deadline END, priority, run, max_attempts, rescues, snoozes, version, created, started, timeout,
-		queue, kind, key, budget, flow, unique_hash, unique_period, capabilities, tags, progress_done, progress_total, progress_note, headers, failures, args FROM back`
+	dueNow = `UPDATE pawl.job
+SET due = $3
+FROM (` + givenIDs + `) AS e
+WHERE job.namespace = e.namespace AND job.id = e.id`
+	freeJobs = `UPDATE pawl.job
+SET state = 2, due = $3, used = 0, wait = NULL, reason = NULL
+FROM (` + givenIDs + `) AS e
+WHERE job.namespace = e.namespace AND job.id = e.id`
 )
+
+// reviveJobs brings jobs back from the archive. The run number goes on from where
+// it was (P2). Attempts and lost runs are forgiven, and so is a deadline that has
+// passed, by which the retry would end at once.
+var reviveJobs = `WITH back AS (
+	DELETE FROM pawl.job_archive AS a
+	USING (` + givenIDs + `) AS e
+	WHERE a.namespace = e.namespace AND a.id = e.id
+	RETURNING a.*
+)
+INSERT INTO pawl.job (namespace, id, state, ` + carriedColumns + `)
+SELECT namespace, id, 2, ` + carriedFrom("", map[string]string{
+	"due":      "$3",
+	"used":     "0",
+	"lost":     "0",
+	"deadline": "CASE WHEN deadline > $3 THEN deadline END",
+}) + `
+FROM back`
 
 func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, error) {
 	changes := make([]store.Change, len(ids))
@@ -68,7 +82,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 			o.wanted = append(o.wanted, LockKey{Hash: string(k.hash)})
 		}
 		slices.SortFunc(keys, func(a, b uniqueKey) int { return bytes.Compare(a.hash, b.hash) })
-		answers, err := o.s.takeUnique(ctx, o.session, keys, true)
+		answers, err := o.room.takeUnique(ctx, o.session, keys, true)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +112,7 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 		ids  [][16]byte
 	}{{dueNow, due}, {freeJobs, free}, {reviveJobs, back}} {
 		if len(part.ids) > 0 {
-			steps = append(steps, &pg.Statement{Text: part.text, Args: []any{o.s.pg.Namespace, part.ids, o.now}})
+			steps = append(steps, &pg.Statement{Text: part.text, Args: []any{o.room.pg.Namespace, part.ids, o.now}})
 		}
 	}
 	if len(steps) == 0 {

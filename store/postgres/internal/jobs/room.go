@@ -48,24 +48,59 @@ func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers
 }
 
 // Start makes shared commits possible. The namespace is known.
-func (s *Room) Start() {
-	s.plain = newGather(s.pg, MaxGathered, s.commitPlain)
-	s.careful = newGather(s.pg, MaxGathered, s.CommitCareful)
-	s.finisher = newGather(s.pg, MaxGathered, s.commitFinishes)
+func (r *Room) Start() {
+	r.plain = newGather(r.pg, MaxGathered, r.commitPlain)
+	r.careful = newGather(r.pg, MaxGathered, r.CommitCareful)
+	r.finisher = newGather(r.pg, MaxGathered, r.commitFinishes)
 }
 
 // Stop ends shared commits. No call is under way any more.
-func (s *Room) Stop() {
-	if s.plain != nil {
-		s.plain.Close()
-		s.careful.Close()
-		s.finisher.Close()
-		s.blocked.going.Wait()
+func (r *Room) Stop() {
+	if r.plain != nil {
+		r.plain.Close()
+		r.careful.Close()
+		r.finisher.Close()
+		r.blocked.going.Wait()
 	}
 }
 
 // MaxGathered bounds the rows of one shared commit.
 const MaxGathered = 4096
+
+// A message to the server has room for a gigabyte, and a commit of many callers
+// should be far from that. What they bring is weighed in rows: a job whose
+// arguments or result are large counts as several.
+const BytesOfRow = 4 << 10
+
+func WeightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/BytesOfRow }
+
+func WeightOfEnd(e *job.End) int {
+	bytes := len(e.Result) + len(e.Reason) + len(e.Failure)
+	if e.Progress != nil {
+		bytes += len(e.Progress.Note)
+	}
+	for i := range e.Logs {
+		bytes += len(e.Logs[i].Text)
+	}
+	return 1 + bytes/BytesOfRow
+}
+
+// portion is how many of the items go into one commit, at least one, and what
+// they weigh.
+func portion[T any](items []T, weigh func(*T) int) (n, weight int) {
+	for n < len(items) {
+		w := weigh(&items[n])
+		if n > 0 && weight+w > MaxGathered {
+			break
+		}
+		weight += w
+		n++
+	}
+	return n, weight
+}
+
+// loading is what a load may take beyond the time that every call has.
+func loading(weight int) time.Duration { return time.Duration(weight) * time.Millisecond }
 
 // newGather lets calls of many goroutines share a commit. What was taken is on its
 // way to the server, which may be slow: a caller whose context ends then is told

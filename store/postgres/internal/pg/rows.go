@@ -20,6 +20,9 @@ type Columns struct {
 // Begin takes a row up.
 func (r *Columns) Begin(cols [][]byte) { r.at, r.cols, r.Err = 0, cols, nil }
 
+// Seek makes a column the next.
+func (r *Columns) Seek(at int) { r.at = at }
+
 func (r *Columns) Next() []byte {
 	c := r.cols[r.at]
 	r.at++

@@ -18,8 +18,10 @@ const BeginText = "BEGIN ISOLATION LEVEL READ COMMITTED"
 func (s *DB) examine(ctx context.Context) error {
 	var encoding, isolation string
 	err := s.Retry(ctx, "open", Reading, func(ctx context.Context, _ bool) error {
-		return s.Send(ctx, s.Work, nil, &Statement{Text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",
-			Each: func(scan Scan) error { return scan(&encoding, &isolation) }})
+		return s.Send(ctx, s.Work, nil, &Statement{
+			Text: "SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')",
+			Each: func(scan Scan) error { return scan(&encoding, &isolation) },
+		})
 	})
 	if err != nil {
 		return err

@@ -52,7 +52,8 @@ const idleLimit = 10 * time.Second
 
 // Durability is at least "on" (P1), whatever the role's default, for the
 // transaction in which it is set.
-const Durability = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
+const Durability = `set_config('synchronous_commit',
+		CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
 
 // SettingsText is what holds in a transaction of the store. The planner is told to
 // seek: its statistics are of a moment when the table was empty or full, and
@@ -65,21 +66,36 @@ const Durability = `set_config('synchronous_commit', CASE current_setting('synch
 //
 // Statements over a list put the namespace into the list, behind OFFSET 0:
 //
-//	(SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+//	FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
+//	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 //
 // Were the namespace compared with $1, a planner that believes the table to be
 // empty would read all of it for each item of the list.
 const SettingsText = "SELECT " + Durability + `,
-	set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('statement_timeout', '0', true),
-	set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true), set_config('enable_bitmapscan', 'off', true),
-	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+	set_config('lock_timeout', $1, true),
+	set_config('idle_in_transaction_session_timeout', $2, true),
+	set_config('statement_timeout', '0', true),
+	set_config('plan_cache_mode', 'force_generic_plan', true),
+	set_config('jit', 'off', true),
+	set_config('enable_bitmapscan', 'off', true),
+	set_config('enable_seqscan', 'off', true),
+	set_config('enable_hashjoin', 'off', true),
+	set_config('enable_mergejoin', 'off', true)`
 
 var (
-	sessionSettings = strings.ReplaceAll(SettingsText, ", true)", ", false)") + ", set_config('default_transaction_isolation', 'read committed', false), (" + MayIdleText + ")"
+	sessionSettings = strings.ReplaceAll(SettingsText, ", true)", ", false)") +
+		",\n\tset_config('default_transaction_isolation', 'read committed', false),\n\t(" + MayIdleText + ")"
 	// SetFreeText undoes the settings of a session for one transaction, all but durability.
-	SetFreeText = `SELECT set_config('lock_timeout', NULL, true), set_config('idle_in_transaction_session_timeout', NULL, true), set_config('statement_timeout', NULL, true),
-	set_config('plan_cache_mode', NULL, true), set_config('jit', NULL, true), set_config('enable_bitmapscan', NULL, true),
-	set_config('enable_seqscan', NULL, true), set_config('enable_hashjoin', NULL, true), set_config('enable_mergejoin', NULL, true)`
+	SetFreeText = `SELECT
+	set_config('lock_timeout', NULL, true),
+	set_config('idle_in_transaction_session_timeout', NULL, true),
+	set_config('statement_timeout', NULL, true),
+	set_config('plan_cache_mode', NULL, true),
+	set_config('jit', NULL, true),
+	set_config('enable_bitmapscan', NULL, true),
+	set_config('enable_seqscan', NULL, true),
+	set_config('enable_hashjoin', NULL, true),
+	set_config('enable_mergejoin', NULL, true)`
 )
 
 // MayIdleText lets a session be idle for as long as it likes, whatever the role's

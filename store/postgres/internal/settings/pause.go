@@ -7,30 +7,34 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
+// setPaused marks a queue (queue_pkey), unless it is so already.
+const setPaused = `INSERT INTO pawl.queue AS q (namespace, name, paused, since)
+VALUES ($1, $2, $3, {now})
+ON CONFLICT (namespace, name) DO UPDATE SET paused = excluded.paused, since = excluded.since
+WHERE q.paused <> excluded.paused`
+
 // SetPaused stops or allows claims from a queue.
-func (s *Room) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+	if err := r.pg.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	action := "resume"
 	if paused {
 		action = "pause"
 	}
-	err := s.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
-		return s.pg.Transact(ctx, s.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
-			err := t.Run(ctx, &pg.Statement{Text: `INSERT INTO pawl.queue AS q (namespace, name, paused, since) VALUES ($1, $2, $3, {now})
-				ON CONFLICT (namespace, name) DO UPDATE SET paused = excluded.paused, since = excluded.since WHERE q.paused <> excluded.paused`,
-				Args: []any{s.pg.Namespace, queue, paused}})
+	err := r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
+			err := t.Run(ctx, &pg.Statement{Text: setPaused, Args: []any{r.pg.Namespace, queue, paused}})
 			if err != nil {
 				return err
 			}
-			return s.Record(ctx, t, op, action, []string{queue})
+			return r.Record(ctx, t, op, action, []string{queue})
 		})
 	})
 	if err != nil {
 		return err
 	}
-	s.hints.LookAt(queue)
+	r.hints.LookAt(queue)
 	return nil
 }

@@ -12,47 +12,87 @@ import (
 )
 
 // beatWorker renews a lease and tells the worker all it wants to know in one
-// statement: that it lives, and its runs that were asked to cancel (job_cancel;
-// only running jobs are asked).
+// statement: that it lives, and its runs that were asked to cancel.
+//
+//   - worker_pkey finds the worker, job_cancel the runs: only running jobs are asked.
 const beatWorker = `WITH beaten AS (
-	UPDATE pawl.worker SET beat = {now} WHERE namespace = $1 AND id = $2 AND lost IS NULL RETURNING id
+	UPDATE pawl.worker
+	SET beat = {now}
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	RETURNING id
 )
-SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run FROM beaten
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run
+FROM beaten
 UNION ALL
-SELECT 1, {now}, j.id, j.run FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
+SELECT 1, {now}, j.id, j.run
+FROM beaten
+JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 
 // beatSplitting is the beat of a worker with totals: it also stores by which
 // version the worker splits them, and tells the version there is now, whether it
 // is settled (store.BeatReply), and who shares each of the worker's totals. All that
 // it tells is of one snapshot, in which the worker does not share if it begins to
 // by this beat (split, which was 0): the version that it makes may be that of
-// others, too, who are not in the snapshot. job_held tells what those hold that
-// left; they are few: a rescue drains them within seconds.
+// others, too, who are not in the snapshot.
+//
+//   - worker_pkey finds the workers, job_cancel the runs that were asked to cancel.
+//   - job_held tells what those hold that left; they are few: a rescue drains them
+//     within seconds.
 const beatSplitting = `WITH was AS MATERIALIZED (
-	SELECT n.registry, w.split = 0 AS apart, others.oldest, others.oldest IS NULL OR others.oldest = n.registry AND others.newest = n.registry AS settled
-	FROM pawl.worker AS w JOIN pawl.namespace AS n ON n.id = $1 CROSS JOIN LATERAL (
-		SELECT min(o.split) AS oldest, max(o.split) AS newest FROM pawl.worker AS o
-		WHERE o.namespace = $1 AND o.id <> $2 AND o.lost IS NULL AND o.split <> 0) AS others
+	SELECT n.registry, w.split = 0 AS apart, others.oldest,
+		others.oldest IS NULL OR others.oldest = n.registry AND others.newest = n.registry AS settled
+	FROM pawl.worker AS w
+	JOIN pawl.namespace AS n ON n.id = $1
+	CROSS JOIN LATERAL (
+		SELECT min(o.split) AS oldest, max(o.split) AS newest
+		FROM pawl.worker AS o
+		WHERE o.namespace = $1 AND o.id <> $2 AND o.lost IS NULL AND o.split <> 0
+	) AS others
 	WHERE w.namespace = $1 AND w.id = $2
 ), beaten AS (
-	UPDATE pawl.worker AS w SET beat = {now}, split = CASE WHEN $3::bigint = 0 OR was.apart AND was.oldest < $3 THEN w.split ELSE $3 END
-	FROM was WHERE w.namespace = $1 AND w.id = $2 AND w.lost IS NULL RETURNING w.id, was.apart AND w.split <> 0 AS joined
-), changed AS (` + changeRegistry + ` AND EXISTS (SELECT FROM beaten WHERE joined))
-SELECT 0 AS what, {now} AS now, NULL::uuid AS id, was.registry AS run, was.settled, beaten.joined AS shares, NULL::jsonb AS totals, '' AS queue
-FROM beaten CROSS JOIN was
+	UPDATE pawl.worker AS w
+	SET beat = {now},
+		split = CASE WHEN $3::bigint = 0 OR was.apart AND was.oldest < $3 THEN w.split ELSE $3 END
+	FROM was
+	WHERE w.namespace = $1 AND w.id = $2 AND w.lost IS NULL
+	RETURNING w.id, was.apart AND w.split <> 0 AS joined
+), changed AS (
+	` + changeRegistry + ` AND EXISTS (SELECT FROM beaten WHERE joined)
+)
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, was.registry AS run, was.settled,
+	beaten.joined AS shares, NULL::jsonb AS totals, '' AS queue
+FROM beaten
+CROSS JOIN was
 UNION ALL
-SELECT 1, {now}, j.id, j.run, false, false, NULL, '' FROM beaten JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
+SELECT 1, {now}, j.id, j.run, false, false, NULL, ''
+FROM beaten
+JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
 UNION ALL
-SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, '' FROM beaten CROSS JOIN pawl.worker AS o
-WHERE o.namespace = $1 AND o.lost IS NULL AND o.totals IS NOT NULL AND (o.split <> 0 OR o.id = $2)
+SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, ''
+FROM beaten
+CROSS JOIN pawl.worker AS o
+WHERE o.namespace = $1
+	AND o.lost IS NULL
+	AND o.totals IS NOT NULL
+	AND (o.split <> 0 OR o.id = $2)
 UNION ALL
-SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue FROM beaten CROSS JOIN pawl.worker AS o CROSS JOIN LATERAL (
-	SELECT j.queue, count(*) AS runs FROM pawl.job AS j WHERE j.namespace = $1 AND j.state = 3 AND j.worker = o.id GROUP BY j.queue) AS held
-WHERE o.namespace = $1 AND o.lost IS NOT NULL AND NOT o.drained AND o.totals IS NOT NULL
+SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue
+FROM beaten
+CROSS JOIN pawl.worker AS o
+CROSS JOIN LATERAL (
+	SELECT j.queue, count(*) AS runs
+	FROM pawl.job AS j
+	WHERE j.namespace = $1 AND j.state = 3 AND j.worker = o.id
+	GROUP BY j.queue
+) AS held
+WHERE o.namespace = $1
+	AND o.lost IS NOT NULL
+	AND NOT o.drained
+	AND o.totals IS NOT NULL
 ORDER BY what, run`
 
 // beatStep renews a lease, and says whether the worker shares from now on.
-func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg.Statement {
+func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg.Statement {
 	*beaten = store.BeatReply{}
 	var what int
 	var id pgtype.UUID
@@ -66,7 +106,7 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}
 	}
 	if !b.Splits {
-		return &pg.Statement{Text: beatWorker, Args: []any{s.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
 				return err
 			}
@@ -75,7 +115,7 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &pg.Statement{Text: beatSplitting, Args: []any{s.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
+	return &pg.Statement{Text: beatSplitting, Args: []any{r.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string
@@ -97,45 +137,48 @@ func (s *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 }
 
 // Beat renews the worker's lease.
-func (s *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.BeatReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var beaten store.BeatReply
 	joined := false
-	err := s.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, _ bool) error {
-		steps := []*pg.Statement{s.beatStep(b, &beaten, &joined)}
+	err := r.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, _ bool) error {
+		steps := []*pg.Statement{r.beatStep(b, &beaten, &joined)}
 		if len(b.Begun) > 0 {
-			steps = append(steps, s.BegunStep(b.Worker, b.Begun))
+			steps = append(steps, r.BegunStep(b.Worker, b.Begun))
 		}
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, steps...)
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps...)
 	})
 	if err != nil {
 		return store.BeatReply{}, err
 	}
 	if beaten.Now.IsZero() {
-		s.Asked.Forget(b.Worker)
+		r.Asked.Forget(b.Worker)
 		return store.BeatReply{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
 	}
 	if joined {
-		s.hints.Notifier.Members()
+		r.hints.Notifier.Members()
 	}
 	beaten.Now = beaten.Now.UTC()
 	return beaten, nil
 }
 
+// cancelledRuns are the worker's runs that were asked to cancel (job_cancel).
+const cancelledRuns = "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id"
+
 // Cancels lists the worker's runs that were asked to cancel.
-func (s *Room) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
+func (r *Room) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, error) {
 	var refs []store.RunRef
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		refs = nil
 		return []*pg.Statement{{
-			Text: "SELECT id, run FROM pawl.job WHERE namespace = $1 AND worker = $2 AND cancel ORDER BY id", Args: []any{s.pg.Namespace, w},
+			Text: cancelledRuns, Args: []any{r.pg.Namespace, w},
 			Each: func(scan pg.Scan) error {
-				var r store.RunRef
-				err := scan(&r.ID, &r.Run)
-				refs = append(refs, r)
+				var run store.RunRef
+				err := scan(&run.ID, &run.Run)
+				refs = append(refs, run)
 				return err
 			},
 		}}

@@ -18,40 +18,73 @@ import (
 // late, the declarer too, who has just beaten: nobody is lost then, and the
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
+//
+//   - worker_pkey finds the rows.
 const loseWorkers = `WITH me AS MATERIALIZED (
-	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
 ), late AS MATERIALIZED (
-	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
-	WHERE me.fresh AND w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.beat + w.lost_after * interval '1 microsecond' < {now}
+	SELECT w.id
+	FROM me
+	CROSS JOIN pawl.worker AS w
+	WHERE me.fresh
+		AND w.namespace = $1
+		AND w.id <> $2
+		AND w.lost IS NULL
+		AND w.beat + w.lost_after * interval '1 microsecond' < {now}
 		AND w.lost_after <= $4
-	ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
+	ORDER BY w.id
+	FOR UPDATE OF w SKIP LOCKED
 ), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM late WHERE w.namespace = $1 AND w.id = late.id RETURNING w.id, w.split
+	UPDATE pawl.worker AS w
+	SET lost = {now}
+	FROM late
+	WHERE w.namespace = $1 AND w.id = late.id
+	RETURNING w.id, w.split
 ), changed AS (
-	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0) RETURNING id
+	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0)
+	RETURNING id
 ), ahead AS MATERIALIZED (
-	SELECT w.id FROM me CROSS JOIN pawl.worker AS w
-	WHERE w.namespace = $1 AND w.lost IS NULL AND w.beat > {now} + interval '1 second' ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
+	SELECT w.id
+	FROM me
+	CROSS JOIN pawl.worker AS w
+	WHERE w.namespace = $1
+		AND w.lost IS NULL
+		AND w.beat > {now} + interval '1 second'
+	ORDER BY w.id
+	FOR UPDATE OF w SKIP LOCKED
 ), counted AS (
-	UPDATE pawl.worker AS w SET beat = {now} FROM ahead WHERE w.namespace = $1 AND w.id = ahead.id
+	UPDATE pawl.worker AS w
+	SET beat = {now}
+	FROM ahead
+	WHERE w.namespace = $1 AND w.id = ahead.id
 )
-SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + Suspects + `), id, '' AS label, 0 AS process, '' AS start FROM me
+SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + Suspects + `),
+	id, '' AS label, 0 AS process, '' AS start
+FROM me
 UNION ALL
-SELECT 0, false, false, w.id, w.label, w.process, w.start FROM me CROSS JOIN pawl.worker AS w
-WHERE w.namespace = $1 AND w.id <> $2 AND w.lost IS NULL AND w.machine = $5 AND $5 <> ''`
+SELECT 0, false, false, w.id, w.label, w.process, w.start
+FROM me
+CROSS JOIN pawl.worker AS w
+WHERE w.namespace = $1
+	AND w.id <> $2
+	AND w.lost IS NULL
+	AND w.machine = $5
+	AND $5 <> ''`
 
 // MarkLost declares workers lost whose last beat is older than their own limit.
-func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return store.MarkLostReply{}, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	var lost store.MarkLostReply
 	alive, changed := false, false
-	args := []any{s.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
-	err := s.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
+	args := []any{r.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
+	err := r.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
-		return s.pg.Send(ctx, s.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
 			var different, orphans bool
@@ -72,7 +105,7 @@ func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 		return store.MarkLostReply{}, err
 	}
 	if changed {
-		s.hints.Notifier.Members()
+		r.hints.Notifier.Members()
 	}
 	if !alive {
 		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
@@ -83,28 +116,39 @@ func (s *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 // deadWorkers declares those lost that are proven dead. The last statement of a
 // dead process may still be under way at the server, with its row locked: the
 // next round finds it free.
+//
+//   - worker_pkey finds the rows.
 const deadWorkers = `WITH dead AS MATERIALIZED (
-	SELECT id FROM pawl.worker WHERE namespace = $1 AND id = ANY ($2::bigint[]) AND lost IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = ANY ($2::bigint[]) AND lost IS NULL
+	ORDER BY id
+	FOR UPDATE SKIP LOCKED
 ), lost AS (
-	UPDATE pawl.worker AS w SET lost = {now} FROM dead WHERE w.namespace = $1 AND w.id = dead.id RETURNING w.id, w.split
+	UPDATE pawl.worker AS w
+	SET lost = {now}
+	FROM dead
+	WHERE w.namespace = $1 AND w.id = dead.id
+	RETURNING w.id, w.split
 ), changed AS (
-	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0) RETURNING id
+	` + changeRegistry + ` AND EXISTS (SELECT FROM lost WHERE split <> 0)
+	RETURNING id
 )
 SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0`
 
 // MarkDead declares workers lost that are proven dead.
-func (s *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	ids := make([]int64, len(dead))
 	for i, w := range dead {
 		ids[i] = int64(w)
 	}
 	lost, changed := 0, false
-	err := s.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: deadWorkers, Args: []any{s.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
+	err := r.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: deadWorkers, Args: []any{r.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
 			var different bool
 			err := scan(&lost, &different)
 			changed = changed || different
@@ -115,7 +159,7 @@ func (s *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 		return 0, err
 	}
 	if changed {
-		s.hints.Notifier.Members()
+		r.hints.Notifier.Members()
 	}
 	return lost, nil
 }
@@ -126,10 +170,23 @@ func (s *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 // visited, dead index entries included. That is why rows of workers that left
 // stay for a day: without them, the entries of all the jobs they ever ran would
 // lie in a gap until vacuum can remove them.
-const Suspects = `SELECT id FROM pawl.worker WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
+//
+//   - worker_pkey gives the workers and the gaps, job_held a job in each gap.
+const Suspects = `SELECT id
+FROM pawl.worker
+WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained
 UNION ALL
-SELECT j.worker FROM (
-	SELECT w.id AS low, lead(w.id) OVER (ORDER BY w.id) AS high FROM (SELECT id FROM pawl.worker WHERE namespace = $1 UNION ALL SELECT 0) AS w
-) AS gap CROSS JOIN LATERAL (
-	SELECT worker FROM pawl.job WHERE namespace = $1 AND state = 3 AND worker > gap.low AND worker < coalesce(gap.high, 9223372036854775807) LIMIT 1
+SELECT j.worker
+FROM (
+	SELECT w.id AS low, lead(w.id) OVER (ORDER BY w.id) AS high
+	FROM (SELECT id FROM pawl.worker WHERE namespace = $1 UNION ALL SELECT 0) AS w
+) AS gap
+CROSS JOIN LATERAL (
+	SELECT worker
+	FROM pawl.job
+	WHERE namespace = $1
+		AND state = 3
+		AND worker > gap.low
+		AND worker < coalesce(gap.high, 9223372036854775807)
+	LIMIT 1
 ) AS j`

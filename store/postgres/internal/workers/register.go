@@ -13,11 +13,11 @@ import (
 
 // Register enters one boot of one process and numbers it. When an answer is lost
 // the process registers twice: the row nobody beats for is lost in time.
-func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {
+	if err := r.pg.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	offer, err := json.Marshal(w.Offer)
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
@@ -33,11 +33,11 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 		queues = []string{}
 	}
 	var id job.WorkerID
-	err = s.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
+	err = r.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
 		for id = 0; id == 0; { // drawn anew when the number is taken
-			err := s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+			err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
 				Text: newWorker,
-				Args: []any{s.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+				Args: []any{r.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
 					pg.Legible(w.Machine), pg.Legible(w.Start), totals},
 				Each: func(scan pg.Scan) error { return scan(&id) },
 			})
@@ -50,7 +50,7 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 	if err != nil {
 		return 0, err
 	}
-	s.Asked.know(id)
+	r.Asked.know(id)
 	return id, nil
 }
 
@@ -59,37 +59,54 @@ func (s *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 // out, and would give them to others. Two processes with one number would renew
 // each other's lease and give each other's jobs back (P2). Numbers ascend, and
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
-const (
-	newWorker = `INSERT INTO pawl.worker (namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals)
-	SELECT $1, greatest((extract(epoch FROM {now}) * 1000000)::bigint, (SELECT max(id) FROM pawl.worker WHERE namespace = $1)) + $2,
-		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
-	ON CONFLICT DO NOTHING RETURNING id`
-	workerDraw = 1 << 21
+//
+//   - worker_pkey finds the highest number.
+const newWorker = `INSERT INTO pawl.worker (
+	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals
 )
+SELECT $1,
+	greatest(
+		(extract(epoch FROM {now}) * 1000000)::bigint,
+		(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
+	) + $2,
+	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
+ON CONFLICT DO NOTHING
+RETURNING id`
+
+// workerDraw is from how many numbers the chance of newWorker is drawn.
+const workerDraw = 1 << 21
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
 // (suspects in mark_lost.go says why); what it still holds is rescued.
-func (s *Room) Deregister(ctx context.Context, w job.WorkerID) error {
-	if err := s.pg.Enter(ctx); err != nil {
+func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
+	if err := r.pg.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.pg.Leave()
+	defer r.pg.Leave()
 	changed := false
-	err := s.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Send(ctx, s.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{s.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
+	err := r.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{r.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
 	})
 	if err == nil {
-		s.Asked.Forget(w)
+		r.Asked.Forget(w)
 		if changed {
-			s.hints.Notifier.Members()
+			r.hints.Notifier.Members()
 		}
 	}
 	return err
 }
 
+// removeWorker marks a worker as gone (worker_pkey), and says so where it shared.
 const removeWorker = `WITH was AS MATERIALIZED (
-	SELECT id, lost IS NULL AND split <> 0 AS shares FROM pawl.worker WHERE namespace = $1 AND id = $2 AND NOT gone FOR UPDATE
+	SELECT id, lost IS NULL AND split <> 0 AS shares
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND NOT gone
+	FOR UPDATE
 ), gone AS (
-	UPDATE pawl.worker AS w SET gone = true, lost = coalesce(w.lost, {now}) FROM was WHERE w.namespace = $1 AND w.id = was.id
+	UPDATE pawl.worker AS w
+	SET gone = true, lost = coalesce(w.lost, {now})
+	FROM was
+	WHERE w.namespace = $1 AND w.id = was.id
 )
-` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares) RETURNING id`
+` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares)
+RETURNING id`

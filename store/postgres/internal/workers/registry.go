@@ -17,25 +17,40 @@ import (
 // knows that they belong together. Like the number of a worker, a version is
 // made from the time, so that a promoted standby does not give one out again.
 // The row is locked after the workers' rows.
-const changeRegistry = `UPDATE pawl.namespace SET registry = greatest((extract(epoch FROM {now}) * 1000000)::bigint, registry + 1) WHERE namespace.id = $1`
+//
+//   - namespace_pkey finds the row.
+const changeRegistry = `UPDATE pawl.namespace
+	SET registry = greatest((extract(epoch FROM {now}) * 1000000)::bigint, registry + 1)
+	WHERE namespace.id = $1`
 
-// readWorkers lists the registry; job_held counts what each one runs.
-const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, lost IS NOT NULL, split <> 0,
-	(SELECT count(*) FROM pawl.job WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id), {now}
-FROM pawl.worker WHERE namespace = $1 AND NOT gone ORDER BY id`
+// readWorkers lists the registry.
+//
+//   - worker_pkey lists the workers, job_held counts what each one runs.
+const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat,
+	lost IS NOT NULL,
+	split <> 0,
+	(
+		SELECT count(*)
+		FROM pawl.job
+		WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id
+	),
+	{now}
+FROM pawl.worker
+WHERE namespace = $1 AND NOT gone
+ORDER BY id`
 
 // Registry lists the workers.
-func (s *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
+func (r *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	var workers []store.WorkerInfo
-	err := s.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Read(ctx, func() []*pg.Statement {
 		workers = nil
-		return []*pg.Statement{s.RegistryStep(&workers, new(time.Time))}
+		return []*pg.Statement{r.RegistryStep(&workers, new(time.Time))}
 	})
 	return workers, err
 }
 
-func (s *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
-	return &pg.Statement{Text: readWorkers, Args: []any{s.pg.Namespace}, Each: func(scan pg.Scan) error {
+func (r *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Statement {
+	return &pg.Statement{Text: readWorkers, Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error {
 		var w store.WorkerInfo
 		var queues []pgtype.Text
 		var offer, totals []byte
