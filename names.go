@@ -24,6 +24,10 @@ type (
 	Failure = job.Failure
 	// Failures are the newest failures of a job, read when asked for.
 	Failures = job.Failures
+	// Why is what keeps a job from running; its String is the sentence.
+	Why = job.Why
+	// WhyCode tells those things apart.
+	WhyCode = job.WhyCode
 	// Wait is what a suspended job waits for.
 	Wait = job.Wait
 	// LogLine is one line that a handler logged.
@@ -75,6 +79,27 @@ const (
 const (
 	WaitNone   = job.NoWait // it is not suspended
 	WaitParked = job.Parked // its arguments cannot be read; Retry tries again
+)
+
+// What keeps a job from running, in the order in which a claim would meet it.
+const (
+	WhyRunning      = job.WhyRunning      // nothing: it runs
+	WhyUnheard      = job.WhyUnheard      // it runs on a worker whose beats have stopped
+	WhyEnded        = job.WhyEnded        // it is done, dead or cancelled
+	WhyFlow         = job.WhyFlow         // jobs of its flow come first
+	WhySuspended    = job.WhySuspended    // it waits for something outside
+	WhyParked       = job.WhyParked       // its arguments cannot be read by this build
+	WhyScheduled    = job.WhyScheduled    // it is not due yet
+	WhySnoozed      = job.WhySnoozed      // its handler put it off
+	WhyRetry        = job.WhyRetry        // it failed, and waits for its next attempt
+	WhyPaused       = job.WhyPaused       // its queue is paused
+	WhyNoWorker     = job.WhyNoWorker     // nobody serves its queue
+	WhyNoKind       = job.WhyNoKind       // nobody there knows its kind
+	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version
+	WhyNoCapability = job.WhyNoCapability // nobody there has what it needs
+	WhyUnreadable   = job.WhyUnreadable   // what it needs cannot be read
+	WhyTotal        = job.WhyTotal        // the total of its queue is used up
+	WhySlot         = job.WhySlot         // it is ready, and waits for a free slot
 )
 
 // What a run came to.

@@ -145,13 +145,14 @@ func (e *Engine) Count(ctx context.Context, f Filter, cap int) (int, error) {
 }
 
 // Why names what keeps a job from running, from the predicate that claims (P5).
-func (e *Engine) Why(ctx context.Context, id ID) (string, error) {
+// Its String is a sentence.
+func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 	if err := e.usable(ctx); err != nil {
-		return "", err
+		return Why{}, err
 	}
 	s, err := e.store.Situation(ctx, id)
 	if err != nil {
-		return "", err
+		return Why{}, err
 	}
 	return job.Explain(s), nil
 }

@@ -215,7 +215,7 @@ func TestJ31_ArgumentsEvolve(t *testing.T) {
 			if j.Used != 0 || j.Wait != job.Parked || !strings.HasPrefix(j.Reason, "cannot read the arguments") {
 				t.Errorf("kept %+v", j)
 			}
-			if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasPrefix(why, "parked: cannot read the arguments") {
+			if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasPrefix(why.Text, "parked: cannot read the arguments") {
 				t.Errorf("why: %q, %v", why, err)
 			}
 		}
@@ -475,7 +475,7 @@ func TestJ10_PauseLetsRunningJobsFinish(t *testing.T) {
 		e.Advance(time.Hour)
 		e.RequireState(first.ID, job.Done)
 		e.RequireState(second.ID, job.Waiting)
-		if why, err := e.Why(t.Context(), second.ID); err != nil || why != "queue default is paused" {
+		if why, err := e.Why(t.Context(), second.ID); err != nil || why.Text != "queue default is paused" {
 			t.Errorf("why: %q, %v", why, err)
 		}
 		if err := e.Queue("default").Resume(t.Context()); err != nil {
