@@ -191,3 +191,24 @@ func TestJ11_MiddlewareSeesThePanicAndCannotSwallowIt(t *testing.T) {
 		})
 	}
 }
+
+// A failure says who ran the job, with which build, and since when.
+func TestJ7_AFailureSaysWhoRanItAndSinceWhen(t *testing.T) {
+	pawltest.Run(t, func(to *pawl.Engine) {
+		pawl.Handle(to, func(context.Context, *pawl.Job[Welcome]) error {
+			time.Sleep(7 * time.Second) // virtual: how long the run takes
+			return errors.New("no luck")
+		})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(Welcome{1}, pawl.Attempts(1))
+		e.Advance(time.Minute)
+		j := e.RequireState(r.ID, job.Dead)
+		last, ok := j.Failures.Last()
+		if !ok || last.Label != "shop-worker-v7-a" || last.Version != "v7" || last.Worker == 0 {
+			t.Errorf("it was run by %q of version %q (worker %d)", last.Label, last.Version, last.Worker)
+		}
+		if took := last.Time.Sub(last.Started); took != 7*time.Second {
+			t.Errorf("the run took %v by its failure, want 7s", took)
+		}
+	}, pawltest.Config(func(c *pawl.Config) { c.Worker = pawl.Worker{Prefix: "shop", Version: "v7", ID: "a"} }))
+}

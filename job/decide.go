@@ -115,6 +115,8 @@ type Run struct {
 	// StoreFailures is how many runs of this attempt failed because the store did.
 	StoreFailures int
 	Worker        WorkerID
+	By            By
+	Started       time.Time
 	// Job is handed to the backoff function.
 	Job *Job
 }
@@ -138,7 +140,8 @@ func Decide(r Run, o Outcome, p Policy) End {
 	e := End{ID: r.ID, Run: r.Run, Keep: p.Keep, Result: o.Result}
 	fail := func() {
 		f := NewFailure(r.Used+1, r.Run, o.Message, o.Stack)
-		f.Worker, f.Store = r.Worker, o.Kind == StoreFailed
+		f.Worker, f.By, f.Started = r.Worker, r.By, r.Started
+		f.Store = o.Kind == StoreFailed
 		e.Failure, e.Burn = f.Body(), !f.Store
 	}
 	if o.Kind == StoreFailed && r.StoreFailures >= MaxStoreFailures {

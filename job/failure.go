@@ -23,6 +23,8 @@ type Failure struct {
 	Attempt int       `json:"attempt,omitempty"`
 	Run     int64     `json:"run,omitempty"`
 	Worker  WorkerID  `json:"worker,omitempty"`
+	By                // who ran it; empty where its worker was lost
+	Started time.Time `json:"started,omitzero"` // its run, by the store's clock
 	Message string    `json:"message"`
 	// Fingerprint is equal for messages that differ only in numbers, ids and
 	// quoted parts, so that one fault can be counted over many jobs.
@@ -32,6 +34,13 @@ type Failure struct {
 	// Unreadable says that this build cannot read what is stored here: it is
 	// damaged, or of another build. Message says why.
 	Unreadable bool `json:"unreadable,omitempty"`
+}
+
+// By is who ran a job: the label of its process, and the version of its build as
+// the process was told.
+type By struct {
+	Label   string `json:"label,omitempty"`
+	Version string `json:"version,omitempty"`
 }
 
 // NewFailure describes an error within bounds. The store adds the time.
