@@ -27,6 +27,7 @@ type Engine struct {
 	handlers Handlers
 	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
 	batches  batchSlots
+	waits    waits
 
 	mu      sync.Mutex
 	closed  bool

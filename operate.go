@@ -198,11 +198,23 @@ func (e *Engine) Check(ctx context.Context) (CheckReport, error) {
 	return e.store.Check(ctx, store.Check{Grace: 2 * e.cfg.LostAfter})
 }
 
+// ResultOption changes one call of Result.
+type ResultOption struct{ untilEnded bool }
+
+// UntilEnded makes Result wait until the job has ended, as Wait does.
+func UntilEnded() ResultOption { return ResultOption{untilEnded: true} }
+
 // Result reads what HandleResult or FinishResult kept with a job that is done. It is
 // ErrNotDone before, and for a job that ended otherwise; ErrNoResult when the
-// handler kept none.
-func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) {
-	j, err := e.Get(ctx, id)
+// handler kept none. UntilEnded waits for the job first.
+func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) (result R, err error) {
+	get := e.Get
+	for _, o := range opts {
+		if o.untilEnded {
+			get = e.Wait
+		}
+	}
+	j, err := get(ctx, id)
 	if err != nil {
 		return result, err
 	}
