@@ -34,6 +34,7 @@ type Outcome struct {
 	Stack   string        // of a panic
 	Delay   time.Duration // of a snooze, or of a failure that chose its time
 	Result  []byte
+	Then    *FollowUps // of a success
 }
 
 // Policy is what a worker brings to the decision.
@@ -104,6 +105,7 @@ type End struct {
 	Keep     Keep
 	Progress *Progress // the newest, when it changed
 	Logs     []LogLine
+	Then     *FollowUps // to Done: accepted in the same commit; nil for none
 }
 
 // Run is what Decide needs to know of the run that ended.
@@ -149,7 +151,7 @@ func Decide(r Run, o Outcome, p Policy) End {
 	}
 	switch o.Kind {
 	case Succeeded:
-		e.To = Done
+		e.To, e.Then = Done, o.Then
 	case Failed:
 		fail()
 		if r.Used+1 >= r.MaxAttempts {
