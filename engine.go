@@ -96,10 +96,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	keep, err := keeper.New(keeper.Config{
-		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Steady: r.Member().Steady,
-	})
+	keep, err := e.keeper(r)
 	if err != nil {
 		return err
 	}

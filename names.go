@@ -3,6 +3,7 @@ package pawl
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
 )
 
 // What a user of Pawl has to name is named here, so that packages job and store
@@ -59,6 +60,12 @@ type (
 	CheckReport = store.CheckReport
 	// Fault is one broken rule that a check found.
 	Fault = store.Fault
+	// UpkeepReport is what one round of upkeep did.
+	UpkeepReport = store.UpkeepReport
+	// UpkeepDid is one thing that a round did, so often.
+	UpkeepDid = store.UpkeepDid
+	// ServiceStatus is what one loop of this process has done.
+	ServiceStatus = supervise.Status
 	// Rows are the answer to a query.
 	Rows = store.Rows
 )

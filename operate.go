@@ -65,10 +65,7 @@ func (e *Engine) change(ctx context.Context, id ID, f func(context.Context, []ID
 }
 
 func (e *Engine) cancelHere(id ID) {
-	e.mu.Lock()
-	r := e.running
-	e.mu.Unlock()
-	if r != nil {
+	if r := e.runner(); r != nil {
 		r.Cancel([]ID{id})
 	}
 }
