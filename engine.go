@@ -27,6 +27,7 @@ type Engine struct {
 	handlers Handlers
 	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
 	batches  batchSlots
+	waits    waits
 
 	mu      sync.Mutex
 	closed  bool
@@ -95,10 +96,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	keep, err := keeper.New(keeper.Config{
-		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Steady: r.Member().Steady,
-	})
+	keep, err := e.keeper(r)
 	if err != nil {
 		return err
 	}
@@ -128,7 +126,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	host, _ := os.Hostname()
 	cfg := runner.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Label: e.cfg.Worker.label(), Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
+		Label: e.cfg.Worker.label(), Version: e.cfg.Worker.Version, Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
 		Registered: func() { r.Wake(keeper.RescueTick) }, // who died here before may have left jobs
 		Beat:       e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,

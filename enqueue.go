@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
 )
 
 // Enqueuer accepts jobs: an Engine does so in a transaction of its own, a Tx in
@@ -58,12 +58,12 @@ func (e *Engine) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, err
 			for i := range drafts {
 				receipts[i].ID = drafts[i].ID
 			}
-			e.hub.Ready(hintsOf(drafts)...) // they may be there
+			e.hub.Ready(wake.Hints(drafts)...) // they may be there
 			return receipts, err
 		}
 		return nil, err
 	}
-	e.hub.Ready(hintsOf(drafts)...)
+	e.hub.Ready(wake.Hints(drafts)...)
 	return receipts, nil
 }
 
@@ -181,21 +181,4 @@ func (e *Engine) checkDeadlines(ctx context.Context, drafts []job.Draft) error {
 		return nil
 	}
 	return nil
-}
-
-// hintsOf tells runners of this process where to look, and when: neighbours
-// share a hint, which names the earliest of their times.
-func hintsOf(drafts []job.Draft) []store.Hint {
-	var hints []store.Hint
-	for i := range drafts {
-		d := &drafts[i]
-		if n := len(hints); n > 0 && hints[n-1].Queue == d.Queue && hints[n-1].Priority == d.Priority {
-			if d.At.Before(hints[n-1].Due) { // zero means now, and is before all
-				hints[n-1].Due = d.At
-			}
-			continue
-		}
-		hints = append(hints, store.Hint{Queue: d.Queue, Priority: d.Priority, Due: d.At})
-	}
-	return hints
 }

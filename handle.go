@@ -279,6 +279,7 @@ func catching(work Work) Work {
 func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	i := newInfo(t, h.engine)
 	ctx = context.WithValue(ctx, infoKey{}, i)
+	i.says.ctx = ctx
 	if h.engine.cfg.Hooks.Error != nil {
 		defer func() {
 			if p := recover(); p != nil {
@@ -297,7 +298,7 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 		o.Panicked, o.Stack = true, string(panicked.Stack)
 	}
 	if o.Kind == job.Succeeded {
-		o.Result = i.says.result
+		o.Result, o.Then = i.says.result, i.says.followUps()
 		return o
 	}
 	if o.Kind == job.Failed && panicked == nil && calledBack(ctx) {

@@ -46,7 +46,10 @@ type Info struct {
 
 // says is what a handler says about its run: all copies of an Info share it.
 type says struct {
+	ctx    context.Context // of the handler, for Then
 	result []byte
+	thenMu sync.Mutex
+	then   *job.FollowUps
 	// panicked is set when the handler did; a middleware may have left it in another goroutine.
 	panicked atomic.Pointer[PanicError]
 	logOnce  sync.Once

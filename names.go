@@ -3,6 +3,7 @@ package pawl
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
 )
 
 // What a user of Pawl has to name is named here, so that packages job and store
@@ -24,6 +25,10 @@ type (
 	Failure = job.Failure
 	// Failures are the newest failures of a job, read when asked for.
 	Failures = job.Failures
+	// Why is what keeps a job from running; its String is the sentence.
+	Why = job.Why
+	// WhyCode tells those things apart.
+	WhyCode = job.WhyCode
 	// Wait is what a suspended job waits for.
 	Wait = job.Wait
 	// LogLine is one line that a handler logged.
@@ -55,6 +60,12 @@ type (
 	CheckReport = store.CheckReport
 	// Fault is one broken rule that a check found.
 	Fault = store.Fault
+	// UpkeepReport is what one round of upkeep did.
+	UpkeepReport = store.UpkeepReport
+	// UpkeepDid is one thing that a round did, so often.
+	UpkeepDid = store.UpkeepDid
+	// ServiceStatus is what one loop of this process has done.
+	ServiceStatus = supervise.Status
 	// Rows are the answer to a query.
 	Rows = store.Rows
 )
@@ -75,6 +86,27 @@ const (
 const (
 	WaitNone   = job.NoWait // it is not suspended
 	WaitParked = job.Parked // its arguments cannot be read; Retry tries again
+)
+
+// What keeps a job from running, in the order in which a claim would meet it.
+const (
+	WhyRunning      = job.WhyRunning      // nothing: it runs
+	WhyUnheard      = job.WhyUnheard      // it runs on a worker whose beats have stopped
+	WhyEnded        = job.WhyEnded        // it is done, dead or cancelled
+	WhyFlow         = job.WhyFlow         // jobs of its flow come first
+	WhySuspended    = job.WhySuspended    // it waits for something outside
+	WhyParked       = job.WhyParked       // its arguments cannot be read by this build
+	WhyScheduled    = job.WhyScheduled    // it is not due yet
+	WhySnoozed      = job.WhySnoozed      // its handler put it off
+	WhyRetry        = job.WhyRetry        // it failed, and waits for its next attempt
+	WhyPaused       = job.WhyPaused       // its queue is paused
+	WhyNoWorker     = job.WhyNoWorker     // nobody serves its queue
+	WhyNoKind       = job.WhyNoKind       // nobody there knows its kind
+	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version
+	WhyNoCapability = job.WhyNoCapability // nobody there has what it needs
+	WhyUnreadable   = job.WhyUnreadable   // what it needs cannot be read
+	WhyTotal        = job.WhyTotal        // the total of its queue is used up
+	WhySlot         = job.WhySlot         // it is ready, and waits for a free slot
 )
 
 // What a run came to.

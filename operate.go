@@ -65,10 +65,7 @@ func (e *Engine) change(ctx context.Context, id ID, f func(context.Context, []ID
 }
 
 func (e *Engine) cancelHere(id ID) {
-	e.mu.Lock()
-	r := e.running
-	e.mu.Unlock()
-	if r != nil {
+	if r := e.runner(); r != nil {
 		r.Cancel([]ID{id})
 	}
 }
@@ -145,13 +142,14 @@ func (e *Engine) Count(ctx context.Context, f Filter, cap int) (int, error) {
 }
 
 // Why names what keeps a job from running, from the predicate that claims (P5).
-func (e *Engine) Why(ctx context.Context, id ID) (string, error) {
+// Its String is a sentence.
+func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 	if err := e.usable(ctx); err != nil {
-		return "", err
+		return Why{}, err
 	}
 	s, err := e.store.Situation(ctx, id)
 	if err != nil {
-		return "", err
+		return Why{}, err
 	}
 	return job.Explain(s), nil
 }
@@ -197,11 +195,23 @@ func (e *Engine) Check(ctx context.Context) (CheckReport, error) {
 	return e.store.Check(ctx, store.Check{Grace: 2 * e.cfg.LostAfter})
 }
 
+// ResultOption changes one call of Result.
+type ResultOption struct{ untilEnded bool }
+
+// UntilEnded makes Result wait until the job has ended, as Wait does.
+func UntilEnded() ResultOption { return ResultOption{untilEnded: true} }
+
 // Result reads what HandleResult or FinishResult kept with a job that is done. It is
 // ErrNotDone before, and for a job that ended otherwise; ErrNoResult when the
-// handler kept none.
-func Result[R any](ctx context.Context, e *Engine, id ID) (result R, err error) {
-	j, err := e.Get(ctx, id)
+// handler kept none. UntilEnded waits for the job first.
+func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) (result R, err error) {
+	get := e.Get
+	for _, o := range opts {
+		if o.untilEnded {
+			get = e.Wait
+		}
+	}
+	j, err := get(ctx, id)
 	if err != nil {
 		return result, err
 	}

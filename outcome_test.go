@@ -38,7 +38,7 @@ func TestJ9_RetryInBurnsAnAttemptAndChoosesItsTime(t *testing.T) {
 		if j := e.RequireState(r.ID, job.Waiting); j.Used != 1 || j.Snoozes != 0 {
 			t.Errorf("%d attempts burned, %d snoozes", j.Used, j.Snoozes)
 		}
-		if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasSuffix(why, "attempt 1 failed (charge: the bank is closed)") {
+		if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasSuffix(why.Text, "attempt 1 failed (charge: the bank is closed)") {
 			t.Errorf("why: %q, %v", why, err)
 		}
 		e.Advance(time.Hour)
@@ -47,7 +47,7 @@ func TestJ9_RetryInBurnsAnAttemptAndChoosesItsTime(t *testing.T) {
 		}
 		e.Advance(time.Hour)
 		e.RequireState(r.ID, job.Dead)
-		if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasSuffix(why, "all 3 attempts failed (charge: the bank is closed)") {
+		if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasSuffix(why.Text, "all 3 attempts failed (charge: the bank is closed)") {
 			t.Errorf("why it is dead: %q, %v", why, err)
 		}
 		if want := "false false true"; seen.String() != want {
@@ -77,7 +77,7 @@ func TestJ9_SnoozeKeepsItsReason(t *testing.T) {
 		if j.Reason != "the bank is closed" || j.Used != 0 || j.Snoozes != 1 {
 			t.Errorf("reason %q, %d attempts burned, %d snoozes", j.Reason, j.Used, j.Snoozes)
 		}
-		if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasSuffix(why, ": snoozed: the bank is closed") {
+		if why, err := e.Why(t.Context(), r.ID); err != nil || !strings.HasSuffix(why.Text, ": snoozed: the bank is closed") {
 			t.Errorf("why: %q, %v", why, err)
 		}
 		e.Advance(time.Hour)
@@ -190,4 +190,25 @@ func TestJ11_MiddlewareSeesThePanicAndCannotSwallowIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A failure says who ran the job, with which build, and since when.
+func TestJ7_AFailureSaysWhoRanItAndSinceWhen(t *testing.T) {
+	pawltest.Run(t, func(to *pawl.Engine) {
+		pawl.Handle(to, func(context.Context, *pawl.Job[Welcome]) error {
+			time.Sleep(7 * time.Second) // virtual: how long the run takes
+			return errors.New("no luck")
+		})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(Welcome{1}, pawl.Attempts(1))
+		e.Advance(time.Minute)
+		j := e.RequireState(r.ID, job.Dead)
+		last, ok := j.Failures.Last()
+		if !ok || last.Label != "shop-worker-v7-a" || last.Version != "v7" || last.Worker == 0 {
+			t.Errorf("it was run by %q of version %q (worker %d)", last.Label, last.Version, last.Worker)
+		}
+		if took := last.Time.Sub(last.Started); took != 7*time.Second {
+			t.Errorf("the run took %v by its failure, want 7s", took)
+		}
+	}, pawltest.Config(func(c *pawl.Config) { c.Worker = pawl.Worker{Prefix: "shop", Version: "v7", ID: "a"} }))
 }

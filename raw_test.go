@@ -2,7 +2,6 @@ package pawl_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/pawlwork/pawl"
@@ -22,7 +21,7 @@ func TestJ14_ARawHandlerTakesNoNewerVersion(t *testing.T) {
 	if _, err := e.Enqueue(ctx, pawl.RawArgs("invoice.send", []byte("raw")), pawl.Queue("mail")); err != nil {
 		t.Fatal(err)
 	}
-	var why string
+	var why pawl.Why
 	pawl.HandleRaw(e, "invoice.send", func(ctx context.Context, j *pawl.Job[pawl.Raw]) error {
 		defer stop()
 		if string(j.Args) != "raw" {
@@ -37,7 +36,7 @@ func TestJ14_ARawHandlerTakesNoNewerVersion(t *testing.T) {
 	if j, err := e.Get(t.Context(), newer.ID); err != nil || j.State != pawl.StateWaiting {
 		t.Errorf("%s, %v", j.State, err)
 	}
-	if !strings.Contains(why, "version") {
+	if why.Code != pawl.WhyNoVersion {
 		t.Errorf("why: %q", why)
 	}
 }

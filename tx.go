@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -131,7 +132,7 @@ func (t *Tx) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, error) 
 		return nil, err
 	}
 	t.mu.Lock()
-	t.hints = append(t.hints, hintsOf(drafts)...)
+	t.hints = append(t.hints, wake.Hints(drafts)...)
 	t.mu.Unlock()
 	return receipts, nil
 }
@@ -178,7 +179,7 @@ func (t *Tx) finish(i *Info, result []byte) error {
 	if twice {
 		return job.Invalid("job", i.ID, "is finished already in this transaction")
 	}
-	end := i.task.End(job.Outcome{Kind: job.Succeeded, Result: result})
+	end := i.task.End(job.Outcome{Kind: job.Succeeded, Result: result, Then: i.says.followUps()})
 	verdicts, err := t.tx.Finish(t.ctx, i.task.Worker(), []job.End{end})
 	if err != nil {
 		return err
@@ -188,6 +189,9 @@ func (t *Tx) finish(i *Info, result []byte) error {
 	}
 	t.mu.Lock()
 	t.ending = append(t.ending, i)
+	if end.Then != nil {
+		t.hints = append(t.hints, wake.Hints(end.Then.Drafts)...)
+	}
 	t.mu.Unlock()
 	i.task.FinishingInTx(end)
 	return nil

@@ -34,6 +34,7 @@ type Outcome struct {
 	Stack   string        // of a panic
 	Delay   time.Duration // of a snooze, or of a failure that chose its time
 	Result  []byte
+	Then    *FollowUps // of a success
 }
 
 // Policy is what a worker brings to the decision.
@@ -104,6 +105,7 @@ type End struct {
 	Keep     Keep
 	Progress *Progress // the newest, when it changed
 	Logs     []LogLine
+	Then     *FollowUps // to Done: accepted in the same commit; nil for none
 }
 
 // Run is what Decide needs to know of the run that ended.
@@ -115,6 +117,8 @@ type Run struct {
 	// StoreFailures is how many runs of this attempt failed because the store did.
 	StoreFailures int
 	Worker        WorkerID
+	By            By
+	Started       time.Time
 	// Job is handed to the backoff function.
 	Job *Job
 }
@@ -138,7 +142,8 @@ func Decide(r Run, o Outcome, p Policy) End {
 	e := End{ID: r.ID, Run: r.Run, Keep: p.Keep, Result: o.Result}
 	fail := func() {
 		f := NewFailure(r.Used+1, r.Run, o.Message, o.Stack)
-		f.Worker, f.Store = r.Worker, o.Kind == StoreFailed
+		f.Worker, f.By, f.Started = r.Worker, r.By, r.Started
+		f.Store = o.Kind == StoreFailed
 		e.Failure, e.Burn = f.Body(), !f.Store
 	}
 	if o.Kind == StoreFailed && r.StoreFailures >= MaxStoreFailures {
@@ -146,7 +151,7 @@ func Decide(r Run, o Outcome, p Policy) End {
 	}
 	switch o.Kind {
 	case Succeeded:
-		e.To = Done
+		e.To, e.Then = Done, o.Then
 	case Failed:
 		fail()
 		if r.Used+1 >= r.MaxAttempts {

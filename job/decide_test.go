@@ -144,19 +144,6 @@ func TestJ7_BackoffSeesTheErrorAndTheJob(t *testing.T) {
 	}
 }
 
-func TestJ7_FingerprintIgnoresNumbersAndQuotedParts(t *testing.T) {
-	same := job.Fingerprint(`order 17 of "ann": no such row`)
-	if job.Fingerprint(`order 2,4 of "bob": no such row`) == same {
-		t.Error("a comma was ignored")
-	}
-	if job.Fingerprint(`order 204 of "bob": no such row`) != same {
-		t.Error("two messages of one fault differ")
-	}
-	if job.Fingerprint(`order 17 of "ann": connection refused`) == same {
-		t.Error("two faults look the same")
-	}
-}
-
 func TestP10_FailureTextIsBounded(t *testing.T) {
 	f := job.NewFailure(1, 1, strings.Repeat("é", 10_000), strings.Repeat("s", 100_000))
 	if len(f.Message) > 5<<10 || len(f.Stack) > 9<<10 || !strings.HasSuffix(f.Message, "…") {

@@ -56,7 +56,7 @@ func (e *Engine) Work(args pawl.Args, opts ...pawl.EnqueueOption) (job.Job, erro
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	why := ""
+	var why pawl.Why
 	e.work(func() bool {
 		e.t.Helper()
 		now := e.after(before)

@@ -140,6 +140,36 @@ func AddDeaths(list []Death, more ...Death) []Death {
 	return list
 }
 
+// UpkeepReport is what one round of upkeep did.
+type UpkeepReport struct {
+	Round string        `json:"round"`
+	Did   []UpkeepDid   `json:"did,omitempty"`  // empty when there was nothing to do
+	More  bool          `json:"more,omitempty"` // it came to its bound, or had to leave something for later
+	Pause time.Duration `json:"-"`              // before the next one, where there is more
+	Took  time.Duration `json:"took"`
+}
+
+// UpkeepDid is one thing that a round did, so often.
+type UpkeepDid struct {
+	What string `json:"what"`
+	N    int    `json:"n"`
+}
+
+// Add notes that something was done, unless it was done zero times.
+func (r *UpkeepReport) Add(what string, n int) {
+	if n > 0 {
+		r.Did = append(r.Did, UpkeepDid{what, n})
+	}
+}
+
+// Total is how often the round did anything.
+func (r *UpkeepReport) Total() (n int) {
+	for _, d := range r.Did {
+		n += d.N
+	}
+	return n
+}
+
 // Check says how to look.
 type Check struct {
 	// Grace is how long a run may stay with a lost or absent worker; 0 means one minute.

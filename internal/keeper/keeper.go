@@ -94,40 +94,21 @@ func New(c Config) (*Keeper, error) {
 
 // RescueTick is the name of the tick that loses and rescues. Whoever has just
 // registered wakes it, so that a restart does not wait for its turn.
-const RescueTick = group + "/" + rescueTick
+const RescueTick = group + "/" + rescueRound
 
-const group, rescueTick = "keeper", "rescue"
+const group, rescueRound = "keeper", "rescue"
 
-// Service is the keeper as a group of ticks.
+// Service is the keeper as a group of ticks, one for each round.
 func (k *Keeper) Service() supervise.Service {
-	limit := supervise.Timeout(30 * time.Second)
-	return supervise.Group(group,
-		supervise.Every(rescueTick, k.config.Rescue, func(ctx context.Context) error {
-			report, err := k.RescueOnce(ctx)
-			if report.Left && !report.Full {
-				return next(err, true, leftFor)
+	var ticks []supervise.Service
+	for _, r := range k.Rounds() {
+		ticks = append(ticks, supervise.Every(r.Name, r.Period, func(ctx context.Context) error {
+			report, err := r.Do(ctx, k.config.Limit)
+			if err == nil && report.More {
+				return supervise.NextIn(report.Pause)
 			}
-			return next(err, report.Full, 0)
-		}, limit, supervise.StartJitter(k.config.Rescue)),
-		supervise.Every("expire", k.config.Expire, func(ctx context.Context) error {
-			n, err := k.ExpireOnce(ctx)
-			return next(err, n >= k.config.Limit, breath)
-		}, limit, supervise.StartJitter(k.config.Expire)),
-		supervise.Every("purge", k.config.Purge, func(ctx context.Context) error {
-			n, err := k.PurgeOnce(ctx)
-			return next(err, n >= k.config.Limit, breath)
-		}, limit, supervise.StartJitter(k.config.Purge)),
-		supervise.Every("unserved", k.config.Report, func(ctx context.Context) error {
-			_, err := k.ReportOnce(ctx)
 			return err
-		}, limit, supervise.StartJitter(k.config.Report)),
-	)
-}
-
-// next asks for another round soon when the last one was full.
-func next(err error, full bool, pause time.Duration) error {
-	if err == nil && full {
-		return supervise.NextIn(pause)
+		}, supervise.Timeout(30*time.Second), supervise.StartJitter(r.Period)))
 	}
-	return err
+	return supervise.Group(group, ticks...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,12 +129,12 @@ func TestJ12_LostWorkersJobsComeBack(t *testing.T) {
 		ids := h.add(3, nil)
 		h.claim(lost, 3)
 		time.Sleep(29 * time.Second)
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("before its time: %+v, %v", r, err)
 		}
 		h.beat()
 		time.Sleep(2 * time.Second)
-		r, err := h.RescueOnce(ctx)
+		r, err := h.RescueOnce(ctx, 500)
 		if err != nil || r.Lost != 1 || r.Waiting != 3 {
 			t.Errorf("after its time: %+v, %v", r, err)
 		}
@@ -147,7 +148,7 @@ func TestJ12_LostWorkersJobsComeBack(t *testing.T) {
 		default:
 			t.Error("nobody was told that jobs wait again")
 		}
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("a second keeper found something left: %+v, %v", r, err)
 		}
 	})
@@ -162,19 +163,19 @@ func TestJ32_WhoWasNotSteadyDeclaresNobodyLost(t *testing.T) {
 		time.Sleep(2 * time.Minute) // the store was down for all of them
 		h.beat()                    // the first to come back
 		h.steady = 29 * time.Second
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		own := h.own
 		h.steady, h.own = time.Hour, 0 // not registered
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if s := h.state(id); s != job.Running {
 			t.Errorf("job is %s: an outage lost the fleet", s)
 		}
 		h.own = own
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 1 || r.Waiting != 1 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 1 || r.Waiting != 1 {
 			t.Errorf("steady: %+v, %v", r, err)
 		}
 	})
@@ -193,14 +194,14 @@ func TestJ12_SteadyForTheTargetsTime(t *testing.T) {
 		time.Sleep(6 * time.Minute) // the store was down for all of them
 		h.beat()
 		h.steady = time.Minute // longer than the keeper's own time, shorter than the other's
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if s := h.state(id); s != job.Running {
 			t.Errorf("job is %s: who was steady for a minute declared one lost that may be silent for five", s)
 		}
 		h.steady = 5 * time.Minute
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 1 || r.Waiting != 1 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 1 || r.Waiting != 1 {
 			t.Errorf("steady for as long: %+v, %v", r, err)
 		}
 	})
@@ -231,7 +232,7 @@ func TestJ12_TheDeadOfThisMachineAreLostAtOnce(t *testing.T) {
 			h.claim(w, 1)
 		}
 		h.steady = 0
-		r, err := h.RescueOnce(ctx)
+		r, err := h.RescueOnce(ctx, 500)
 		if err != nil || r.Lost != 1 || r.Dead != 1 || r.Waiting != 1 {
 			t.Errorf("%+v, %v; want the dead one lost and its job rescued in one round", r, err)
 		}
@@ -250,7 +251,7 @@ func TestJ12_TheDeadOfThisMachineAreLostAtOnce(t *testing.T) {
 				t.Errorf("asked about %+v, which is of another machine", id)
 			}
 		}
-		if r, err := h.RescueOnce(ctx); err != nil || r.Lost != 0 || r.Total() != 0 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Lost != 0 || r.Total() != 0 {
 			t.Errorf("again: %+v, %v", r, err)
 		}
 	}, func(c *keeper.Config) {
@@ -271,7 +272,7 @@ func TestJ12_KeeperThatIsLostItselfStillRescues(t *testing.T) {
 		if err := h.store.Deregister(ctx, h.own); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := h.RescueOnce(ctx); err != nil || r.Waiting != 1 {
+		if r, err := h.RescueOnce(ctx, 500); err != nil || r.Waiting != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -282,8 +283,8 @@ func TestF14_DeadlinesOfWaitingJobsEndThem(t *testing.T) {
 		late := h.add(1, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })[0]
 		fine := h.add(1, nil)[0]
 		time.Sleep(2 * time.Minute)
-		if n, err := h.ExpireOnce(h.t.Context()); err != nil || n != 1 {
-			t.Errorf("expired %d, %v", n, err)
+		if e, err := h.ExpireOnce(h.t.Context(), 10); err != nil || e.Total() != 1 {
+			t.Errorf("expired %d, %v", e.Total(), err)
 		}
 		if s := h.state(late); s != job.Dead {
 			t.Errorf("late job is %s", s)
@@ -306,7 +307,7 @@ func TestJ15_PurgeIsBoundedAndGoesOnWhileFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if n, err := h.PurgeOnce(ctx); err != nil || n != 10 {
+		if n, err := h.PurgeOnce(ctx, 10); err != nil || n != 10 {
 			t.Errorf("one round removed %d, %v; want 10", n, err)
 		}
 		tree, err := supervise.New(supervise.Config{Services: []supervise.Service{h.Service()}})
@@ -339,7 +340,7 @@ func TestF14_RoundsInTwoProcessesAtOnceAreHarmless(t *testing.T) {
 			go func() {
 				n := 0
 				for range 10 {
-					r, err := h.RescueOnce(context.WithoutCancel(h.t.Context()))
+					r, err := h.RescueOnce(context.WithoutCancel(h.t.Context()), 500)
 					if err != nil {
 						t.Error(err)
 					}
@@ -382,7 +383,7 @@ func TestP8_FailureToLoseDoesNotStopTheRescue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := k.RescueOnce(h.t.Context())
+		r, err := k.RescueOnce(h.t.Context(), 500)
 		if !errors.Is(err, store.ErrUnavailable) || r.Waiting != 1 {
 			t.Errorf("%+v, %v; want the rescue and the error", r, err)
 		}
@@ -399,4 +400,81 @@ func TestKeeper_ConfigFaultsAreAllReported(t *testing.T) {
 			t.Errorf("the error does not name %q: %v", part, err)
 		}
 	}
+}
+
+// Each round runs by hand and says truly what it did; a second one finds nothing.
+func TestJ30_RoundsRunByHandAndReport(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := h.t.Context()
+		h.add(1, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })
+		h.add(3, nil)
+		var ends []job.End
+		for _, j := range h.claim(h.own, 3) {
+			ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
+		}
+		if _, err := h.store.Finish(ctx, h.own, ends); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		for _, c := range []struct {
+			round string
+			did   []store.UpkeepDid
+		}{
+			{"rescue", nil},
+			{"expire", []store.UpkeepDid{{What: "jobs dead", N: 1}}},
+			{"purge", []store.UpkeepDid{{What: "rows removed", N: 3}}},
+		} {
+			for _, want := range [][]store.UpkeepDid{c.did, nil} {
+				report, err := h.Run(ctx, c.round)
+				if err != nil || report.Round != c.round || !slices.Equal(report.Did, want) || report.More {
+					t.Errorf("%s: %+v, %v, want %v", c.round, report, err, want)
+				}
+			}
+		}
+		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire purge unserved]") {
+			t.Errorf("a round that is none: %v", err)
+		}
+	})
+}
+
+// All rounds of many keepers at once change nothing twice.
+func TestJ30_RoundsOfManyAtOnceChangeNothingTwice(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := context.WithoutCancel(h.t.Context())
+		h.add(40, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })
+		h.add(40, nil)
+		var ends []job.End
+		for _, j := range h.claim(h.own, 40) {
+			ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
+		}
+		if _, err := h.store.Finish(ctx, h.own, ends); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		done := make(chan map[string]int)
+		for range 4 {
+			go func() {
+				did := map[string]int{}
+				for range 10 {
+					for _, r := range h.Rounds() {
+						report, err := r.Do(ctx, 10)
+						if err != nil {
+							t.Error(err)
+						}
+						did[r.Name] += report.Total()
+					}
+				}
+				done <- did
+			}()
+		}
+		all := map[string]int{}
+		for range 4 {
+			for name, n := range <-done {
+				all[name] += n
+			}
+		}
+		if all["expire"] != 40 || all["purge"] != 40 || all["rescue"] != 0 {
+			t.Errorf("all together did %v, want 40 of each once", all)
+		}
+	})
 }

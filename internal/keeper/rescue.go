@@ -29,7 +29,7 @@ type Rescued struct {
 //     is killed and restarted does not wait for its own lease.
 //
 // It rescues all the same when it declares nobody: who is lost is lost.
-func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
+func (k *Keeper) RescueOnce(ctx context.Context, limit int) (Rescued, error) {
 	var report Rescued
 	var faults []error
 	orphans := true
@@ -49,12 +49,12 @@ func (k *Keeper) RescueOnce(ctx context.Context) (Rescued, error) {
 	if !orphans && report.Lost == 0 {
 		return report, errors.Join(faults...) // as nearly always: it was one question
 	}
-	rescued, err := k.store.Rescue(ctx, k.config.Limit)
+	rescued, err := k.store.Rescue(ctx, limit)
 	if err != nil {
 		faults = append(faults, fmt.Errorf("rescue: %w", err))
 	}
 	report.RescueReply = rescued
-	report.Full = rescued.Total() >= k.config.Limit
+	report.Full = rescued.Total() >= limit
 	if report.Lost > 0 || rescued.Total() > 0 {
 		k.log.WarnContext(ctx, "workers were lost", "workers", report.Lost, "proven dead", report.Dead,
 			"jobs waiting again", rescued.Waiting, "dead", rescued.Dead, "cancelled", rescued.Cancelled)

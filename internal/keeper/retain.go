@@ -10,13 +10,13 @@ import (
 
 // ExpireOnce ends jobs that are not running and past their deadline. Running
 // ones are the business of whoever runs them.
-func (k *Keeper) ExpireOnce(ctx context.Context) (int, error) {
-	expired, err := k.store.Expire(ctx, k.config.Limit)
+func (k *Keeper) ExpireOnce(ctx context.Context, limit int) (store.ExpireReply, error) {
+	expired, err := k.store.Expire(ctx, limit)
 	if err != nil {
-		return expired.Total(), fmt.Errorf("expire: %w", err)
+		return expired, fmt.Errorf("expire: %w", err)
 	}
 	k.logDeaths(ctx, expired.Dead, expired.Deaths)
-	return expired.Total(), nil
+	return expired, nil
 }
 
 // logDeaths writes a line for each job that upkeep has ended as dead (J28), with
@@ -34,8 +34,8 @@ func (k *Keeper) logDeaths(ctx context.Context, all int, named []store.Death) {
 }
 
 // PurgeOnce removes rows whose time is over.
-func (k *Keeper) PurgeOnce(ctx context.Context) (int, error) {
-	n, err := k.store.Purge(ctx, k.config.Limit)
+func (k *Keeper) PurgeOnce(ctx context.Context, limit int) (int, error) {
+	n, err := k.store.Purge(ctx, limit)
 	if err != nil {
 		return n, fmt.Errorf("purge: %w", err)
 	}

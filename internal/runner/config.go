@@ -51,6 +51,7 @@ type Config struct {
 	Logger *slog.Logger // [slog.Default()]
 
 	Label        string // of the process in the registry
+	Version      string // of its build, as it was told
 	Host         string
 	Boot         boot.Identity // by which others of this machine see whether it lives
 	Queues       []QueueConfig // at least one

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -233,6 +234,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	batch, rest := batch[:len(verdicts)], batch[len(verdicts):]
 	now := time.Now()
 	var told []Finished
+	var ready []store.Hint
 	r.mu.Lock()
 	r.ends.applied++
 	for i, t := range batch {
@@ -241,6 +243,9 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 			continue
 		}
 		r.tasks.move(t, placeNone)
+		if t.end.Then != nil {
+			ready = append(ready, wake.Hints(t.end.Then.Drafts)...) // whatever the verdict: an earlier try may have been applied
+		}
 		if verdicts[i] == job.Applied && t.outcome.Kind == job.Succeeded && r.config.Hooks.Finish == nil {
 			r.endApplied(t, now) // as nearly all: nobody is to be told, and what would be is large
 			continue
@@ -272,6 +277,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	r.afterEnds(now)
 	r.mu.Unlock()
 	clear(batch)
+	r.config.Hub.Ready(ready...)
 	for i := range told {
 		r.tell(told[i])
 	}

@@ -12,6 +12,7 @@ type queue struct {
 	name    string
 	keep    job.Keep
 	backoff job.BackoffFunc
+	by      job.By
 	setting QueueConfig
 
 	slots   int  // here; of a queue with a total, its portion (split.go)

@@ -100,7 +100,7 @@ func New(c Config) (*Runner, error) {
 		if backoff == nil {
 			backoff = defaultBackoff
 		}
-		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, setting: q, slots: q.Workers})
+		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, by: job.By{Label: c.Label, Version: c.Version}, setting: q, slots: q.Workers})
 		if q.Total > 0 {
 			totals = append(totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
 		}

@@ -194,5 +194,6 @@ func (t *Task) decide(o job.Outcome) job.End {
 // run is what the rule needs to know.
 func (t *Task) run() job.Run {
 	j := &t.Job
-	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures(), Worker: t.worker, Job: j}
+	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures(),
+		Worker: t.worker, By: t.queue.by, Started: j.Started, Job: j}
 }

@@ -45,8 +45,16 @@ func (noop) Kind() string { return "k" }
 
 // twoSites makes two databases on a server of the test's own.
 func twoSites(t *testing.T) (a, b *site) {
-	server := need.PostgresServer(t, "shared_buffers=256MB", "max_wal_size=4GB")
-	t.Cleanup(func() { expectNoDeadlocks(t, server) })
+	server := need.PostgresServer(t, "shared_buffers=256MB", "max_wal_size=4GB",
+		// What is slow says why: the plan, and how many entries it visited.
+		"session_preload_libraries=auto_explain", "auto_explain.log_min_duration=300ms", "auto_explain.log_analyze=on", "auto_explain.log_timing=off",
+		"auto_explain.log_buffers=on", "log_autovacuum_min_duration=300ms", "log_line_prefix=%m %d ")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the server's log:\n%s", server.Log())
+		}
+		expectNoDeadlocks(t, server)
+	})
 	return newSite(t, server, "a"), newSite(t, server, "b")
 }
 

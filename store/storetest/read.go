@@ -16,7 +16,7 @@ func read() []testCase {
 	// says checks the answer people read, which comes from the store's facts.
 	says := func(d *database, id job.ID, want string) {
 		d.Helper()
-		if got := job.Explain(why(d, id)); !strings.Contains(got, want) {
+		if got := job.Explain(why(d, id)).String(); !strings.Contains(got, want) {
 			d.Errorf("why: %q, want %q in it", got, want)
 		}
 	}
@@ -82,7 +82,7 @@ func read() []testCase {
 			u := d.share(store.Total{Queue: queue, Total: 1, Workers: 1}) // it does not share, and holds nothing
 			u.hear()
 			for _, id := range []job.ID{running, waiting} {
-				if got := job.Explain(why(d, id)); strings.Contains(got, "not heard of") {
+				if got := job.Explain(why(d, id)).String(); strings.Contains(got, "not heard of") {
 					d.Errorf("why: %q, and all are heard of", got)
 				}
 			}
@@ -95,7 +95,7 @@ func read() []testCase {
 			d.lose(w.hand, v.hand)
 			d.rescue()
 			for _, id := range []job.ID{running, waiting} {
-				if got := job.Explain(why(d, id)); strings.Contains(got, "not heard of") {
+				if got := job.Explain(why(d, id)).String(); strings.Contains(got, "not heard of") {
 					d.Errorf("why: %q, and it was declared lost", got)
 				}
 			}

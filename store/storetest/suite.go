@@ -55,6 +55,7 @@ func suite() []verb {
 		{"job_finish", jobFinish()},
 		{"job_fence", jobFence()},
 		{"finish_again", finishAgain()},
+		{"follow_up", followUps()},
 		{"job_note", jobNote()},
 		{"job_cancel", jobCancel()},
 		{"job_retry", jobRetry()},

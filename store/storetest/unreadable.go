@@ -40,7 +40,7 @@ func unreadable() []testCase {
 			later := d.one()
 			equal(d, "claimed behind it", ids(w.claim(3)), []job.ID{later})
 			s := must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, list[1]))
-			if why := job.Explain(s); !strings.Contains(why, "cannot be read") {
+			if why := job.Explain(s).String(); !strings.Contains(why, "cannot be read") {
 				d.Errorf("why it does not run: %q", why)
 			}
 			equal(d, "unreadable", d.get(list[1]).Unreadable, []string{"capabilities"})

@@ -217,7 +217,7 @@ func (f *finishing) simple(order []int) bool {
 	keep := f.ends[0].Keep.WithDefaults().Done
 	for n, i := range order {
 		e := &f.ends[i]
-		if e.To != job.Done || e.Burn || e.Snooze || e.Failure != nil || e.Reason != "" || e.Progress != nil || len(e.Logs) > 0 ||
+		if e.To != job.Done || e.Burn || e.Snooze || e.Failure != nil || e.Reason != "" || e.Progress != nil || len(e.Logs) > 0 || e.Then != nil ||
 			e.Keep.WithDefaults().Done != keep || n > 0 && e.ID == f.ends[order[n-1]].ID {
 			return false
 		}
@@ -378,6 +378,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 		return err
 	}
 	var moves []job.Move
+	var then []job.Draft
 	for _, i := range list {
 		s, ok := held[f.of(i)]
 		if !ok {
@@ -392,8 +393,16 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 		}
 		moves = append(moves, m)
 		f.verdicts[i] = job.Applied
+		if m.Then.Some() {
+			then = append(then, m.Then.Drafts...)
+		}
 	}
 	told, err := f.room.apply(ctx, session, moves, now.Time)
+	f.told.Join(told)
+	if err != nil || len(then) == 0 {
+		return err
+	}
+	_, told, err = f.s.EnqueueIn(ctx, session, then)
 	f.told.Join(told)
 	return err
 }

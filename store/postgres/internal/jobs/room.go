@@ -75,14 +75,18 @@ const BytesOfRow = 4 << 10
 func WeightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/BytesOfRow }
 
 func WeightOfEnd(e *job.End) int {
-	bytes := len(e.Result) + len(e.Reason) + len(e.Failure)
+	bytes := len(e.Result) + len(e.Reason) + len(e.Failure) + e.Then.Weight()
 	if e.Progress != nil {
 		bytes += len(e.Progress.Note)
 	}
 	for i := range e.Logs {
 		bytes += len(e.Logs[i].Text)
 	}
-	return 1 + bytes/BytesOfRow
+	rows := 1 + bytes/BytesOfRow
+	if e.Then.Some() {
+		rows += len(e.Then.Drafts)
+	}
+	return rows
 }
 
 // portion is how many of the items go into one commit, at least one, and what

@@ -45,7 +45,9 @@ func (t *Transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) 
 	case s == nil:
 		return job.Stale, nil
 	}
-	_, err = t.move(s, job.Settle(*e, s.CancelAsked))
+	if _, err = t.move(s, job.Settle(*e, s.CancelAsked)); err == nil && e.Then.Some() {
+		_, err = t.Enqueue(e.Then.Drafts)
+	}
 	return job.Applied, err
 }
 
@@ -80,7 +82,7 @@ func (t *Transition) endedBefore(w job.WorkerID, e *job.End) (job.Verdict, error
 // short reports whether an end is the common one: done, and nothing else to
 // write down.
 func short(e *job.End) bool {
-	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0
+	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
 }
 
 // alike reports whether the next ends are short and differ only in their run.

@@ -14,7 +14,10 @@ func RowsOfEnds(ends []job.End) int {
 	rows := len(ends)
 	for i := range ends {
 		e := &ends[i]
-		rows += (len(e.Result)+len(e.Failure))/bytesOfRow + rowsOfLines(e.Logs)
+		rows += (len(e.Result)+len(e.Failure)+e.Then.Weight())/bytesOfRow + rowsOfLines(e.Logs)
+		if e.Then.Some() {
+			rows += len(e.Then.Drafts)
+		}
 	}
 	return rows
 }

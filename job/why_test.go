@@ -83,10 +83,47 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := base()
 			c.set(&s)
-			if got := job.Explain(s); !strings.Contains(got, c.want) {
+			got := job.Explain(s)
+			if !strings.Contains(got.String(), c.want) {
 				t.Errorf("got %q, want %q in it", got, c.want)
 			}
+			if want := codes[c.name]; got.Code != want || got.Queue != "video" || got.Kind != s.Job.Kind {
+				t.Errorf("got %s of %s and %s, want %s of video and %s", got.Code, got.Queue, got.Kind, want, s.Job.Kind)
+			}
 		})
+	}
+}
+
+// codes are those of the cases above.
+var codes = map[string]job.WhyCode{
+	"due": job.WhyScheduled, "retry": job.WhyRetry, "paused": job.WhyPaused, "J14_nobody serves": job.WhyNoWorker, "J14_nobody knows": job.WhyNoKind,
+	"J31_too new": job.WhyNoVersion, "incapable": job.WhyNoCapability, "behind": job.WhySlot, "J12_suspect": job.WhySlot, "J12_suspect later": job.WhyRetry,
+	"J12_suspect beside others": job.WhySlot, "J9_snoozed": job.WhySnoozed, "J32_the store failed": job.WhyRetry, "unreadable retry": job.WhyRetry,
+	"unreadable needs": job.WhyUnreadable, "parked": job.WhyParked, "running": job.WhyRunning, "J12_running on one that is silent": job.WhyUnheard,
+	"J18_a silent one holds a portion": job.WhyTotal, "J18_silent ones hold portions": job.WhyTotal, "J18_a lost one holds runs": job.WhyTotal,
+	"J18_a total is used up": job.WhyTotal, "J18_a total is used in part": job.WhySlot, "dead": job.WhyEnded, "dead with its last message": job.WhyEnded,
+}
+
+// A why carries what its sentence says.
+func TestP5_WhyIsAValue(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	able := []job.Offer{{Kinds: map[string]int{"encode": 1}}}
+	j := job.Job{State: job.Waiting, Queue: "video", Kind: "encode", Due: now.Add(time.Minute)}
+	if w := job.Explain(job.Situation{Now: now, Workers: able, Job: j}); !w.Until.Equal(j.Due) {
+		t.Errorf("it is due %v, want %v", w.Until, j.Due)
+	}
+	j.Due = now
+	if w := job.Explain(job.Situation{Now: now, Workers: able, Job: j, Ahead: 7, AheadCapped: true}); w.Ahead != 7 || !w.More {
+		t.Errorf("%d jobs come first (more: %v), want 7 and more", w.Ahead, w.More)
+	}
+	j.Capabilities = []string{"gpu", "eu"}
+	if w := job.Explain(job.Situation{Now: now, Workers: able, Job: j}); w.Blocker != "gpu, eu" {
+		t.Errorf("in the way is %q", w.Blocker)
+	}
+	j.State, j.Started = job.Running, now
+	until := now.Add(time.Minute)
+	if w := job.Explain(job.Situation{Now: now, Job: j, Unheard: &job.Unheard{Label: "w-1", Until: until}}); w.Blocker != "w-1" || !w.Until.Equal(until) {
+		t.Errorf("in the way is %q until %v", w.Blocker, w.Until)
 	}
 }
 

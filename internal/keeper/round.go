@@ -1,0 +1,88 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+)
+
+// Round is one kind of upkeep. It is bounded, and safe to run in every process at
+// once and by hand: whoever comes second finds nothing left.
+type Round struct {
+	Name   string
+	Period time.Duration
+	Do     func(ctx context.Context, limit int) (store.UpkeepReport, error)
+}
+
+// Rounds are the upkeep of a namespace, in the order in which it is best done by hand.
+func (k *Keeper) Rounds() []Round {
+	rounds := []Round{
+		{rescueRound, k.config.Rescue, k.rescueRound},
+		{"expire", k.config.Expire, k.expireRound},
+		{"purge", k.config.Purge, k.purgeRound},
+		{"unserved", k.config.Report, k.unservedRound},
+	}
+	for i, r := range rounds {
+		do := r.Do
+		rounds[i].Do = func(ctx context.Context, limit int) (store.UpkeepReport, error) {
+			begin := time.Now()
+			report, err := do(ctx, limit)
+			report.Round, report.Took = r.Name, time.Since(begin)
+			return report, err
+		}
+	}
+	return rounds
+}
+
+// Run does one round by hand.
+func (k *Keeper) Run(ctx context.Context, name string) (store.UpkeepReport, error) {
+	var names []string
+	for _, r := range k.Rounds() {
+		if r.Name == name {
+			return r.Do(ctx, k.config.Limit)
+		}
+		names = append(names, r.Name)
+	}
+	return store.UpkeepReport{}, job.Invalid("round", name, fmt.Sprintf("must be one of %v", names))
+}
+
+func (k *Keeper) rescueRound(ctx context.Context, limit int) (report store.UpkeepReport, err error) {
+	rescued, err := k.RescueOnce(ctx, limit)
+	report.Add("workers lost", rescued.Lost)
+	report.Add("jobs waiting again", rescued.Waiting)
+	report.Add("jobs dead", rescued.RescueReply.Dead)
+	report.Add("jobs cancelled", rescued.Cancelled)
+	report.More = rescued.Full || rescued.Left
+	if rescued.Left && !rescued.Full {
+		report.Pause = leftFor
+	}
+	return report, err
+}
+
+func (k *Keeper) expireRound(ctx context.Context, limit int) (report store.UpkeepReport, err error) {
+	expired, err := k.ExpireOnce(ctx, limit)
+	report.Add("jobs dead", expired.Dead)
+	report.Add("jobs cancelled", expired.Cancelled)
+	report.More, report.Pause = expired.Total() >= limit, breath
+	return report, err
+}
+
+func (k *Keeper) purgeRound(ctx context.Context, limit int) (report store.UpkeepReport, err error) {
+	n, err := k.PurgeOnce(ctx, limit)
+	report.Add("rows removed", n)
+	report.More, report.Pause = n >= limit, breath
+	return report, err
+}
+
+func (k *Keeper) unservedRound(ctx context.Context, _ int) (report store.UpkeepReport, err error) {
+	list, err := k.ReportOnce(ctx)
+	jobs := 0
+	for _, u := range list {
+		jobs += u.Jobs
+	}
+	report.Add("jobs that nobody takes", jobs)
+	return report, err
+}

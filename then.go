@@ -1,0 +1,47 @@
+package pawl
+
+import (
+	"fmt"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Then hands a job to the end of this run: it is accepted in the commit that makes
+// the run's job done, also where that is the handler's own transaction, or not at
+// all (J33). It costs no commit of its own. A run that fails, is put off or loses
+// its lease leaves nothing behind: the next one says it again. At most 1,000 a
+// run; the engine's Enqueue hook sees each.
+func (i *Info) Then(args Args, opts ...EnqueueOption) (ID, error) {
+	if i.says == nil {
+		return ID{}, job.Invalid("job", "made by hand", "must be one that a handler was given")
+	}
+	drafts, err := i.engine.drafts(i.says.ctx, []Item{{args, opts}})
+	if err != nil {
+		return ID{}, err
+	}
+	i.says.thenMu.Lock()
+	defer i.says.thenMu.Unlock()
+	if i.says.then == nil {
+		i.says.then = &job.FollowUps{}
+	}
+	list := &i.says.then.Drafts
+	if len(*list) >= job.MaxFollowUps {
+		return ID{}, job.Invalid("follow-ups", len(*list)+1, fmt.Sprintf("must be at most %d in a run", job.MaxFollowUps))
+	}
+	d := &drafts[0]
+	if !d.Resend { // it has no id of its own choosing
+		d.ID = job.FollowUpID(i.ID, i.Run, i.task.Job.Started, len(*list))
+	}
+	*list = append(*list, *d)
+	return d.ID, nil
+}
+
+// followUps are what the handler has handed to its end so far; nil for none.
+func (s *says) followUps() *job.FollowUps {
+	s.thenMu.Lock()
+	defer s.thenMu.Unlock()
+	if s.then == nil {
+		return nil
+	}
+	return &job.FollowUps{Drafts: s.then.Drafts[:len(s.then.Drafts):len(s.then.Drafts)]}
+}

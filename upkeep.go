@@ -1,0 +1,51 @@
+package pawl
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlwork/pawl/internal/keeper"
+	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/job"
+)
+
+// keeper does the upkeep of the namespace, as the worker that a runner is; nil
+// for a process that is none.
+func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
+	steady := func() (job.WorkerID, time.Time, time.Duration) { return 0, time.Time{}, 0 }
+	if r != nil {
+		steady = r.Member().Steady
+	}
+	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady})
+}
+
+// Upkeep runs one round of upkeep by hand and says what it did: "rescue",
+// "expire", "purge" or "unserved". Every process that runs does them by itself, so
+// it is for those who do not want to wait. A process that does not run declares
+// nobody lost: it has no beats by which to judge.
+func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {
+	if err := e.usable(ctx); err != nil {
+		return UpkeepReport{}, err
+	}
+	k, err := e.keeper(e.runner())
+	if err != nil {
+		return UpkeepReport{}, err
+	}
+	return k.Run(ctx, round)
+}
+
+// Services is what every loop of this process has done: claims, beats, ends,
+// upkeep, the listener. It is empty while Run does not run.
+func (e *Engine) Services(context.Context) []ServiceStatus {
+	if r := e.runner(); r != nil {
+		return r.Services()
+	}
+	return nil
+}
+
+// runner is that of Run, nil while Run does not run.
+func (e *Engine) runner() *runner.Runner {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running
+}
