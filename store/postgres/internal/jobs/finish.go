@@ -402,7 +402,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 	if err != nil || len(then) == 0 {
 		return err
 	}
-	_, told, err = f.s.EnqueueIn(ctx, session, then)
+	_, told, err = f.room.EnqueueIn(ctx, session, then)
 	f.told.Join(told)
 	return err
 }
