@@ -14,7 +14,7 @@ const mostColumns = 120
 
 var (
 	// laidOut are the stores whose SQL is written a clause per line.
-	laidOut = regexp.MustCompile(`^store/(postgres)/`)
+	laidOut = regexp.MustCompile(`^store/(postgres|sqlite)/`)
 	sqlText = regexp.MustCompile(`\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\b`)
 )
 

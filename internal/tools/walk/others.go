@@ -20,9 +20,20 @@ var handOvers = map[string][]string{
 	// What each gather commits.
 	"store/postgres/jobs.Room.enqueueOnce": {"store/postgres/jobs.Room.commitPlain"},
 	"store/postgres/jobs.Room.Finish":      {"store/postgres/jobs.Room.commitFinishes"},
-	// How a draft fills columns is a table of functions.
-	"store/postgres/jobs.usedColumns": {"store/postgres/jobs.list"},
-	"store/postgres/jobs.insertStep":  {"store/postgres/jobs.column"},
+	// How columns are read and filled is a table of functions.
+	"store/sqlite/jobs.Row.Read": {
+		"store/sqlite/lite.Query.ColBool", "store/sqlite/lite.Query.ColBlob", "store/sqlite/lite.Query.ColTime", "store/sqlite/lite.Query.ColNull",
+		"store/sqlite/jobs.micros", "store/sqlite/jobs.readWords", "job.StoredFailures",
+	},
+	"store/sqlite/jobs.Transition.insert": {"store/sqlite/lite.Query.Null", "store/sqlite/lite.Query.BlobOrNull", "store/sqlite/lite.Query.TextOrNull"},
+	"store/postgres/jobs.usedColumns": {
+		"store/postgres/jobs.draftIf", "store/postgres/jobs.draftText", "store/postgres/jobs.draftBytes", "store/postgres/jobs.draftDuration", "store/postgres/jobs.draftList",
+	},
+	"store/postgres/jobs.insertStep": {"store/postgres/jobs.draftAlways", "store/postgres/jobs.each"},
+	"store/postgres/jobs.RowReader.row": {
+		"store/postgres/jobs.RowReader.id", "store/postgres/jobs.RowReader.largeBytes", "store/postgres/jobs.RowReader.list", "job.StoredFailures",
+		"store/postgres/pg.Columns.Int2", "store/postgres/pg.Columns.Int4", "store/postgres/pg.Columns.Name", "store/postgres/pg.Columns.Time",
+	},
 	// The notifier's goroutine.
 	"store/postgres/hints.notifier.add": {"store/postgres/hints.notifier.work"},
 	// pgx asks, for each connection that it takes from a pool, whether to try it first.

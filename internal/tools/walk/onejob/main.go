@@ -111,7 +111,7 @@ func one(ctx context.Context, e *pawl.Engine, k *keeper.Keeper, finished <-chan 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	purged, err := k.PurgeOnce(ctx)
+	purged, err := k.PurgeOnce(ctx, 500)
 	if err == nil && purged != 1 {
 		err = fmt.Errorf("%d jobs were purged, want 1", purged)
 	}
