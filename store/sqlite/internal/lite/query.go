@@ -158,13 +158,15 @@ func (q *Query) ColTime(i int) time.Time {
 	return TimeOf(q.ColInt(i))
 }
 
-// ColBlob copies: what is returned belongs to the caller. NULL is nil.
+// ColBlob copies: what is returned belongs to the caller. NULL is nil. The type is
+// asked first, because most blobs of most rows are NULL.
 func (q *Query) ColBlob(i int) []byte {
+	kind := q.stmt.ColumnType(i)
+	if kind == sqlite3.NULL {
+		return nil
+	}
 	raw := q.stmt.ColumnRawBlob(i)
-	if raw == nil {
-		if q.stmt.ColumnType(i) == sqlite3.BLOB {
-			return []byte{}
-		}
+	if raw == nil && kind != sqlite3.BLOB {
 		return nil
 	}
 	return append(make([]byte, 0, len(raw)), raw...)
