@@ -11,8 +11,8 @@ import (
 )
 
 // column is a column of a job. Every list of columns in a statement is made from
-// the table below, and so is what reads and writes them: a new column is a line
-// there and one in the schema.
+// the table below, and so is what reads and writes them: a new column is an entry
+// there, and a line for each table in the schema.
 type column struct {
 	name, kind string // as in the schema
 	in         where
