@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -139,6 +140,9 @@ type finishing struct {
 	// skip: a job whose row is locked is passed over, and its end answered Held:
 	// nobody waits for a user's transaction (P8).
 	skip bool
+	// careful: a copy of a job that should not be there met a plain end: all of them
+	// are looked at.
+	careful bool
 }
 
 func newFinishing(r *Room, calls []*finishCall) *finishing {
@@ -184,17 +188,13 @@ func (f *finishing) distribute(calls []*finishCall) {
 // commit is one try.
 func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 	f.verdicts = make([]job.Verdict, len(f.ends))
-	order := f.byID()
-	simple := !f.skip && f.simple(order)
-	if simple {
-		err := f.room.pg.Send(ctx, f.room.pg.Reserved, l, f.simpleStep(order))
-		if simple = !pg.HasCode(err, uniqueViolation); simple && err != nil {
-			return err
-		}
-	}
-	if !simple {
-		err := f.room.pg.Transact(ctx, f.room.pg.Reserved, l, func(t *pg.Transaction) error {
-			err := f.run(ctx, t)
+	plain, rest := f.split()
+	var err error
+	if len(rest) == 0 {
+		err = f.room.pg.Send(ctx, f.room.pg.Reserved, l, f.plainStep(plain))
+	} else {
+		err = f.room.pg.Transact(ctx, f.room.pg.Reserved, l, func(t *pg.Transaction) error {
+			err := f.run(ctx, t, plain, rest)
 			if err == nil && !f.again {
 				f.foreign = make([]bool, len(f.ends))
 				for i, v := range f.verdicts {
@@ -203,26 +203,58 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 			}
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return f.recover(ctx)
+	switch {
+	case err == nil:
+		return f.recover(ctx)
+	case pg.HasCode(err, uniqueViolation) && !f.careful:
+		f.careful = true
+		return f.commit(ctx, l)
+	}
+	return err
 }
 
-// simple reports whether every end is the usual one: done, kept alike, and with
-// nothing to say. Such ends need no look at their rows first. Two ends of one job
-// are not.
-func (f *finishing) simple(order []int) bool {
-	keep := f.ends[0].Keep.WithDefaults().Done
-	for n, i := range order {
-		e := &f.ends[i]
-		if e.To != job.Done || e.Burn || e.Snooze || e.Failure != nil || e.Reason != "" || e.Progress != nil || len(e.Logs) > 0 || e.Then != nil ||
-			e.Keep.WithDefaults().Done != keep || n > 0 && e.ID == f.ends[order[n-1]].ID {
-			return false
+// split parts the ends into the plain ones, in the order of the ids of their jobs,
+// which need no look at their rows first, and the rest: one end that has something
+// to say costs that end, not those beside it.
+func (f *finishing) split() (plain, rest []int) {
+	order := f.byID()
+	if f.skip || f.careful {
+		slices.Sort(order)
+		return nil, order
+	}
+	same := func(n, m int) bool { return m >= 0 && m < len(order) && f.ends[order[n]].ID == f.ends[order[m]].ID }
+	keep, known := time.Duration(0), false
+	alike := func(e *job.End) bool {
+		k := e.Keep.WithDefaults().Done
+		if !known {
+			keep, known = k, true
+		}
+		return k == keep
+	}
+	usual := 0
+	for n, i := range order { // as nearly always: all of them, and nothing is copied
+		if e := &f.ends[i]; !plainEnd(e) || same(n, n-1) || same(n, n+1) || !alike(e) {
+			break
+		}
+		usual++
+	}
+	plain, rest = order[:usual:usual], nil
+	for n := usual; n < len(order); n++ {
+		i := order[n]
+		if e := &f.ends[i]; plainEnd(e) && !same(n, n-1) && !same(n, n+1) && alike(e) {
+			plain = append(plain, i)
+		} else {
+			rest = append(rest, i)
 		}
 	}
-	return true
+	slices.Sort(rest) // of two ends of one run the first counts
+	return plain, rest
+}
+
+// plainEnd reports whether an end is the usual one: done, with nothing to say.
+func plainEnd(e *job.End) bool {
+	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Reason == "" && e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
 }
 
 // byID is the order of the ends by the ids of their jobs.
@@ -262,9 +294,9 @@ var (
 	endRunsBuried = strings.Replace(endRuns, "%s", tombstoneGone, 1)
 )
 
-// simpleStep takes the ends in the order of their ids.
-func (f *finishing) simpleStep(order []int) *pg.Statement {
-	for i := range f.verdicts {
+// plainStep ends runs by endRuns, in the order of their ids.
+func (f *finishing) plainStep(order []int) *pg.Statement {
+	for _, i := range order {
 		f.verdicts[i] = job.Stale
 	}
 	ids, runs, workers, results := make([][16]byte, len(order)), make([]int64, len(order)), make([]int64, len(order)), make([][]byte, len(order))
@@ -272,7 +304,7 @@ func (f *finishing) simpleStep(order []int) *pg.Statement {
 		e := &f.ends[i]
 		ids[n], runs[n], workers[n], results[n] = e.ID, e.Run, int64(f.workers[i]), e.Result
 	}
-	keep := f.ends[0].Keep.WithDefaults().Done
+	keep := f.ends[order[0]].Keep.WithDefaults().Done
 	text := endRunsKept
 	if keep < 0 {
 		text = endRunsBuried
@@ -322,12 +354,13 @@ type leasedRun struct {
 	worker job.WorkerID
 }
 
-// run ends runs of every kind in a transaction: lock and look, decide, write.
-// Ends of one run are taken one after the other.
-func (f *finishing) run(ctx context.Context, session pg.Session) error {
-	left := make([]int, len(f.ends))
-	for i := range left {
-		left[i] = i
+// run ends runs in a transaction: the plain ones at once, those of every kind by
+// lock and look, decide, write. Ends of one run are taken one after the other.
+func (f *finishing) run(ctx context.Context, session pg.Session, plain, left []int) error {
+	if len(plain) > 0 {
+		if err := session.Run(ctx, f.plainStep(plain)); err != nil {
+			return err
+		}
 	}
 	for len(left) > 0 {
 		var now, later []int
@@ -480,10 +513,7 @@ func (r *Room) FinishIn(ctx context.Context, in pg.Session, worker job.WorkerID,
 	if len(ends) == 0 {
 		return f.verdicts, nil, nil
 	}
-	if order := f.byID(); f.simple(order) {
-		err := in.Run(ctx, f.simpleStep(order))
-		return f.verdicts, nil, err
-	}
-	err := f.run(ctx, in)
+	plain, rest := f.split()
+	err := f.run(ctx, in, plain, rest)
 	return f.verdicts, f.told, err
 }
