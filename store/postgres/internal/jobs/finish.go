@@ -248,6 +248,9 @@ func (f *finishing) split() (plain, rest []int) {
 			rest = append(rest, i)
 		}
 	}
+	if rest != nil && keep < 0 {
+		plain, rest = nil, order // each statement may remove as many log lines as a transaction may (P10)
+	}
 	slices.Sort(rest) // of two ends of one run the first counts
 	return plain, rest
 }
