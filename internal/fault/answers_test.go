@@ -138,7 +138,7 @@ func kindOf(statements []string) string {
 		{"unique enqueue", ".job_unique (namespace, hash, job)"},
 		{"enqueue", ".job (namespace, state, due, created"},
 		{"beat", "WITH beaten AS"},
-		{"register", ".worker (namespace, id, label"},
+		{"register", ".worker ( namespace, id, label"},
 	} {
 		if strings.Contains(all, k.words) {
 			if strings.HasPrefix(statements[0], "BEGIN;") {

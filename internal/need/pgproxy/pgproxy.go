@@ -11,7 +11,7 @@ import (
 
 // Commit is a transaction that a client is about to commit.
 type Commit struct {
-	Statements []string // their texts, in order
+	Statements []string // their texts, in order, each on one line with single blanks: whoever looks for words need not know the layout
 }
 
 // Fate is what becomes of a commit.

@@ -61,7 +61,7 @@ func (s *session) note(u *unit, m message) (ends bool) {
 }
 
 func (s *session) execute(u *unit, text string) {
-	s.statements = append(s.statements, text)
+	s.statements = append(s.statements, strings.Join(strings.Fields(text), " "))
 	u.statements = s.statements
 	switch verb, rest, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " "); {
 	case strings.HasPrefix(verb, "begin"):
