@@ -13,10 +13,11 @@ import (
 // for a process that is none.
 func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	steady := func() (job.WorkerID, time.Time, time.Duration) { return 0, time.Time{}, 0 }
+	var leads func() bool
 	if r != nil {
-		steady = r.Member().Steady
+		steady, leads = r.Member().Steady, r.Member().Leads
 	}
-	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady})
+	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads})
 }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",

@@ -12,6 +12,9 @@ import (
 // Upkeep is what keeps a namespace in order. Every call is bounded, safe to
 // repeat, and safe in every process at once.
 type Upkeep interface {
+	// Due says which rounds have something to do, by one look that seeks and changes
+	// nothing. Whether workers are late or runs orphaned, MarkLost answers.
+	Due(ctx context.Context) (Due, error)
 	// MarkLost declares workers lost whose last beat is older than their own
 	// LostAfter, if the caller's own beats have succeeded throughout that time: a
 	// store outage must not lose the fleet. Nor must a step of the clock: unless
@@ -44,6 +47,12 @@ type Upkeep interface {
 	Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]Unserved, error)
 	// Check looks for broken rules (P6) in short snapshots and changes nothing.
 	Check(ctx context.Context, c Check) (CheckReport, error)
+}
+
+// Due is what a look found: a round of which it says false would change nothing.
+type Due struct {
+	Expire bool // jobs that are not running are past their deadline
+	Purge  bool // the time of rows is over, or there are log lines to look through
 }
 
 // PurgeLines is how many log lines a purge removes for each row it may remove.

@@ -69,6 +69,9 @@ type Beat struct {
 type BeatReply struct {
 	Now     time.Time
 	Cancels []RunRef
+	// Leader says that the worker is the first of those that have neither left nor
+	// been lost. Two may be told so for a moment: it saves work, and proves nothing.
+	Leader bool
 	// Version is that of the registry, which changes whenever a worker begins to
 	// share totals, leaves or is lost, and never comes again. Zero without Splits.
 	Version int64

@@ -3,7 +3,10 @@
 // what is past its retention, and reports jobs that nobody takes.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
-// keepers that race do the work once, and the loser finds nothing.
+// keepers that race do the work once, and the loser finds nothing. So that they
+// seldom race, and an idle fleet asks for little, the leader does its rounds every
+// period and the others every three; and one look says for several rounds
+// whether there is anything to do (look.go).
 package keeper
 
 import (
@@ -29,6 +32,9 @@ type Config struct {
 	// Steady is who declares others lost, 0 while not registered, the store's
 	// time at its last beat, and how long its beats have succeeded without a gap.
 	Steady func() (worker job.WorkerID, beat time.Time, steady time.Duration)
+	// Leads says whether this process is the leader, which does its rounds every
+	// period; the others do them every three, in case it is stuck [always].
+	Leads func() bool
 	// Self is this process, and Dead tells which others of its machine are proven
 	// dead [boot.Self, boot.Dead].
 	Self boot.Identity
@@ -46,6 +52,7 @@ type Keeper struct {
 	config Config
 	store  store.Upkeep
 	log    *slog.Logger
+	last   lastLook
 }
 
 // breath is the pause between rounds while there is more to remove, so
@@ -62,6 +69,9 @@ func New(c Config) (*Keeper, error) {
 	c.Self = cmp.Or(c.Self, boot.Self())
 	if c.Dead == nil {
 		c.Dead = boot.Dead
+	}
+	if c.Leads == nil {
+		c.Leads = func() bool { return true }
 	}
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
@@ -102,13 +112,8 @@ const group, rescueRound = "keeper", "rescue"
 func (k *Keeper) Service() supervise.Service {
 	var ticks []supervise.Service
 	for _, r := range k.Rounds() {
-		ticks = append(ticks, supervise.Every(r.Name, r.Period, func(ctx context.Context) error {
-			report, err := r.Do(ctx, k.config.Limit)
-			if err == nil && report.More {
-				return supervise.NextIn(report.Pause)
-			}
-			return err
-		}, supervise.Timeout(30*time.Second), supervise.StartJitter(r.Period)))
+		ticks = append(ticks, supervise.Every(r.Name, r.Period, func(ctx context.Context) error { return k.tick(ctx, r) },
+			supervise.Timeout(30*time.Second), supervise.StartJitter(r.Period)))
 	}
 	return supervise.Group(group, ticks...)
 }

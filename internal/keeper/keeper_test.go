@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type house struct {
 	store  store.Store
 	hub    *wake.Hub
 	own    job.WorkerID
+	mu     sync.Mutex
 	known  time.Time // its last beat
 	steady time.Duration
 	*keeper.Keeper
@@ -48,7 +50,7 @@ func inHouse(t *testing.T, test func(h *house), change ...func(*keeper.Config)) 
 		h.beat()
 		c := keeper.Config{
 			Store: st, Hub: h.hub, Logger: slog.New(slog.DiscardHandler),
-			Steady: func() (job.WorkerID, time.Time, time.Duration) { return h.own, h.known, h.steady },
+			Steady: h.steadily,
 		}
 		for _, f := range change {
 			f(&c)
@@ -83,7 +85,16 @@ func (h *house) beat() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.known = answer.Now
+}
+
+// steadily is what the keeper is told of its own beats.
+func (h *house) steadily() (job.WorkerID, time.Time, time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.own, h.known, h.steady
 }
 
 func (h *house) add(n int, change func(*job.Draft)) []job.ID {

@@ -15,15 +15,18 @@ type Round struct {
 	Name   string
 	Period time.Duration
 	Do     func(ctx context.Context, limit int) (store.UpkeepReport, error)
+	// Due reads off a look whether there is something to do; nil where Do is itself
+	// no more than a question while there is not.
+	Due func(store.Due) bool
 }
 
 // Rounds are the upkeep of a namespace, in the order in which it is best done by hand.
 func (k *Keeper) Rounds() []Round {
 	rounds := []Round{
-		{rescueRound, k.config.Rescue, k.rescueRound},
-		{"expire", k.config.Expire, k.expireRound},
-		{"purge", k.config.Purge, k.purgeRound},
-		{"unserved", k.config.Report, k.unservedRound},
+		{rescueRound, k.config.Rescue, k.rescueRound, nil},
+		{"expire", k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
+		{"purge", k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
+		{"unserved", k.config.Report, k.unservedRound, nil},
 	}
 	for i, r := range rounds {
 		do := r.Do
@@ -37,7 +40,7 @@ func (k *Keeper) Rounds() []Round {
 	return rounds
 }
 
-// Run does one round by hand.
+// Run does one round by hand, without a look before it.
 func (k *Keeper) Run(ctx context.Context, name string) (store.UpkeepReport, error) {
 	var names []string
 	for _, r := range k.Rounds() {

@@ -79,7 +79,7 @@ func (m *Member) beaten(worker job.WorkerID, sent time.Time, begun []store.RunRe
 		m.steady = sent
 	}
 	m.tempo(sent, answer.Now)
-	m.lease.Beaten, m.storeBeat = sent, answer.Now
+	m.lease.Beaten, m.storeBeat, m.leads = sent, answer.Now, answer.Leader
 	left := m.lasts() - time.Since(sent)
 	if left > 0 {
 		if len(m.split.totals) > 0 {

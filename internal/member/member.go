@@ -77,6 +77,7 @@ type Member struct {
 	leaving    bool   // it does not register any more
 	timer      *time.Timer
 	steady     time.Time // since when beats have succeeded without a gap
+	leads      bool      // as the answer to the last beat said
 	storeBeat  time.Time // what the store's clock showed at the last beat
 	heard      reading   // of the store's clock, the last one
 	setback    *setback  // it was set back, and jobs are to be redated
@@ -133,6 +134,15 @@ func (m *Member) Steady() (worker job.WorkerID, beat time.Time, steady time.Dura
 	return m.lease.Worker, m.storeBeat, time.Since(m.steady)
 }
 
+// Leads says whether this is the leader: the live worker with the lowest number, as
+// the last beat told while its lease lasts. It only saves work: for a moment there
+// may be two, or none, so nothing may depend on it. Who leaves resigns by that.
+func (m *Member) Leads() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leads && m.lease.Healthy
+}
+
 // Lost takes note that the store does not know the worker any more.
 func (m *Member) Lost(worker job.WorkerID) {
 	m.mu.Lock()
@@ -140,7 +150,7 @@ func (m *Member) Lost(worker job.WorkerID) {
 	if m.lease.Worker != worker {
 		return // known already
 	}
-	m.lease.Worker, m.lease.Healthy, m.steady = 0, false, time.Time{}
+	m.lease.Worker, m.lease.Healthy, m.leads, m.steady = 0, false, false, time.Time{}
 	m.split.forget()
 	m.host.Lost(worker)
 }

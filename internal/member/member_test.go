@@ -143,6 +143,43 @@ func TestP7_WhoLeavesDoesNotRegisterAnew(t *testing.T) {
 	})
 }
 
+func TestJ30_TheFirstThatLivesLeads(t *testing.T) {
+	inLab(t, func(l *lab) {
+		first, err := l.store.Register(l.t.Context(), store.Worker{Label: "first", Queues: []string{"q"}, LostAfter: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.beatFor(10 * time.Second)
+		if l.Leads() {
+			t.Error("it leads, and another was there before it")
+		}
+		if err := l.store.Deregister(l.t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		l.beatFor(5 * time.Second)
+		if !l.Leads() {
+			t.Error("it does not lead after the leader left")
+		}
+		l.cut = store.ErrUnavailable
+		l.beatFor(time.Minute)
+		if l.Leads() {
+			t.Error("it leads by a lease that is over")
+		}
+		l.cut = nil
+		l.beatFor(5 * time.Second)
+		if !l.Leads() {
+			t.Error("it does not lead after the outage")
+		}
+		if _, err := l.store.MarkDead(l.t.Context(), []job.WorkerID{l.Worker()}); err != nil {
+			t.Fatal(err)
+		}
+		l.beatFor(5 * time.Second)
+		if l.Leads() {
+			t.Error("it leads, and is lost")
+		}
+	})
+}
+
 func TestJ32_SteadyTimeEndsWithABeatThatFails(t *testing.T) {
 	inLab(t, func(l *lab) {
 		l.beatFor(time.Minute)

@@ -53,6 +53,11 @@ func TestP10_LinesOfNoJobGoAway(t *testing.T) {
 	ref := store.RunRef{ID: kept.ID, Run: c.Jobs[0].Run}
 	_, err = s.Note(ctx, w, []store.Note{{RunRef: ref, Logs: []job.LogLine{{Text: "kept"}}}})
 	must(err)
+	due, err := s.Due(ctx)
+	must(err)
+	if !due.Purge {
+		t.Error("there are lines, and a look says that there is nothing to purge")
+	}
 	purge() // while it is live
 	_, err = s.Finish(ctx, w, []job.End{{ID: ref.ID, Run: ref.Run, To: job.Dead}})
 	must(err)

@@ -61,6 +61,11 @@ func (s *Store) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, er
 	return s.workers.Cancels(ctx, w)
 }
 
+// Due says which rounds of upkeep have something to do.
+func (s *Store) Due(ctx context.Context) (store.Due, error) {
+	return s.jobs.Due(ctx)
+}
+
 // MarkLost declares workers lost whose last beat is older than their own limit.
 func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
 	return s.workers.MarkLost(ctx, l)

@@ -13,6 +13,11 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
+// Due says which rounds of upkeep have something to do. It reads, and waits for no writer.
+func (s *Store) Due(ctx context.Context) (store.Due, error) {
+	return view(ctx, s, jobs.Due)
+}
+
 // MarkLost declares workers lost whose last beat is older than their own limit, if
 // the declarer has beaten throughout such a time.
 func (s *Store) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {

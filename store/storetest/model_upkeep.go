@@ -36,6 +36,7 @@ func (p *program) register(t *rapid.T) {
 // beaten is what both sides must agree on about a beat.
 type beaten struct {
 	Cancels  []store.RunRef
+	Leader   bool
 	Settled  bool
 	Repeated bool // the registry's version is that of the answer before
 	Crews    map[string]store.Crew
@@ -123,13 +124,14 @@ func (p *program) beatOf(t *rapid.T, w int) {
 			}
 		}
 		slices.SortFunc(b.Cancels, byRun)
+		b.Leader = slices.IndexFunc(m.workers, modelWorker.live) == w
 		return b, nil
 	}, func(pl *player) (beaten, error) {
 		got, err := pl.store.Beat(pl.ctx, store.Beat{Worker: pl.workers[w], Begun: begun, Splits: splits, Version: pl.told[w]})
 		repeated := splits && err == nil && got.Version == pl.told[w]
 		pl.beats[w], pl.told[w] = got.Now, got.Version
 		slices.SortFunc(got.Cancels, byRun)
-		return beaten{got.Cancels, got.Settled, repeated, got.Crews}, err
+		return beaten{got.Cancels, got.Leader, got.Settled, repeated, got.Crews}, err
 	})
 }
 
@@ -216,7 +218,14 @@ func (p *program) rescue(t *rapid.T) {
 func (p *program) expire(t *rapid.T) {
 	play(t, p, "expire", func(m *model) (store.ExpireReply, error) { return m.expire(), nil },
 		func(pl *player) (store.ExpireReply, error) {
+			due, err := pl.store.Due(pl.ctx)
+			if err != nil {
+				return store.ExpireReply{}, err
+			}
 			expired, err := pl.store.Expire(pl.ctx, everyRow)
+			if err == nil && due.Expire != (expired.Total() > 0) {
+				err = fmt.Errorf("the look said %t, and %d expired", due.Expire, expired.Total())
+			}
 			expired.Deaths = onlyIDs(expired.Deaths)
 			return expired, err
 		})
@@ -235,7 +244,14 @@ func onlyIDs(deaths []store.Death) []store.Death {
 func (p *program) purge(t *rapid.T) {
 	play(t, p, "purge", func(m *model) (bool, error) { m.purge(); return true, nil },
 		func(pl *player) (bool, error) {
-			_, err := pl.store.Purge(pl.ctx, everyRow)
+			due, err := pl.store.Due(pl.ctx)
+			if err != nil {
+				return false, err
+			}
+			n, err := pl.store.Purge(pl.ctx, everyRow)
+			if err == nil && !due.Purge && n > 0 {
+				err = fmt.Errorf("the look said that there is nothing to purge, and %d rows were", n)
+			}
 			return true, err
 		})
 }

@@ -70,6 +70,7 @@ func suite() []verb {
 		{"expire", expire()},
 		{"redate", redate()},
 		{"purge", purge()},
+		{"due", due()},
 		{"unserved", unserved()},
 		{"check", check()},
 		{"unreadable", unreadable()},

@@ -60,6 +60,26 @@ func workers() []testCase {
 			}
 			equal(d, "rescued", d.rescue(), store.RescueReply{})
 		}},
+		{name: "J30_TheFirstThatLivesLeads", run: func(d *database) {
+			a, b, c := d.hire(), d.hire(), d.hire()
+			leads := func(w *hand, splits bool) bool {
+				d.Helper()
+				return must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: w.id, Splits: splits})).Leader
+			}
+			for _, splits := range []bool{false, true} {
+				equal(d, "who leads", []bool{leads(a, splits), leads(b, splits), leads(c, splits)}, []bool{true, false, false})
+			}
+			d.one()
+			a.take()
+			if err := d.Store.Deregister(d.ctx, a.id); err != nil { // its row stays: a job names it
+				d.Fatal(err)
+			}
+			equal(d, "who leads after the leader left", []bool{leads(b, false), leads(c, true)}, []bool{true, false})
+			equal(d, "lost", must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{b.id})), 1)
+			last := d.hire()
+			equal(d, "who leads after the leader was lost", []bool{leads(c, true), leads(last, false)}, []bool{true, false})
+			equal(d, "rescued", d.rescue().Total(), 1)
+		}},
 		{name: "BeatTellsTheStoresTime", run: func(d *database) {
 			w := d.hire()
 			from := d.now()

@@ -173,6 +173,8 @@ CREATE TABLE pawl.worker (
     drained    boolean     NOT NULL DEFAULT false, -- lost, and holds nothing any more
     PRIMARY KEY (namespace, id)
 ) WITH (fillfactor = 50);
+-- Those that are lost or left, for the look that asks whether some can go. No beat touches it.
+CREATE INDEX worker_lost ON pawl.worker (namespace, gone, lost) WHERE lost IS NOT NULL;
 
 -- The run for which a worker empties itself, one in a namespace: a suspect runs
 -- alone. It has no end of its own: it holds while that run does.

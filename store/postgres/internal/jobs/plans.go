@@ -38,6 +38,9 @@ var Plans = []pg.Plan{
 	{Name: "markDrained", Text: markDrained, Indexes: []string{"job_held"}},
 	{Name: "redateJobs", Text: redateJobs, Indexes: []string{"job_ready"}},
 	{Name: "lockLate", Text: lockLate, Indexes: []string{"job_deadline"}},
+	{Name: "lookDue", Text: lookDue, Indexes: []string{
+		"job_deadline", "job_archive_expires", "tombstone_expires", "job_unique_until", "audit_expires", "worker_lost", "job_held", "job_log_pkey",
+	}},
 	{Name: "purgeArchive", Text: purgeArchive, Indexes: []string{"job_archive_expires", "job_log_pkey"}},
 	{Name: "jobLines", Text: jobLines, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
 	{Name: "purgeLogs", Text: purgeLogs, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},

@@ -16,6 +16,7 @@ type purges struct {
 	mu      sync.Mutex
 	expires time.Time
 	since   time.Time // when it began in front
+	now     time.Time // the store's, as a purge or a look told it last
 	logs    linePlace // how far lines were looked through
 }
 
@@ -32,6 +33,26 @@ const purgeAnew = 10 * time.Minute
 func (p *purges) from(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.fromLocked(now)
+}
+
+// forLook is where a look begins. It asks for the time only as it looks, so the
+// answer before tells it whether to begin in front.
+func (p *purges) forLook() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fromLocked(p.now)
+}
+
+// heard notes the store's time.
+func (p *purges) heard(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = now
+}
+
+func (p *purges) fromLocked(now time.Time) time.Time {
+	p.now = now
 	if p.expires.IsZero() || now.Before(p.since) || now.Sub(p.since) > purgeAnew {
 		p.expires, p.since = LongAgo, now
 	}
@@ -199,6 +220,83 @@ func (p *purges) looked(at linePlace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs = at
+}
+
+// lookDue says whether there is something to expire, and to purge. Lines of jobs
+// that are gone have no index of their own: where there are lines at all, a purge
+// looks through some of them.
+//
+// The order is what chooses the index: EXISTS would have the planner take any that
+// begins with the namespace.
+//
+//   - job_deadline, and for each table the index of its expiry: a seek for the first.
+//   - worker_lost and job_held for workers, job_log_pkey for lines.
+const lookDue = `SELECT {now}, (
+	SELECT 1` + fromLate + `
+	ORDER BY deadline
+	LIMIT 1
+) IS NOT NULL, (
+	SELECT 1
+	FROM pawl.job_archive
+	WHERE namespace = $1 AND state >= 5 AND expires >= $2 AND expires <= {now}
+	ORDER BY expires
+	LIMIT 1
+) IS NOT NULL OR (
+	SELECT 1
+	FROM pawl.tombstone
+	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
+	ORDER BY expires
+	LIMIT 1
+) IS NOT NULL OR (
+	SELECT 1
+	FROM pawl.job_unique
+	WHERE namespace = $1 AND until IS NOT NULL AND until <= {now}
+	ORDER BY until
+	LIMIT 1
+) IS NOT NULL OR (
+	SELECT 1
+	FROM pawl.audit
+	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
+	ORDER BY expires
+	LIMIT 1
+) IS NOT NULL OR (
+	SELECT 1
+	FROM pawl.worker AS w
+	WHERE namespace = $1 AND NOT gone AND lost IS NOT NULL AND lost <= {now} AND ` + holdsNothing + `
+	ORDER BY lost
+	LIMIT 1
+) IS NOT NULL OR (
+	SELECT 1
+	FROM pawl.worker AS w
+	WHERE namespace = $1 AND gone AND lost IS NOT NULL AND lost < {now} - interval '24 hours' AND ` + holdsNothing + `
+	ORDER BY lost
+	LIMIT 1
+) IS NOT NULL OR (
+	SELECT 1
+	FROM pawl.job_log
+	WHERE namespace = $1 AND job > '00000000-0000-0000-0000-000000000000'
+	ORDER BY job
+	LIMIT 1
+) IS NOT NULL`
+
+// Due says which rounds have something to do.
+func (r *Room) Due(ctx context.Context) (due store.Due, err error) {
+	if err := r.pg.Enter(ctx); err != nil {
+		return due, err
+	}
+	defer r.pg.Leave()
+	var now time.Time
+	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{
+			Text: lookDue, Args: []any{r.pg.Namespace, r.Purges.forLook()},
+			Each: func(scan pg.Scan) error { return scan(&now, &due.Expire, &due.Purge) },
+		})
+	})
+	if err != nil {
+		return store.Due{}, err
+	}
+	r.Purges.heard(now)
+	return due, nil
 }
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up

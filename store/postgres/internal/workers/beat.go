@@ -11,8 +11,18 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
+// The leader is the first worker that is not lost, from a remembered number on
+// (leader.go). Who left is lost, too. Where there is none, it is the one who asks.
+//
+//   - worker_pkey, in its order, up to the first that lives.
+const (
+	leaderFrom = `coalesce((SELECT l.id FROM pawl.worker AS l WHERE l.namespace = $1 AND l.lost IS NULL AND l.id >= `
+	leaderElse = ` ORDER BY l.id LIMIT 1), $2)`
+)
+
 // beatWorker renews a lease and tells the worker all it wants to know in one
-// statement: that it lives, and its runs that were asked to cancel.
+// statement: that it lives, who leads, and its runs that were asked to
+// cancel.
 //
 //   - worker_pkey finds the worker, job_cancel the runs: only running jobs are asked.
 const beatWorker = `WITH beaten AS (
@@ -21,10 +31,10 @@ const beatWorker = `WITH beaten AS (
 	WHERE namespace = $1 AND id = $2 AND lost IS NULL
 	RETURNING id
 )
-SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run, ` + leaderFrom + `$3` + leaderElse + ` AS leader
 FROM beaten
 UNION ALL
-SELECT 1, {now}, j.id, j.run
+SELECT 1, {now}, j.id, j.run, 0
 FROM beaten
 JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 
@@ -60,15 +70,16 @@ const beatSplitting = `WITH was AS MATERIALIZED (
 	` + changeRegistry + ` AND EXISTS (SELECT FROM beaten WHERE joined)
 )
 SELECT 0 AS what, {now} AS now, NULL::uuid AS id, was.registry AS run, was.settled,
-	beaten.joined AS shares, NULL::jsonb AS totals, '' AS queue
+	beaten.joined AS shares, NULL::jsonb AS totals, '' AS queue,
+	` + leaderFrom + `$4` + leaderElse + ` AS leader
 FROM beaten
 CROSS JOIN was
 UNION ALL
-SELECT 1, {now}, j.id, j.run, false, false, NULL, ''
+SELECT 1, {now}, j.id, j.run, false, false, NULL, '', 0
 FROM beaten
 JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
 UNION ALL
-SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, ''
+SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, '', 0
 FROM beaten
 CROSS JOIN pawl.worker AS o
 WHERE o.namespace = $1
@@ -76,7 +87,7 @@ WHERE o.namespace = $1
 	AND o.totals IS NOT NULL
 	AND (o.split <> 0 OR o.id = $2)
 UNION ALL
-SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue
+SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue, 0
 FROM beaten
 CROSS JOIN pawl.worker AS o
 CROSS JOIN LATERAL (
@@ -97,17 +108,19 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 	var what int
 	var id pgtype.UUID
 	var run int64
+	var leader job.WorkerID
 	take := func() {
 		switch what {
 		case 0:
-			beaten.Version = run
+			beaten.Version, beaten.Leader = run, leader == b.Worker
+			r.Leader.found(leader)
 		case 1:
 			beaten.Cancels = append(beaten.Cancels, store.RunRef{ID: id.Bytes, Run: run})
 		}
 	}
 	if !b.Splits {
-		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker}, Each: func(scan pg.Scan) error {
-			if err := scan(&what, &beaten.Now, &id, &run); err != nil {
+		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker, r.Leader.From()}, Each: func(scan pg.Scan) error {
+			if err := scan(&what, &beaten.Now, &id, &run, &leader); err != nil {
 				return err
 			}
 			take()
@@ -115,11 +128,11 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &pg.Statement{Text: beatSplitting, Args: []any{r.pg.Namespace, b.Worker, b.Version}, Each: func(scan pg.Scan) error {
+	return &pg.Statement{Text: beatSplitting, Args: []any{r.pg.Namespace, b.Worker, b.Version, r.Leader.From()}, Each: func(scan pg.Scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string
-		if err := scan(&what, &beaten.Now, &id, &run, &settled, &shares, &totals, &queue); err != nil {
+		if err := scan(&what, &beaten.Now, &id, &run, &settled, &shares, &totals, &queue, &leader); err != nil {
 			return err
 		}
 		switch what {

@@ -7,9 +7,10 @@ import (
 
 // Room is the registry of workers, and their leases.
 type Room struct {
-	pg    *pg.DB
-	hints *hints.Room
-	Asked asked
+	pg     *pg.DB
+	hints  *hints.Room
+	Asked  asked
+	Leader leader
 }
 
 func New(db *pg.DB, hints *hints.Room) *Room {

@@ -3,6 +3,9 @@ package jobs
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
+	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
 // What is removed when its time is over.
@@ -23,6 +26,39 @@ var purges = []string{
 		WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2
 		ORDER BY until
 		LIMIT ?3)`,
+}
+
+// lookDue says whether there is something to expire, and to purge.
+//   - pawl_job_deadline, and for each table the index of its expiry: a seek for the first.
+const lookDue = `SELECT EXISTS (
+		SELECT 1
+		FROM pawl_job INDEXED BY pawl_job_deadline
+		WHERE namespace = ?1 AND deadline IS NOT NULL AND deadline <= ?2 AND state IN (1, 2, 4)
+	), EXISTS (
+		SELECT 1
+		FROM pawl_job_archive
+		WHERE namespace = ?1 AND expires <= ?2
+	) OR EXISTS (
+		SELECT 1
+		FROM pawl_tombstone
+		WHERE namespace = ?1 AND expires <= ?2
+	) OR EXISTS (
+		SELECT 1
+		FROM pawl_job_unique
+		WHERE namespace = ?1 AND until IS NOT NULL AND until <= ?2
+	) OR EXISTS (
+		` + settings.Expired + `
+	) OR EXISTS (
+		` + workers.Idle + `
+	)`
+
+// Due says which rounds have something to do.
+func Due(c *lite.Snapshot) (due store.Due, err error) {
+	q := c.On(lookDue).Int(c.Clock.Now())
+	if q.Step() {
+		due = store.Due{Expire: q.ColBool(0), Purge: q.ColBool(1)}
+	}
+	return due, q.Done()
 }
 
 // Purge removes up to limit rows of each table of jobs whose time is over, by

@@ -30,12 +30,19 @@ func Live(t *lite.Session, w job.WorkerID) (newest int64, err error) {
 	return newest, nil
 }
 
-// renew is a beat.
-//   - The primary key.
+// renew is a beat, and says whether the worker is the leader: the first that is
+// not lost. Who left is lost, too.
+//   - The primary key, and in its order up to the first that lives.
 //   - Who does not share yet is not told by this: it may begin to (ShareTotals).
 const renew = `UPDATE pawl_worker
 	SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE ?2 END
-	WHERE namespace = ?3 AND id = ?4`
+	WHERE namespace = ?3 AND id = ?4
+	RETURNING id = (
+		SELECT l.id
+		FROM pawl_worker AS l
+		WHERE l.namespace = ?3 AND l.lost IS NULL
+		ORDER BY l.id
+		LIMIT 1)`
 
 // Beat renews a worker's lease.
 func Beat(t *lite.Session, b *store.Beat) (store.BeatReply, error) {
@@ -43,7 +50,9 @@ func Beat(t *lite.Session, b *store.Beat) (store.BeatReply, error) {
 	if _, err := Live(t, b.Worker); err != nil {
 		return beaten, err
 	}
-	return beaten, t.Query(renew).Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker)).Exec()
+	leads, err := t.Query(renew).Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker)).One()
+	beaten.Leader = leads == 1
+	return beaten, err
 }
 
 // What ShareTotals reads and writes, by primary keys but for the last.

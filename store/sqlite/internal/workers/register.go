@@ -85,18 +85,21 @@ func Deregister(t *lite.Session, w job.WorkerID, holds bool) error {
 	return t.On(deleteWorker).Int(int64(w)).Exec()
 }
 
-// purgeLost removes workers that are lost and hold no job.
+// Idle finds workers that are lost at ?2 and hold no job.
 //   - The primary key; a namespace has few workers.
 //   - pawl_job_held tells whether one holds a job.
-const purgeLost = `DELETE FROM pawl_worker
-	WHERE namespace = ?1 AND id IN (
-		SELECT w.id
+const Idle = `SELECT w.id
 		FROM pawl_worker AS w
 		WHERE w.namespace = ?1 AND w.lost <= ?2
 			AND NOT EXISTS (
 				SELECT 1
 				FROM pawl_job AS j INDEXED BY pawl_job_held
-				WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id)
+				WHERE j.namespace = w.namespace AND j.state = 3 AND j.state <> 2 AND j.worker = w.id)`
+
+// purgeLost removes them, by primary key.
+const purgeLost = `DELETE FROM pawl_worker
+	WHERE namespace = ?1 AND id IN (
+		` + Idle + `
 		LIMIT ?3)`
 
 // Purge removes up to limit workers that are lost and hold no job.

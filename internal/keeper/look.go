@@ -1,0 +1,85 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/supervise"
+)
+
+const (
+	// othersEvery is how many periods the rounds of a process that does not lead are
+	// apart. They are done all the same: a leader may beat and be stuck.
+	othersEvery = 3
+	// lookFor is the part of the time between two rounds for which a look serves
+	// another round, too.
+	lookFor = 10
+)
+
+// tick does one round, unless a look says that there is nothing to do, and says
+// when the next one is. That is counted from the look: whatever came due after it
+// waits for one interval, whoever looked.
+func (k *Keeper) tick(ctx context.Context, r Round) error {
+	interval := r.Period
+	if !k.config.Leads() {
+		interval *= othersEvery
+	}
+	since := time.Now()
+	if r.Due != nil {
+		due, at, err := k.look(ctx, interval/lookFor)
+		if err != nil {
+			return err
+		}
+		since = at
+		if !r.Due(due) {
+			return supervise.NextIn(interval - time.Since(since))
+		}
+	}
+	report, err := r.Do(ctx, k.config.Limit)
+	switch {
+	case err != nil:
+		return err
+	case report.More:
+		return supervise.NextIn(report.Pause)
+	}
+	return supervise.NextIn(interval - time.Since(since))
+}
+
+// lastLook is what the last look said.
+type lastLook struct {
+	mu  sync.Mutex
+	due store.Due
+	at  time.Time // when it was asked; zero before the first
+}
+
+// look says what is due, and when that was asked: by the last look if it is young
+// enough, so that rounds share one. Two that ask at the same moment both look.
+func (k *Keeper) look(ctx context.Context, young time.Duration) (store.Due, time.Time, error) {
+	if due, at, ok := k.last.within(young); ok {
+		return due, at, nil
+	}
+	at := time.Now()
+	due, err := k.store.Due(ctx)
+	if err != nil {
+		return store.Due{}, at, fmt.Errorf("look for what is due: %w", err)
+	}
+	k.last.set(due, at)
+	return due, at, nil
+}
+
+func (l *lastLook) within(young time.Duration) (store.Due, time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.due, l.at, !l.at.IsZero() && time.Since(l.at) <= young
+}
+
+func (l *lastLook) set(due store.Due, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at.After(l.at) {
+		l.due, l.at = due, at
+	}
+}

@@ -1,0 +1,39 @@
+package workers
+
+import (
+	"sync"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// leader remembers who led last: the search for the leader begins there. Nobody
+// before it can lead again, because numbers ascend and who is lost never lives
+// again; and the rows of those who left stay for a day, as many as a deploy has
+// replaced. Without this every beat would step over all of them.
+//
+// A number may be committed after a higher one, so now and then the search begins
+// in front. Until then two may lead, which costs work and nothing else.
+type leader struct {
+	mu    sync.Mutex
+	last  job.WorkerID
+	beats int
+}
+
+// leaderAnew is after how many beats the search begins in front: about ten minutes.
+const leaderAnew = 120
+
+// From is where the next search begins.
+func (l *leader) From() job.WorkerID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.beats++; l.beats%leaderAnew == 0 {
+		l.last = 0
+	}
+	return l.last
+}
+
+func (l *leader) found(w job.WorkerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = w
+}

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
+)
+
+// A deploy replaces every worker, and the rows of those who left stay for a day. No
+// beat steps over them again and again.
+func TestP10_ABeatDoesNotReadThoseWhoLeft(t *testing.T) {
+	s := openInternal(t)
+	c := hire(t, s)
+	const left = 300
+	if _, err := s.pg.Work.Exec(t.Context(), s.pg.SQL(`INSERT INTO pawl.worker
+		SELECT (w).* FROM (
+			SELECT jsonb_populate_record(w, jsonb_build_object('id', n, 'lost', {now}, 'gone', true, 'drained', true)) AS w
+			FROM pawl.worker AS w CROSS JOIN generate_series(1, $1::int) AS n
+		) AS copies`), left); err != nil {
+		t.Fatal(err)
+	}
+	beat, err := s.Beat(t.Context(), store.Beat{Worker: c.worker})
+	if err != nil || !beat.Leader {
+		t.Fatalf("%+v, %v; want that the only one leads", beat, err)
+	}
+	plan := workers.Plans[slices.IndexFunc(workers.Plans, func(p pg.Plan) bool { return p.Name == "beatWorker" })]
+	if n := c.entries("worker_pkey", plan.Text, s.pg.Namespace, c.worker, s.workers.Leader.From()); n > 10 {
+		t.Errorf("a beat reads %d workers", n)
+	}
+	second := hire(t, s)
+	for range 2 * 120 { // the search begins in front from time to time, and finds the same one
+		if b, err := s.Beat(t.Context(), store.Beat{Worker: second.worker}); err != nil || b.Leader {
+			t.Fatalf("%+v, %v; want that the first leads", b, err)
+		}
+	}
+	if err := s.Deregister(t.Context(), c.worker); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := s.Beat(t.Context(), store.Beat{Worker: second.worker, Splits: true}); err != nil || !b.Leader {
+		t.Errorf("%+v, %v; want that the second leads", b, err)
+	}
+}
