@@ -58,6 +58,8 @@ type (
 	Listed = store.Listed
 	// Counted is how many jobs there are, up to a bound.
 	Counted = store.Counted
+	// QueueCount is how many jobs of a queue are in a state.
+	QueueCount = store.QueueCount
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
 	// WorkerInfo is a process as the registry shows it.

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pawlwork/pawl/job"
@@ -137,6 +138,19 @@ func (e *Engine) Count(ctx context.Context, f Filter, cap int) (Counted, error) 
 		return Counted{}, err
 	}
 	return e.store.Count(ctx, f, cap)
+}
+
+// Counts counts the jobs of each queue in each state where there are any, up to
+// 10,000 each, by queue and state.
+func (e *Engine) Counts(ctx context.Context) ([]QueueCount, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	c, ok := e.store.(store.Counter)
+	if !ok {
+		return nil, fmt.Errorf("count by queue and state: %w", errors.ErrUnsupported)
+	}
+	return c.Counts(ctx)
 }
 
 // Why names what keeps a job from running, from the predicate that claims (P5).

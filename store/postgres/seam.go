@@ -133,6 +133,11 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (store.Count
 	return s.jobs.Count(ctx, f, cap)
 }
 
+// Counts counts the jobs of each queue in each state.
+func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return s.jobs.Counts(ctx)
+}
+
 // Situation gathers why a job is not running.
 func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	return s.jobs.Situation(ctx, id)

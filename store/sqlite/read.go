@@ -38,6 +38,11 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (store.Count
 	return view(ctx, s, func(c *lite.Snapshot) (store.Counted, error) { return jobs.Count(c, f, cap) })
 }
 
+// Counts counts the jobs of each queue in each state.
+func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return view(ctx, s, jobs.Counts)
+}
+
 // Situation gathers why a job is not running, in one snapshot.
 func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
 	return view(ctx, s, func(c *lite.Snapshot) (job.Situation, error) { return jobs.Situation(c, id) })

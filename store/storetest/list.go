@@ -302,6 +302,33 @@ func list() []testCase {
 			equal(d, "count", must[store.Counted](d, "count")(d.Store.Count(d.ctx, f, 0)).More, true)
 			equal(d, "count of all", must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{}, 0)), store.Counted{Jobs: store.MaxCounted, More: true})
 		}},
+		{name: "J35_CountsByQueueAndState", run: func(d *database) {
+			counter, ok := d.Store.(store.Counter)
+			if !ok {
+				d.Fatal("the store does not count by queue and state")
+			}
+			counts := func() []store.QueueCount { return must[[]store.QueueCount](d, "counts")(counter.Counts(d.ctx)) }
+			equal(d, "counts of nothing", len(counts()), 0)
+			w := d.hire()
+			d.enqueue(drafts(6)...)
+			for _, to := range []job.State{job.Done, job.Done, job.Dead, job.Suspended} {
+				w.end(w.take(), to)
+			}
+			w.take()
+			d.enqueue(drafts(2, onQueue("other"))...)
+			d.cancel(d.one(onQueue("other")))
+			of := func(queue string, s job.State, n int) store.QueueCount {
+				return store.QueueCount{Queue: queue, State: s, Counted: store.Counted{Jobs: n}}
+			}
+			equal(d, "counts", counts(), []store.QueueCount{
+				of("other", job.Waiting, 2), of("other", job.Cancelled, 1),
+				of(queue, job.Waiting, 1), of(queue, job.Running, 1), of(queue, job.Suspended, 1), of(queue, job.Done, 2), of(queue, job.Dead, 1),
+			})
+			for range 3 {
+				d.enqueue(drafts(store.MaxCounted/2, onQueue("long"))...)
+			}
+			equal(d, "a long queue", counts()[0], store.QueueCount{Queue: "long", State: job.Waiting, Counted: store.Counted{Jobs: store.MaxCounted, More: true}})
+		}},
 		{name: "J35_OneQueueDoesNotWalkTheOthers", run: func(d *database) {
 			w := d.hire()
 			rare := []job.ID{d.one(onQueue("rare")), d.one(onQueue("rare"), priority(1))}
