@@ -98,6 +98,6 @@ func ExampleHandleBatch_transaction() {
 		log.Fatal(err)
 	}
 	done, _ := e.Count(context.Background(), pawl.Filter{States: []pawl.State{pawl.StateDone}}, 0)
-	fmt.Println(visits, "visits,", done, "jobs done")
+	fmt.Println(visits, "visits,", done.Jobs, "jobs done")
 	// Output: 3 visits, 3 jobs done
 }

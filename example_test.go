@@ -159,7 +159,7 @@ func ExampleEngine_Tx() {
 	fmt.Println(place(7, nil))
 	fmt.Println(place(8, errors.New("card declined")))
 	n, _ := e.Count(ctx, pawl.Filter{Kind: "ship"}, 0)
-	fmt.Println(n, "job")
+	fmt.Println(n.Jobs, "job")
 	// Output:
 	// <nil>
 	// card declined

@@ -85,6 +85,6 @@ func ExampleEngine_Tx_sqlc() {
 		log.Fatal(err)
 	}
 	jobs, _ := e.Count(ctx, pawl.Filter{Kind: "ship"}, 0)
-	fmt.Println(orders, "order,", jobs, "job")
+	fmt.Println(orders, "order,", jobs.Jobs, "job")
 	// Output: 1 order, 1 job
 }

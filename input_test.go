@@ -75,8 +75,8 @@ func TestP10_BadInputIsRefusedAtTheCaller(t *testing.T) {
 				}
 			}
 		}
-		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 0 {
-			t.Errorf("%d jobs were kept", n)
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n.Jobs != 0 {
+			t.Errorf("%d jobs were kept", n.Jobs)
 		}
 	})
 }
@@ -89,8 +89,8 @@ func TestJ2_ManyAreAcceptedAllOrNone(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "item 1") {
 			t.Errorf("got %v", err)
 		}
-		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 0 {
-			t.Errorf("%d jobs were kept", n)
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n.Jobs != 0 {
+			t.Errorf("%d jobs were kept", n.Jobs)
 		}
 	})
 }

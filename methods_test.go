@@ -114,8 +114,8 @@ func TestJ31_AnOptionalMethodThatWouldBePassedOverIsAFault(t *testing.T) {
 				}
 			}
 		}
-		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 0 {
-			t.Errorf("%T: %d jobs were kept", c.args, n)
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n.Jobs != 0 {
+			t.Errorf("%T: %d jobs were kept", c.args, n.Jobs)
 		}
 	}
 }

@@ -48,10 +48,18 @@ type (
 	Change = store.Change
 	// Filter chooses jobs; zero fields match everything.
 	Filter = store.Filter
-	// Page is a place in a list.
+	// Page is a part of a list.
 	Page = store.Page
-	// Listed is one page of jobs, the newest id first.
+	// Bookmark is where the next page of a list goes on.
+	Bookmark = store.Bookmark
+	// Order is how a list is sorted.
+	Order = store.Order
+	// Listed is one page of jobs.
 	Listed = store.Listed
+	// Counted is how many jobs there are, up to a bound.
+	Counted = store.Counted
+	// QueueCount is how many jobs of a queue are in a state.
+	QueueCount = store.QueueCount
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
 	// WorkerInfo is a process as the registry shows it.
@@ -107,6 +115,13 @@ const (
 	WhyUnreadable   = job.WhyUnreadable   // what it needs cannot be read
 	WhyTotal        = job.WhyTotal        // the total of its queue is used up
 	WhySlot         = job.WhySlot         // it is ready, and waits for a free slot
+)
+
+// The orders of a list.
+const (
+	ByID     = store.ByID     // the newest id first
+	ByDue    = store.ByDue    // the earliest due time first: waiting jobs of one queue
+	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs, 10,000 at most
 )
 
 // What a run came to.

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pawlwork/pawl/job"
@@ -114,9 +115,12 @@ func (e *Engine) Get(ctx context.Context, id ID) (JobRecord, error) {
 	return jobs[0], nil
 }
 
-const maxPage = 1000
+const maxPage = store.MaxPage
 
-// List pages through jobs, the newest first.
+// List pages through jobs, the newest first unless the page names another order.
+// A page looks at 20,000 rows at most, whatever there is: where it came to that
+// bound before it was full, Listed.Stopped says so. The next page is behind
+// Listed.Next.
 func (e *Engine) List(ctx context.Context, f Filter, p Page) (Listed, error) {
 	if err := e.usable(ctx); err != nil {
 		return Listed{}, err
@@ -124,21 +128,29 @@ func (e *Engine) List(ctx context.Context, f Filter, p Page) (Listed, error) {
 	if p.Limit == 0 {
 		p.Limit = 100
 	}
-	if p.Limit < 1 || p.Limit > maxPage {
-		return Listed{}, job.Invalid("limit", p.Limit, fmt.Sprintf("must be 1..%d", maxPage))
-	}
 	return e.store.List(ctx, f, p)
 }
 
-// Count counts jobs, up to cap when cap is not 0.
-func (e *Engine) Count(ctx context.Context, f Filter, cap int) (int, error) {
+// Count counts jobs, up to cap [10,000, which is the most]. It looks at 20,000
+// rows at most; Counted.More says that it came to a bound.
+func (e *Engine) Count(ctx context.Context, f Filter, cap int) (Counted, error) {
 	if err := e.usable(ctx); err != nil {
-		return 0, err
-	}
-	if cap < 0 {
-		return 0, job.Invalid("cap", cap, "must be 0 (none) or more")
+		return Counted{}, err
 	}
 	return e.store.Count(ctx, f, cap)
+}
+
+// Counts counts the jobs of each queue in each state where there are any, up to
+// 10,000 each, by queue and state.
+func (e *Engine) Counts(ctx context.Context) ([]QueueCount, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	c, ok := e.store.(store.Counter)
+	if !ok {
+		return nil, fmt.Errorf("count by queue and state: %w", errors.ErrUnsupported)
+	}
+	return c.Counts(ctx)
 }
 
 // Why names what keeps a job from running, from the predicate that claims (P5).

@@ -84,9 +84,6 @@ func (e *Engine) changeAll(ctx context.Context, f Filter, opts []AllOption, chan
 	if err := e.usable(ctx); err != nil {
 		return 0, err
 	}
-	if dryRun {
-		return e.store.Count(ctx, f, most)
-	}
 	changed := 0
 	page := Page{}
 	for most > 0 {
@@ -99,23 +96,28 @@ func (e *Engine) changeAll(ctx context.Context, f Filter, opts []AllOption, chan
 		for i := range listed.Jobs {
 			ids[i] = listed.Jobs[i].ID
 		}
-		changes, err := change(ctx, ids, operatorOf(ctx))
-		if err != nil {
-			return changed, err
-		}
-		for i, c := range changes {
-			if c == Changed || c == Asked {
-				changed++
+		switch {
+		case dryRun:
+			changed += len(ids)
+		case len(ids) > 0:
+			changes, err := change(ctx, ids, operatorOf(ctx))
+			if err != nil {
+				return changed, err
 			}
-			if each != nil {
-				each(ids[i], c)
+			for i, c := range changes {
+				if c == Changed || c == Asked {
+					changed++
+				}
+				if each != nil {
+					each(ids[i], c)
+				}
 			}
 		}
-		if !listed.More || len(ids) == 0 {
+		if !listed.More {
 			break
 		}
 		most -= len(ids)
-		page.After = ids[len(ids)-1]
+		page.After = listed.Next
 	}
 	return changed, nil
 }

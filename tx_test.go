@@ -47,8 +47,8 @@ func TestP3_JobsAndRowsCommitTogetherOrNotAtAll(t *testing.T) {
 				t.Errorf("got %v, want %v", err, fail)
 			}
 		}
-		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 2 || effects(t, e) != 1 {
-			t.Errorf("%d jobs, %d rows", n, effects(t, e))
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n.Jobs != 2 || effects(t, e) != 1 {
+			t.Errorf("%d jobs, %d rows", n.Jobs, effects(t, e))
 		}
 	})
 }
@@ -233,8 +233,8 @@ func TestJ2_EnqueueInTheCallersOwnTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n != 1 || effects(t, e) != 1 {
-			t.Errorf("%d jobs, %d rows", n, effects(t, e))
+		if n, _ := e.Count(t.Context(), pawl.Filter{}, 0); n.Jobs != 1 || effects(t, e) != 1 {
+			t.Errorf("%d jobs, %d rows", n.Jobs, effects(t, e))
 		}
 	})
 }

@@ -632,8 +632,8 @@ func TestJ33_FollowUpsAreCheckedAtOnce(t *testing.T) {
 		r := e.Enqueue(Welcome{1})
 		e.RunUntilIdle()
 		e.RequireState(r.ID, job.Done)
-		if n, err := e.Count(t.Context(), pawl.Filter{Queue: "elsewhere"}, 0); err != nil || n != job.MaxFollowUps {
-			t.Errorf("%d follow-ups, %v", n, err)
+		if n, err := e.Count(t.Context(), pawl.Filter{Queue: "elsewhere"}, 0); err != nil || n.Jobs != job.MaxFollowUps {
+			t.Errorf("%d follow-ups, %v", n.Jobs, err)
 		}
 	})
 }

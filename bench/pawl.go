@@ -83,7 +83,19 @@ func (q *pawlQueue) WorkQueues(ctx context.Context, queues map[string]int, handl
 
 // Left counts live jobs: finished ones are in the archive.
 func (q *pawlQueue) Left(ctx context.Context) (int, error) {
-	return q.engine.Count(ctx, pawl.Filter{States: []job.State{job.Blocked, job.Waiting, job.Running, job.Suspended}}, 0)
+	live := pawl.Filter{States: []job.State{job.Blocked, job.Waiting, job.Running, job.Suspended}}
+	few, err := q.engine.Count(ctx, live, 0)
+	if err != nil || !few.More {
+		return few.Jobs, err
+	}
+	left := 0
+	for page := (pawl.Page{Limit: 1000}); ; {
+		listed, err := q.engine.List(ctx, live, page)
+		if left += len(listed.Jobs); err != nil || !listed.More {
+			return left, err
+		}
+		page.After = listed.Next
+	}
 }
 
 func (q *pawlQueue) Close() error {

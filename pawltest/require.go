@@ -82,7 +82,7 @@ func (e *Engine) count(f pawl.Filter, most int) int {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return n
+	return n.Jobs
 }
 
 func (e *Engine) all(f pawl.Filter) iter.Seq[job.Job] {
@@ -102,7 +102,7 @@ func (e *Engine) all(f pawl.Filter) iter.Seq[job.Job] {
 			if !list.More {
 				return
 			}
-			page.After = list.Jobs[len(list.Jobs)-1].ID
+			page.After = list.Next
 		}
 	}
 }

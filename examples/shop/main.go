@@ -117,7 +117,7 @@ func report(ctx context.Context, e *pawl.Engine) {
 		}
 		dead, _ := e.Count(ctx, pawl.Filter{States: []pawl.State{pawl.StateDead}}, 10_000)
 		fmt.Printf("done %7d (%5d/s)   running %3d   waiting %5d   failed and retried %5d   panics %4d   dead %3d\n",
-			done, done-before, s.Running, waiting, s.Finished[pawl.OutcomeFailed], s.Panics, dead)
+			done, done-before, s.Running, waiting.Jobs, s.Finished[pawl.OutcomeFailed], s.Panics, dead.Jobs)
 		before = done
 	}
 }
@@ -130,9 +130,16 @@ func closeBooks(ctx context.Context, e *pawl.Engine) error {
 	if err != nil {
 		return err
 	}
-	left, err := e.Count(ctx, pawl.Filter{Kind: Charge{}.Kind(), States: []pawl.State{pawl.StateWaiting, pawl.StateRunning}}, 0)
-	if err != nil {
-		return err
+	left := 0
+	for page := (pawl.Page{Limit: 1000}); ; {
+		listed, err := e.List(ctx, pawl.Filter{Kind: Charge{}.Kind(), States: []pawl.State{pawl.StateWaiting, pawl.StateRunning}}, page)
+		if err != nil {
+			return err
+		}
+		if left += len(listed.Jobs); !listed.More {
+			break
+		}
+		page.After = listed.Next
 	}
 	check, err := e.Check(ctx)
 	if err != nil {

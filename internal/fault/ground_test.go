@@ -113,7 +113,7 @@ func (g *ground) live() int {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return n
+	return n.Jobs
 }
 
 // drained waits until every job has ended. There is no event for it that covers what a killed process committed and
@@ -141,13 +141,13 @@ func (g *ground) ended(jobs int, limit time.Duration) {
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		if done >= jobs {
+		if done.Jobs >= jobs {
 			return
 		}
 		select {
 		case <-look.C:
 		case <-late:
-			g.t.Fatalf("%d jobs are done after %v, want %d", done, limit, jobs)
+			g.t.Fatalf("%d jobs are done after %v, want %d", done.Jobs, limit, jobs)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (g *ground) jobs() (all []job.Job) {
 		if !listed.More {
 			return all
 		}
-		page.After = all[len(all)-1].ID
+		page.After = listed.Next
 	}
 }
 

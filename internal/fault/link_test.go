@@ -107,8 +107,8 @@ func TestFault_P10_LargeResultsOverASlowLink(t *testing.T) {
 			t.Errorf("the hook was told %d times of %s", count, id)
 		}
 	}
-	if done, err := g.Count(t.Context(), pawl.Filter{States: []job.State{job.Done}}, 0); err != nil || done != n {
-		t.Errorf("%d of %d are done, %v", done, n, err)
+	if done, err := g.Count(t.Context(), pawl.Filter{States: []job.State{job.Done}}, 0); err != nil || done.Jobs != n {
+		t.Errorf("%d of %d are done, %v", done.Jobs, n, err)
 	}
 	if s := e.Stats(); s.Refused != 0 || s.LeasesLost != 0 || s.Finished[job.Succeeded] != uint64(n) {
 		t.Errorf("stats %+v", s)

@@ -330,8 +330,8 @@ func TestJ15_PurgeIsBoundedAndGoesOnWhileFull(t *testing.T) {
 		}
 		time.Sleep(61 * time.Second) // the first tick starts within the interval; full rounds follow at once
 		synctest.Wait()
-		if n, err := h.store.Count(ctx, store.Filter{}, 0); err != nil || n != 0 {
-			t.Errorf("%d jobs left, %v", n, err)
+		if n, err := h.store.Count(ctx, store.Filter{}, 0); err != nil || n.Jobs != 0 {
+			t.Errorf("%d jobs left, %v", n.Jobs, err)
 		}
 		if stuck := tree.Stop(ctx); stuck != nil {
 			t.Error(stuck)

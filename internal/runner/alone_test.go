@@ -107,8 +107,8 @@ func TestP8_SuspectsInABusyProcessDoNotStopTheOthers(t *testing.T) {
 func (l *lab) none(s job.State) {
 	l.t.Helper()
 	n, err := l.store.Count(l.t.Context(), store.Filter{States: []job.State{s}}, 0)
-	if err != nil || n != 0 {
-		l.t.Errorf("%d jobs are %s, %v; want none", n, s, err)
+	if err != nil || n.Jobs != 0 {
+		l.t.Errorf("%d jobs are %s, %v; want none", n.Jobs, s, err)
 	}
 }
 

@@ -120,7 +120,7 @@ func TestU12_TheTransactionsOfTheHowToRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs, err := e.Count(ctx, pawl.Filter{Kind: "ship"}, 0)
-	if err != nil || orders != 2 || jobs != 2 {
-		t.Errorf("%d orders and %d jobs, %v: want 2 of each", orders, jobs, err)
+	if err != nil || orders != 2 || jobs.Jobs != 2 {
+		t.Errorf("%d orders and %d jobs, %v: want 2 of each", orders, jobs.Jobs, err)
 	}
 }

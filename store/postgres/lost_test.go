@@ -311,8 +311,8 @@ func (l *lossy) get(ids ...job.ID) []job.Job {
 func (l *lossy) count(want int) {
 	l.t.Helper()
 	n, err := l.direct.Count(l.t.Context(), store.Filter{Queue: l.queue}, 0)
-	if err != nil || n != want {
-		l.t.Errorf("the queue holds %d jobs, %v; want %d", n, err, want)
+	if err != nil || n.Jobs != want {
+		l.t.Errorf("the queue holds %d jobs, %v; want %d", n.Jobs, err, want)
 	}
 }
 

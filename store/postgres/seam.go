@@ -128,14 +128,19 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	return s.jobs.Get(ctx, ids)
 }
 
-// List pages through jobs, newest id first.
+// List pages through jobs.
 func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
 	return s.jobs.List(ctx, f, p)
 }
 
-// Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
+// Count counts the jobs a filter matches, up to cap (0 means MaxCounted).
+func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (store.Counted, error) {
 	return s.jobs.Count(ctx, f, cap)
+}
+
+// Counts counts the jobs of each queue in each state.
+func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return s.jobs.Counts(ctx)
 }
 
 // Situation gathers why a job is not running.

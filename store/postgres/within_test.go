@@ -109,8 +109,8 @@ func TestP3_GeneratedQueriesCommitWithTheJobs(t *testing.T) {
 		err := e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
 			return tx.QueryRow(ctx, "select count(*) from orders").Scan(&orders)
 		})
-		if jobs, _ := e.Count(t.Context(), pawl.Filter{}, 0); err != nil || orders != 1 || jobs != 1 {
-			t.Errorf("%d orders, %d jobs, want one each (%v)", orders, jobs, err)
+		if jobs, _ := e.Count(t.Context(), pawl.Filter{}, 0); err != nil || orders != 1 || jobs.Jobs != 1 {
+			t.Errorf("%d orders, %d jobs, want one each (%v)", orders, jobs.Jobs, err)
 		}
 	})
 }

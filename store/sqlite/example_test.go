@@ -39,6 +39,7 @@ func ExampleWithin() {
 	if err := tx.Commit(); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(e.Count(ctx, pawl.Filter{Kind: "ship"}, 0))
+	n, err := e.Count(ctx, pawl.Filter{Kind: "ship"}, 0)
+	fmt.Println(n.Jobs, err)
 	// Output: 1 <nil>
 }

@@ -63,13 +63,18 @@ func (s *Store) mustEnqueue(t *testing.T, list ...job.Draft) []job.Receipt {
 	return r
 }
 
-func (s *Store) mustCount(t *testing.T, states ...job.State) int {
+func (s *Store) mustCount(t *testing.T, states ...job.State) (n int) {
 	t.Helper()
-	n, err := s.Count(t.Context(), store.Filter{States: states}, 0)
-	if err != nil {
-		t.Fatal(err)
+	for page := (store.Page{Limit: store.MaxPage}); ; {
+		listed, err := s.List(t.Context(), store.Filter{States: states}, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n += len(listed.Jobs); !listed.More {
+			return n
+		}
+		page.After = listed.Next
 	}
-	return n
 }
 
 var offer = job.Offer{Kinds: map[string]int{"k": 0}}

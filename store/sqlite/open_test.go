@@ -126,8 +126,8 @@ func TestOpen_ManyAtOnceMakeOneSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := s.Count(t.Context(), store.Filter{}, 0); n != 4 || err != nil {
-			t.Errorf("namespace n%d has %d jobs, want 4 (%v)", i, n, err)
+		if n, err := s.Count(t.Context(), store.Filter{}, 0); n.Jobs != 4 || err != nil {
+			t.Errorf("namespace n%d has %d jobs, want 4 (%v)", i, n.Jobs, err)
 		}
 		s.Close()
 	}

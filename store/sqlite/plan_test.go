@@ -74,7 +74,16 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	due := func(f store.Filter) store.Page {
+		if f.Queue != "" && len(f.States) == 1 && f.States[0] == job.Waiting {
+			return store.Page{Order: store.ByDue}
+		}
+		return store.Page{}
+	}
 	for _, f := range []store.Filter{
+		{States: []job.State{job.Waiting}, Queue: "q"},
+		{Worker: w},
+		{Queue: "q"},
 		{States: []job.State{job.Running}},
 		{States: []job.State{job.Running}, Queue: "q"},
 		{States: []job.State{job.Suspended, job.Blocked}},
@@ -86,7 +95,7 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts, err := jobs.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f)
+		texts, err := jobs.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f, due(f))
 		if err != nil || len(texts) == 0 {
 			t.Fatal(texts, err)
 		}

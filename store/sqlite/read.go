@@ -21,17 +21,26 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	return view(ctx, s, func(c *lite.Snapshot) ([]job.Job, error) { return jobs.Get(c, ids) })
 }
 
-// List pages through jobs, newest id first.
+// List pages through jobs.
 func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed store.Listed, err error) {
-	if p.Limit < 1 || p.Limit > 1000 {
-		return listed, job.Invalid("limit", p.Limit, "must be 1..1000")
+	if err := p.Check(f); err != nil {
+		return listed, err
 	}
 	return view(ctx, s, func(c *lite.Snapshot) (store.Listed, error) { return jobs.List(c, f, p) })
 }
 
-// Count counts the jobs a filter matches, up to cap (0 means exactly).
-func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error) {
-	return view(ctx, s, func(c *lite.Snapshot) (int, error) { return jobs.Count(c, f, cap) })
+// Count counts the jobs a filter matches, up to cap (0 means MaxCounted).
+func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (store.Counted, error) {
+	cap, err := store.CountCap(cap)
+	if err != nil {
+		return store.Counted{}, err
+	}
+	return view(ctx, s, func(c *lite.Snapshot) (store.Counted, error) { return jobs.Count(c, f, cap) })
+}
+
+// Counts counts the jobs of each queue in each state.
+func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return view(ctx, s, jobs.Counts)
 }
 
 // Situation gathers why a job is not running, in one snapshot.

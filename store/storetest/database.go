@@ -158,5 +158,5 @@ func (d *database) states(ids ...job.ID) []job.State {
 // count counts the jobs in these states; none means all.
 func (d *database) count(states ...job.State) int {
 	d.Helper()
-	return must[int](d, "count")(d.Store.Count(d.ctx, store.Filter{States: states}, 0))
+	return must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{States: states}, 0)).Jobs
 }

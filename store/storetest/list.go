@@ -10,14 +10,14 @@ import (
 
 func list() []testCase {
 	// page lists one page.
-	page := func(d *database, f store.Filter, p store.Page) ([]job.ID, bool) {
+	page := func(d *database, f store.Filter, p store.Page) ([]job.ID, store.Listed) {
 		d.Helper()
 		got := must[store.Listed](d, "list")(d.Store.List(d.ctx, f, p))
 		var found []job.ID
 		for _, j := range got.Jobs {
 			found = append(found, j.ID)
 		}
-		return found, got.More
+		return found, got
 	}
 	// finds checks what a filter matches, newest first, in List and in Count.
 	finds := func(d *database, what string, f store.Filter, want ...job.ID) {
@@ -25,7 +25,7 @@ func list() []testCase {
 		slices.SortFunc(want, func(a, b job.ID) int { return slices.Compare(b[:], a[:]) })
 		got, _ := page(d, f, store.Page{Limit: 1000})
 		equal(d, what, got, want)
-		equal(d, "count of "+what, must[int](d, "count")(d.Store.Count(d.ctx, f, 0)), len(want))
+		equal(d, "count of "+what, must[store.Counted](d, "count")(d.Store.Count(d.ctx, f, 0)), store.Counted{Jobs: len(want)})
 	}
 	return []testCase{
 		{name: "J25_KeysetNewestFirst", run: func(d *database) {
@@ -38,17 +38,19 @@ func list() []testCase {
 			}
 			slices.Reverse(made)
 			var got []job.ID
-			var after job.ID
+			var after store.Bookmark
 			for pages := 0; ; pages++ {
-				found, more := page(d, store.Filter{}, store.Page{After: after, Limit: 4})
+				found, listed := page(d, store.Filter{}, store.Page{After: after, Limit: 4})
 				got = append(got, found...)
-				if more != (len(got) < len(made)) {
-					d.Fatalf("more is %v after %d of %d", more, len(got), len(made))
+				if listed.More != (len(got) < len(made)) {
+					d.Fatalf("more is %v after %d of %d", listed.More, len(got), len(made))
 				}
-				if !more {
+				if !listed.More {
+					equal(d, "next", listed.Next, store.Bookmark{})
 					break
 				}
-				after = found[len(found)-1]
+				equal(d, "next", listed.Next, store.Bookmark{ID: found[len(found)-1]})
+				after = listed.Next
 				if pages == 2 {
 					d.one() // newer than the page: must not shift it
 				}
@@ -57,10 +59,11 @@ func list() []testCase {
 		}},
 		{name: "ExactlyOnePage", run: func(d *database) {
 			d.enqueue(drafts(4)...)
-			_, more := page(d, store.Filter{}, store.Page{Limit: 4})
-			equal(d, "more", more, false)
-			_, more = page(d, store.Filter{}, store.Page{Limit: 3})
-			equal(d, "more", more, true)
+			_, listed := page(d, store.Filter{}, store.Page{Limit: 4})
+			equal(d, "more", listed.More, false)
+			_, listed = page(d, store.Filter{}, store.Page{Limit: 3})
+			equal(d, "more", listed.More, true)
+			equal(d, "stopped", listed.Stopped, false)
 		}},
 		{name: "NothingThere", run: func(d *database) {
 			finds(d, "nothing", store.Filter{})
@@ -133,14 +136,223 @@ func list() []testCase {
 		{name: "P10_CountsAreCapped", run: func(d *database) {
 			d.cancel(d.enqueue(drafts(6)...)[:3]...)
 			for _, c := range [][2]int{{0, 6}, {1, 1}, {2, 2}, {4, 4}, {6, 6}, {100, 6}} {
-				equal(d, "count", must[int](d, "count")(d.Store.Count(d.ctx, store.Filter{}, c[0])), c[1])
+				want := store.Counted{Jobs: c[1], More: c[1] < 6}
+				equal(d, "count", must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{}, c[0])), want)
+			}
+			for _, cap := range []int{-1, store.MaxCounted + 1} {
+				_, err := d.Store.Count(d.ctx, store.Filter{}, cap)
+				means(d, "cap", err, job.ErrInvalid)
 			}
 		}},
 		{name: "P10_PagesAreBounded", run: func(d *database) {
 			d.enqueue(drafts(1_100)...)
-			got, more := page(d, store.Filter{}, store.Page{Limit: 1_000})
+			got, listed := page(d, store.Filter{}, store.Page{Limit: 1_000})
 			equal(d, "listed", len(got), 1_000)
-			equal(d, "more", more, true)
+			equal(d, "more", listed.More, true)
+		}},
+		{name: "J35_ByWorker", run: func(d *database) {
+			a, b := d.hire(), d.hire()
+			d.enqueue(drafts(3)...)
+			one, two, three := a.take(), b.take(), a.take()
+			finds(d, "what one runs", store.Filter{Worker: a.id}, one.ID, three.ID)
+			finds(d, "what the other runs", store.Filter{Worker: b.id, Queue: queue}, two.ID)
+			finds(d, "what it runs elsewhere", store.Filter{Worker: b.id, Queue: "other"})
+			finds(d, "what it ran", store.Filter{Worker: b.id, States: []job.State{job.Done, job.Waiting}})
+			a.end(one, job.Done)
+			finds(d, "what it still runs", store.Filter{Worker: a.id}, three.ID)
+			b.end(two, job.Done)
+			finds(d, "nothing", store.Filter{Worker: b.id})
+		}},
+		{name: "J35_ByFingerprint", run: func(d *database) {
+			w := d.hire()
+			fails := func(j store.LeasedJob, to job.State, message string) {
+				w.end(j, to, func(e *job.End) {
+					e.Burn, e.Failure = true, job.NewFailure(1, j.Run, message, "").Body()
+				})
+			}
+			d.enqueue(drafts(4)...)
+			jobs := w.claim(4)
+			fails(jobs[0], job.Dead, "order 7 is gone")
+			fails(jobs[1], job.Waiting, "order 8 is gone")
+			fails(jobs[2], job.Dead, "no such table")
+			w.end(jobs[3], job.Dead)
+			gone, table := job.Fingerprint("order 9 is gone"), job.Fingerprint("no such table")
+			finds(d, "orders that are gone", store.Filter{Fingerprint: gone}, jobs[0].ID, jobs[1].ID)
+			finds(d, "those of them that died", store.Filter{Fingerprint: gone, States: []job.State{job.Dead}}, jobs[0].ID)
+			// Only the last failure counts; an earlier one is still in the list.
+			fails(w.take(), job.Waiting, "no such table")
+			finds(d, "orders that are still gone", store.Filter{Fingerprint: gone}, jobs[0].ID)
+			finds(d, "missing tables", store.Filter{Fingerprint: table}, jobs[1].ID, jobs[2].ID)
+			finds(d, "unheard of", store.Filter{Fingerprint: job.Fingerprint("?")})
+			// A page of which some failures are not the last ones goes on behind them.
+			var got []job.ID
+			for p := (store.Page{Limit: 1}); ; {
+				found, listed := page(d, store.Filter{Fingerprint: gone}, p)
+				if got = append(got, found...); !listed.More {
+					break
+				}
+				p.After = listed.Next
+			}
+			equal(d, "by pages", got, []job.ID{jobs[0].ID})
+		}},
+		{name: "J35_ByTimeOfFinish", run: func(d *database) {
+			w := d.hire()
+			d.enqueue(drafts(3)...)
+			first, second := w.take(), w.take()
+			w.end(second, job.Dead)
+			d.advance(time.Hour)
+			mark := d.now().Add(-30 * time.Minute)
+			w.end(first, job.Done)
+			finds(d, "before", store.Filter{FinishedBefore: mark}, second.ID)
+			finds(d, "after", store.Filter{FinishedAfter: mark}, first.ID)
+			finds(d, "after, in a queue", store.Filter{FinishedAfter: mark, Queue: queue}, first.ID)
+			finds(d, "at any time", store.Filter{FinishedBefore: mark.Add(24 * time.Hour)}, first.ID, second.ID)
+			finds(d, "what waits does not match", store.Filter{FinishedAfter: mark, States: []job.State{job.Waiting}})
+			exactly := d.get(first.ID).Finished
+			finds(d, "from it on", store.Filter{FinishedAfter: exactly}, first.ID)
+			finds(d, "up to it", store.Filter{FinishedBefore: exactly}, second.ID)
+		}},
+		{name: "J35_InOrderOfDue", run: func(d *database) {
+			now := d.now()
+			due := func(hours int) func(*job.Draft) { return at(now.Add(time.Duration(hours) * time.Hour)) }
+			c, a, e := d.one(due(3)), d.one(due(1), priority(9)), d.one(due(5), priority(1))
+			b, b2 := d.one(due(2), priority(1)), d.one(due(2), priority(9))
+			d.one(due(1), onQueue("other"))
+			f := store.Filter{Queue: queue, States: []job.State{job.Waiting}}
+			want := []job.ID{a, b, b2, c, e}
+			got, listed := page(d, f, store.Page{Limit: 10, Order: store.ByDue})
+			equal(d, "listed", got, want)
+			equal(d, "more", listed.More, false)
+			got = nil
+			for p := (store.Page{Limit: 2, Order: store.ByDue}); ; {
+				found, listed := page(d, f, p)
+				if got = append(got, found...); !listed.More {
+					break
+				}
+				p.After = listed.Next
+			}
+			equal(d, "by pages", got, want)
+			f.DueAfter, f.DueBefore = now.Add(90*time.Minute), now.Add(3*time.Hour)
+			got, _ = page(d, f, store.Page{Limit: 10, Order: store.ByDue})
+			equal(d, "between", got, []job.ID{b, b2, c})
+			for _, f := range []store.Filter{{}, {Queue: queue}, {States: []job.State{job.Waiting}}, {Queue: queue, States: []job.State{job.Waiting, job.Running}}} {
+				_, err := d.Store.List(d.ctx, f, store.Page{Limit: 10, Order: store.ByDue})
+				means(d, "an order that no index has", err, job.ErrInvalid)
+			}
+		}},
+		{name: "J35_InOrderOfFinish", run: func(d *database) {
+			w := d.hire()
+			d.enqueue(drafts(5)...)
+			jobs := w.claim(5)
+			var want []job.ID
+			for n, i := range []int{3, 0, 4, 1, 2} {
+				d.advance(time.Minute)
+				to := job.Dead
+				if n == 2 {
+					to = job.Cancelled
+				}
+				if n == 3 {
+					w.end(jobs[i], job.Done)
+					continue
+				}
+				w.end(jobs[i], to)
+				want = append([]job.ID{jobs[i].ID}, want...)
+			}
+			f := store.Filter{States: []job.State{job.Dead, job.Cancelled}}
+			got, listed := page(d, f, store.Page{Limit: 10, Order: store.ByFinish})
+			equal(d, "listed", got, want)
+			equal(d, "more", listed.More, false)
+			got = nil
+			for p := (store.Page{Limit: 1, Order: store.ByFinish}); ; {
+				found, listed := page(d, f, p)
+				if got = append(got, found...); !listed.More {
+					break
+				}
+				p.After = listed.Next
+			}
+			equal(d, "by pages", got, want)
+			for _, f := range []store.Filter{{}, {States: []job.State{job.Done}}, {States: []job.State{job.Dead, job.Waiting}}} {
+				_, err := d.Store.List(d.ctx, f, store.Page{Limit: 10, Order: store.ByFinish})
+				means(d, "an order that no index has", err, job.ErrInvalid)
+			}
+		}},
+		{name: "J35_APageStopsAtItsBound", run: func(d *database) {
+			rare := d.one(ofKind("other"))
+			for range 7 {
+				d.enqueue(drafts(store.MaxVisits / 6)...)
+			}
+			f := store.Filter{Kind: "other"}
+			p := store.Page{Limit: 10}
+			found, listed := page(d, f, p)
+			equal(d, "found before the bound", len(found), 0)
+			if !listed.Stopped || !listed.More || listed.Next == (store.Bookmark{}) {
+				d.Fatalf("a page that visited as much as it may says %+v", listed)
+			}
+			pages := 0
+			for ; listed.More; pages++ {
+				p.After = listed.Next
+				var more []job.ID
+				more, listed = page(d, f, p)
+				found = append(found, more...)
+			}
+			equal(d, "found behind it", found, []job.ID{rare})
+			if pages > 5 {
+				d.Errorf("it took %d pages", pages)
+			}
+			equal(d, "count", must[store.Counted](d, "count")(d.Store.Count(d.ctx, f, 0)).More, true)
+			equal(d, "count of all", must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{}, 0)), store.Counted{Jobs: store.MaxCounted, More: true})
+		}},
+		{name: "J35_CountsByQueueAndState", run: func(d *database) {
+			counter, ok := d.Store.(store.Counter)
+			if !ok {
+				d.Fatal("the store does not count by queue and state")
+			}
+			counts := func() []store.QueueCount { return must[[]store.QueueCount](d, "counts")(counter.Counts(d.ctx)) }
+			equal(d, "counts of nothing", len(counts()), 0)
+			w := d.hire()
+			d.enqueue(drafts(6)...)
+			for _, to := range []job.State{job.Done, job.Done, job.Dead, job.Suspended} {
+				w.end(w.take(), to)
+			}
+			w.take()
+			d.enqueue(drafts(2, onQueue("other"))...)
+			d.cancel(d.one(onQueue("other")))
+			of := func(queue string, s job.State, n int) store.QueueCount {
+				return store.QueueCount{Queue: queue, State: s, Counted: store.Counted{Jobs: n}}
+			}
+			equal(d, "counts", counts(), []store.QueueCount{
+				of("other", job.Waiting, 2), of("other", job.Cancelled, 1),
+				of(queue, job.Waiting, 1), of(queue, job.Running, 1), of(queue, job.Suspended, 1), of(queue, job.Done, 2), of(queue, job.Dead, 1),
+			})
+			for range 3 {
+				d.enqueue(drafts(store.MaxCounted/2, onQueue("long"))...)
+			}
+			equal(d, "a long queue", counts()[0], store.QueueCount{Queue: "long", State: job.Waiting, Counted: store.Counted{Jobs: store.MaxCounted, More: true}})
+		}},
+		{name: "J35_OneQueueDoesNotWalkTheOthers", run: func(d *database) {
+			w := d.hire()
+			rare := []job.ID{d.one(onQueue("rare")), d.one(onQueue("rare"), priority(1))}
+			running := d.one(priority(1))
+			w.take()
+			for range 7 {
+				d.enqueue(drafts(store.MaxWalked / 6)...)
+			}
+			slices.Reverse(rare)
+			for what, f := range map[string]store.Filter{
+				"waiting jobs of a queue": {Queue: "rare", States: []job.State{job.Waiting}},
+				"a queue":                 {Queue: "rare"},
+			} {
+				found, listed := page(d, f, store.Page{Limit: 10})
+				equal(d, what, found, rare)
+				equal(d, what+": stopped", listed.Stopped, false)
+				equal(d, "count of "+what, must[store.Counted](d, "count")(d.Store.Count(d.ctx, f, 0)), store.Counted{Jobs: 2})
+			}
+			found, listed := page(d, store.Filter{States: []job.State{job.Running}}, store.Page{Limit: 10})
+			equal(d, "running jobs", found, []job.ID{running})
+			equal(d, "stopped", listed.Stopped, false)
+			// Its own queue is too long to be sorted by id, and is walked.
+			found, _ = page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting}}, store.Page{Limit: 1000})
+			equal(d, "a page of a long queue", len(found), 1000)
 		}},
 	}
 }

@@ -107,8 +107,8 @@ func (p *program) conclude(t *rapid.T) {
 	for i, pl := range p.players {
 		for _, s := range job.States() {
 			n, err := pl.store.Count(pl.ctx, store.Filter{States: []job.State{s}}, 0)
-			if err != nil || n != count[s] {
-				t.Fatalf("store %d counts %d jobs that are %s (error %v), the model has %d", i, n, s, err, count[s])
+			if err != nil || n != (store.Counted{Jobs: count[s]}) {
+				t.Fatalf("store %d counts %+v jobs that are %s (error %v), the model has %d", i, n, s, err, count[s])
 			}
 		}
 		report, err := pl.store.Check(pl.ctx, store.Check{Grace: 10_000 * time.Hour, Step: 3})

@@ -145,8 +145,8 @@ func (p *program) leave(t *rapid.T) {
 				t.Fatalf("store %d: delete of %s: answer %d", i, all[k], c)
 			}
 		}
-		if n, err := pl.store.Count(pl.ctx, store.Filter{}, 0); n != 0 || err != nil {
-			t.Fatalf("store %d: %d jobs are left (error %v)", i, n, err)
+		if n, err := pl.store.Count(pl.ctx, store.Filter{}, 0); n.Jobs != 0 || err != nil {
+			t.Fatalf("store %d: %d jobs are left (error %v)", i, n.Jobs, err)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func unreadable() []testCase {
 			}
 			equal(d, "list", show(store.Filter{}), newestFirst)
 			equal(d, "list by tag", show(store.Filter{Tag: "a"}), []job.ID{list[3], list[1], list[0]})
-			equal(d, "count by tag", must[int](d, "count")(d.Store.Count(d.ctx, store.Filter{Tag: "a"}, 0)), 3)
+			equal(d, "count by tag", must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{Tag: "a"}, 0)).Jobs, 3)
 			jobs := must[[]job.Job](d, "get")(d.Store.Get(d.ctx, list))
 			wantUnreadable(d, jobs[0].Failures.List())
 			wantUnreadable(d, jobs[1].Failures.List())

@@ -1,0 +1,124 @@
+package jobs
+
+import (
+	"slices"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
+
+// cursor stands on one row of a span, in the order of a page: that of its index,
+// or of the few positions that were sorted.
+type cursor struct {
+	c     *lite.Snapshot
+	span  span
+	order store.Order
+	at    store.Bookmark
+	over  bool
+	q     *lite.Query      // in the order of its index
+	picks []store.Bookmark // or sorted; only what matches
+}
+
+// openCursors stands on the first row of every span behind the position. They
+// have to be closed, after an error too.
+func openCursors(c *lite.Snapshot, f store.Filter, p store.Page) (cursors []*cursor, err error) {
+	spans, err := listSpans(c, f, p)
+	if err != nil {
+		return nil, err
+	}
+	left := store.MaxWalked
+	for _, r := range spans {
+		x := &cursor{c: c, span: r, order: p.Order}
+		cursors = append(cursors, x)
+		if r.unsorted {
+			if left, err = x.pick(p, left); err != nil {
+				return cursors, err
+			}
+		} else {
+			page, order := r.page(p)
+			x.q = page.query(c, page.text(r.row.Columns)+order)
+		}
+		if err := x.next(); err != nil {
+			return cursors, err
+		}
+	}
+	return cursors, nil
+}
+
+// pick sorts the rows that match. It visits what is left, and says what is left
+// then.
+func (x *cursor) pick(p store.Page, left int) (int, error) {
+	at := "0"
+	if p.Order == store.ByFinish {
+		at = "finished"
+	}
+	q := x.span.query(x.c, x.span.text("id, "+at))
+	for q.Step() {
+		if left--; left < 0 {
+			return 0, finish(q, store.TooManyToSort())
+		}
+		pos := store.Bookmark{ID: q.ColID(0)}
+		if p.Order == store.ByFinish {
+			pos.At = lite.TimeOf(q.ColInt(1))
+		}
+		if q.ColBool(2) && (p.After == (store.Bookmark{}) || p.Order.Compare(p.After, pos) < 0) {
+			x.picks = append(x.picks, pos)
+		}
+	}
+	slices.SortFunc(x.picks, p.Order.Compare)
+	return left, q.Close()
+}
+
+// finish closes a statement early.
+func finish(q *lite.Query, err error) error {
+	if closing := q.Close(); closing != nil {
+		return closing
+	}
+	return err
+}
+
+// next stands on the next row.
+func (x *cursor) next() error {
+	if x.q == nil {
+		if x.over = len(x.picks) == 0; !x.over {
+			x.at, x.picks = x.picks[0], x.picks[1:]
+		}
+		return nil
+	}
+	if x.over = !x.q.Step(); x.over {
+		return x.q.Err()
+	}
+	x.at = store.Bookmark{ID: x.q.ColID(x.span.row.At("id"))}
+	switch x.order {
+	case store.ByDue:
+		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("due")))
+	case store.ByFinish:
+		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("finished")))
+	}
+	return nil
+}
+
+func (x *cursor) matches() bool { return x.q == nil || x.q.ColBool(x.span.row.Len()) }
+
+// read reads the row.
+func (x *cursor) read(j *job.Job) error {
+	if x.q != nil {
+		x.span.row.Read(x.q, j)
+		return nil
+	}
+	q := x.c.On("SELECT " + x.span.row.Columns + `
+	FROM ` + x.span.table + `
+	WHERE namespace = ? AND id = ?`).Blob(x.at.ID[:])
+	if q.Step() {
+		x.span.row.Read(q, j)
+	}
+	return q.Done()
+}
+
+func (x *cursor) close() error {
+	if x.q == nil {
+		return nil
+	}
+	return x.q.Close()
+}
