@@ -54,6 +54,14 @@ type (
 	Listed = store.Listed
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
+	// AuditFilter chooses operator actions; zero fields match everything.
+	AuditFilter = store.AuditFilter
+	// AuditPage is a part of the list of operator actions.
+	AuditPage = store.AuditPage
+	// AuditPosition is a place in the list of operator actions.
+	AuditPosition = store.AuditPosition
+	// AuditList is one page of operator actions, the newest first.
+	AuditList = store.AuditList
 	// WorkerInfo is a process as the registry shows it.
 	WorkerInfo = store.WorkerInfo
 	// CheckReport is what a check found.

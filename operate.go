@@ -168,15 +168,17 @@ func (e *Engine) Logs(ctx context.Context, id ID, skip, limit int) ([]LogLine, e
 	return e.store.Logs(ctx, id, skip, limit)
 }
 
-// Audit lists operator actions, the newest first.
-func (e *Engine) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
+// Audit pages through operator actions, the newest first: who paused a queue, when
+// and with which note, is what a filter on its name finds. A page [100 entries] ends
+// early where few of many entries match By and Action, and says that there are more.
+func (e *Engine) Audit(ctx context.Context, f AuditFilter, p AuditPage) (AuditList, error) {
 	if err := e.usable(ctx); err != nil {
-		return nil, err
+		return AuditList{}, err
 	}
-	if limit < 1 || limit > maxPage {
-		return nil, job.Invalid("limit", limit, fmt.Sprintf("must be 1..%d", maxPage))
+	if p.Limit == 0 {
+		p.Limit = 100
 	}
-	return e.store.Audit(ctx, limit)
+	return e.store.Audit(ctx, f, p)
 }
 
 // Workers lists the registered processes.

@@ -42,8 +42,8 @@ func TestJ35_OperatorsChangeManyJobsByAFilter(t *testing.T) {
 			t.Errorf("after it was deleted: %v", err)
 		}
 		e.RequireState(other.ID, job.Waiting)
-		audit, err := e.Audit(ctx, 1)
-		if err != nil || len(audit) != 1 || audit[0].By != "ann" || audit[0].Action != "delete" {
+		audit, err := e.Audit(ctx, pawl.AuditFilter{}, pawl.AuditPage{Limit: 1})
+		if err != nil || len(audit.Entries) != 1 || audit.Entries[0].By != "ann" || audit.Entries[0].Action != "delete" {
 			t.Errorf("the audit log says %+v, %v", audit, err)
 		}
 	})

@@ -22,8 +22,8 @@ type Reader interface {
 	Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error)
 	// Registry lists the workers.
 	Registry(ctx context.Context) ([]WorkerInfo, error)
-	// Audit lists operator actions, the newest first.
-	Audit(ctx context.Context, limit int) ([]AuditEntry, error)
+	// Audit pages through operator actions, the newest first.
+	Audit(ctx context.Context, f AuditFilter, p AuditPage) (AuditList, error)
 	// Now is the store's clock.
 	Now(ctx context.Context) (time.Time, error)
 }
@@ -67,13 +67,4 @@ type Page struct {
 type Listed struct {
 	Jobs []job.Job
 	More bool
-}
-
-// AuditEntry is one operator action.
-type AuditEntry struct {
-	Time   time.Time
-	By     string
-	Action string // such as "retry" or "pause"
-	Target string // job id or queue
-	Note   string
 }

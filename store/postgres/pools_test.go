@@ -104,7 +104,7 @@ func TestP8_ReadingLeavesReservedConnectionsAlone(t *testing.T) {
 				"situation": func() error { _, err := s.Situation(ctx, d.ID); return err },
 				"logs":      func() error { _, err := s.Logs(ctx, d.ID, 0, 10); return err },
 				"registry":  func() error { _, err := s.Registry(ctx); return err },
-				"audit":     func() error { _, err := s.Audit(ctx, 10); return err },
+				"audit":     func() error { _, err := s.Audit(ctx, store.AuditFilter{}, store.AuditPage{Limit: 10}); return err },
 				"check":     func() error { _, err := s.Check(ctx, store.Check{}); return err },
 				"enqueue":   func() error { _, err := s.Enqueue(ctx, []job.Draft{someDraft()}); return err },
 				"unique":    func() error { _, err := s.Enqueue(ctx, []job.Draft{someDraft(unique("u"))}); return err },

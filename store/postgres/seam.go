@@ -148,9 +148,9 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	return s.workers.Registry(ctx)
 }
 
-// Audit lists operator actions, the newest first.
-func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
-	return s.settings.Audit(ctx, limit)
+// Audit pages through operator actions, the newest first.
+func (s *Store) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (store.AuditList, error) {
+	return s.settings.Audit(ctx, f, p)
 }
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.

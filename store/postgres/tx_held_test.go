@@ -454,9 +454,9 @@ func TestP8_OperatorsVerbPassesByAHeldJob(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, changes, want)
 		}
 	}
-	audit, err := b.s.Audit(t.Context(), 100)
+	audit, err := b.s.Audit(t.Context(), store.AuditFilter{}, store.AuditPage{Limit: 100})
 	b.must(err)
-	if len(audit) != 3*len(rest) || slices.ContainsFunc(audit, func(e store.AuditEntry) bool { return e.Target == held.String() }) {
+	if len(audit.Entries) != 3*len(rest) || slices.ContainsFunc(audit.Entries, func(e store.AuditEntry) bool { return e.Target == held.String() }) {
 		t.Errorf("audit %+v, want three entries for each job but the held one", audit)
 	}
 	b.must(tx.Commit(t.Context()))

@@ -49,9 +49,12 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	return view(ctx, s, workers.Registry)
 }
 
-// Audit lists operator actions, the newest first.
-func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.AuditEntry, error) { return settings.Entries(c, limit) })
+// Audit pages through operator actions, the newest first.
+func (s *Store) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (list store.AuditList, err error) {
+	if err := p.Check(); err != nil {
+		return list, err
+	}
+	return view(ctx, s, func(c *lite.Snapshot) (store.AuditList, error) { return settings.Entries(c, f, p) })
 }
 
 // Now is the store's clock.

@@ -60,7 +60,7 @@ func pause() []testCase {
 				}
 			}
 			var got [][4]string
-			for _, e := range must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 100)) {
+			for _, e := range d.audit(store.AuditFilter{}, 100) {
 				got = append(got, [4]string{e.Action, e.Target, e.By, e.Note})
 			}
 			equal(d, "entries, the newest first", got, [][4]string{{"resume", queue, "ann", "n"}, {"pause", queue, "ann", "n"}})

@@ -178,18 +178,5 @@ func read() []testCase {
 		{name: "LogsOfNobody", run: func(d *database) {
 			equal(d, "logs", len(must[[]job.LogLine](d, "logs")(d.Store.Logs(d.ctx, job.NewID(), 0, 10))), 0)
 		}},
-		{name: "AuditIsBoundedAndNewestFirst", run: func(d *database) {
-			for i := range 5 {
-				d.advance(time.Minute)
-				if err := d.Store.SetPaused(d.ctx, queue, i%2 == 0, store.Operator{Name: "ann", Note: string(rune('a' + i))}); err != nil {
-					d.Fatal(err)
-				}
-			}
-			var notes string
-			for _, e := range must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 3)) {
-				notes += e.Note
-			}
-			equal(d, "notes", notes, "edc")
-		}},
 	}
 }

@@ -75,6 +75,7 @@ func suite() []verb {
 		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},
+		{"audit", audit()},
 		{"tx", transactions()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
