@@ -27,6 +27,8 @@ type (
 	Failures = job.Failures
 	// Why is what keeps a job from running; its String is the sentence.
 	Why = job.Why
+	// WhyGroup is jobs that the same thing keeps from running.
+	WhyGroup = job.WhyGroup
 	// WhyCode tells those things apart.
 	WhyCode = job.WhyCode
 	// Wait is what a suspended job waits for.

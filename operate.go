@@ -147,11 +147,29 @@ func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 	if err := e.usable(ctx); err != nil {
 		return Why{}, err
 	}
-	s, err := e.store.Situation(ctx, id)
+	s, err := store.SituationOf(ctx, e.store, id)
 	if err != nil {
 		return Why{}, err
 	}
 	return job.Explain(s), nil
+}
+
+// WhyAll names what keeps up to 1,000 jobs from running, those with the same code,
+// queue, kind and blocker together, the largest group first. What they share is
+// read once, and the jobs ahead of each are counted less far than Why does. Ids of
+// no job are left out.
+func (e *Engine) WhyAll(ctx context.Context, ids []ID) ([]WhyGroup, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	if len(ids) > maxPage {
+		return nil, job.Invalid("ids", len(ids), fmt.Sprintf("must be at most %d", maxPage))
+	}
+	situations, err := e.store.Situations(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return job.ExplainAll(situations), nil
 }
 
 // Logs returns the lines a job's handler logged, the oldest first.

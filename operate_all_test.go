@@ -61,3 +61,14 @@ func TestJ35_WhatIsMeantForManyIsChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestP10_WhyOfManyIsBounded(t *testing.T) {
+	e := newEngine()
+	defer e.Close()
+	if _, err := e.WhyAll(t.Context(), make([]pawl.ID, 1001)); !errors.Is(err, pawl.ErrInvalid) {
+		t.Errorf("of 1001 jobs: %v", err)
+	}
+	if groups, err := e.WhyAll(t.Context(), []pawl.ID{job.NewID()}); err != nil || len(groups) != 0 {
+		t.Errorf("of nobody: %v, %v", groups, err)
+	}
+}

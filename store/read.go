@@ -16,8 +16,10 @@ type Reader interface {
 	List(ctx context.Context, f Filter, p Page) (Listed, error)
 	// Count counts the jobs a filter matches, up to cap (0 means exactly).
 	Count(ctx context.Context, f Filter, cap int) (int, error)
-	// Situation gathers why a job is not running; job.Explain says it.
-	Situation(ctx context.Context, id job.ID) (job.Situation, error)
+	// Situations gathers why jobs are not running, of those that exist and in the
+	// order asked; job.Explain says it. What they share is read once. Jobs ahead are
+	// counted as far as AheadCap.
+	Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error)
 	// Logs returns a job's lines, the oldest first, skipping the first n.
 	Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error)
 	// Registry lists the workers.

@@ -101,7 +101,7 @@ func TestP8_ReadingLeavesReservedConnectionsAlone(t *testing.T) {
 				"get":       func() error { _, err := s.Get(ctx, []job.ID{d.ID}); return err },
 				"list":      func() error { _, err := s.List(ctx, store.Filter{}, store.Page{Limit: 10}); return err },
 				"count":     func() error { _, err := s.Count(ctx, store.Filter{}, 0); return err },
-				"situation": func() error { _, err := s.Situation(ctx, d.ID); return err },
+				"situation": func() error { _, err := s.Situations(ctx, []job.ID{d.ID}); return err },
 				"logs":      func() error { _, err := s.Logs(ctx, d.ID, 0, 10); return err },
 				"registry":  func() error { _, err := s.Registry(ctx); return err },
 				"audit":     func() error { _, err := s.Audit(ctx, store.AuditFilter{}, store.AuditPage{Limit: 10}); return err },

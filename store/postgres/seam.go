@@ -133,9 +133,9 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error)
 	return s.jobs.Count(ctx, f, cap)
 }
 
-// Situation gathers why a job is not running.
-func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
-	return s.jobs.Situation(ctx, id)
+// Situations gathers why jobs are not running.
+func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
+	return s.jobs.Situations(ctx, ids)
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.

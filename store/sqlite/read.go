@@ -34,9 +34,9 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (int, error)
 	return view(ctx, s, func(c *lite.Snapshot) (int, error) { return jobs.Count(c, f, cap) })
 }
 
-// Situation gathers why a job is not running, in one snapshot.
-func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
-	return view(ctx, s, func(c *lite.Snapshot) (job.Situation, error) { return jobs.Situation(c, id) })
+// Situations gathers why jobs are not running, in one snapshot.
+func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.Situation, error) { return jobs.Situations(c, ids) })
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.

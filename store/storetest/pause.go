@@ -40,10 +40,10 @@ func pause() []testCase {
 			d.hire()
 			id := d.one()
 			set(d, queue, true)
-			s := must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+			s := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "paused", s.QueuePaused, true)
 			set(d, queue, false)
-			s = must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+			s = must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "paused", s.QueuePaused, false)
 		}},
 		{name: "QueueWithoutJobs", run: func(d *database) {
