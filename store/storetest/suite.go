@@ -77,6 +77,7 @@ func suite() []verb {
 		{"list", list()},
 		{"audit", audit()},
 		{"tx", transactions()},
+		{"tx_operate", txOperate()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},
