@@ -212,7 +212,7 @@ CREATE TABLE pawl.audit (
     expires   timestamptz NOT NULL,
     by        text        NOT NULL,
     action    text        NOT NULL,
-    target    text        NOT NULL,
+    target    text        COLLATE "C" NOT NULL,
     note      text        NOT NULL,
     PRIMARY KEY (namespace, time, id)
 );
