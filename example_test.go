@@ -303,3 +303,30 @@ func ExampleEngine_Why() {
 	// no live worker serves queue mail <nil>
 	// queue mail is paused <nil>
 }
+
+// Many jobs wait for few things: WhyAll names each of them once.
+func ExampleEngine_WhyAll() {
+	ctx := context.Background()
+	e := newEngine()
+	defer e.Close()
+
+	var ids []pawl.ID
+	for _, queue := range []string{"mail", "video", "mail", "mail"} {
+		r, err := e.Enqueue(ctx, Welcome{42}, pawl.Queue(queue))
+		if err != nil {
+			log.Fatal(err)
+		}
+		ids = append(ids, r.ID)
+	}
+	e.Queue("mail").Pause(ctx)
+	groups, err := e.WhyAll(ctx, ids)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, g := range groups {
+		fmt.Println(len(g.Jobs), g.Why.Code, g.Why)
+	}
+	// Output:
+	// 3 paused queue mail is paused
+	// 1 no_worker no live worker serves queue video
+}

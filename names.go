@@ -27,6 +27,8 @@ type (
 	Failures = job.Failures
 	// Why is what keeps a job from running; its String is the sentence.
 	Why = job.Why
+	// WhyGroup is jobs that the same thing keeps from running.
+	WhyGroup = job.WhyGroup
 	// WhyCode tells those things apart.
 	WhyCode = job.WhyCode
 	// Wait is what a suspended job waits for.
@@ -62,6 +64,14 @@ type (
 	QueueCount = store.QueueCount
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
+	// AuditFilter chooses operator actions; zero fields match everything.
+	AuditFilter = store.AuditFilter
+	// AuditPage is a part of the list of operator actions.
+	AuditPage = store.AuditPage
+	// AuditPosition is a place in the list of operator actions.
+	AuditPosition = store.AuditPosition
+	// AuditList is one page of operator actions, the newest first.
+	AuditList = store.AuditList
 	// WorkerInfo is a process as the registry shows it.
 	WorkerInfo = store.WorkerInfo
 	// CheckReport is what a check found.

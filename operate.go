@@ -159,11 +159,29 @@ func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 	if err := e.usable(ctx); err != nil {
 		return Why{}, err
 	}
-	s, err := e.store.Situation(ctx, id)
+	s, err := store.SituationOf(ctx, e.store, id)
 	if err != nil {
 		return Why{}, err
 	}
 	return job.Explain(s), nil
+}
+
+// WhyAll names what keeps up to 1,000 jobs from running, those with the same code,
+// queue, kind and blocker together, the largest group first. What they share is
+// read once, and the jobs ahead of each are counted less far than Why does. Ids of
+// no job are left out.
+func (e *Engine) WhyAll(ctx context.Context, ids []ID) ([]WhyGroup, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	if len(ids) > maxPage {
+		return nil, job.Invalid("ids", len(ids), fmt.Sprintf("must be at most %d", maxPage))
+	}
+	situations, err := e.store.Situations(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return job.ExplainAll(situations), nil
 }
 
 // Logs returns the lines a job's handler logged, the oldest first.
@@ -180,15 +198,17 @@ func (e *Engine) Logs(ctx context.Context, id ID, skip, limit int) ([]LogLine, e
 	return e.store.Logs(ctx, id, skip, limit)
 }
 
-// Audit lists operator actions, the newest first.
-func (e *Engine) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
+// Audit pages through operator actions, the newest first: who paused a queue, when
+// and with which note, is what a filter on its name finds. A page [100 entries] ends
+// early where few of many entries match By and Action, and says that there are more.
+func (e *Engine) Audit(ctx context.Context, f AuditFilter, p AuditPage) (AuditList, error) {
 	if err := e.usable(ctx); err != nil {
-		return nil, err
+		return AuditList{}, err
 	}
-	if limit < 1 || limit > maxPage {
-		return nil, job.Invalid("limit", limit, fmt.Sprintf("must be 1..%d", maxPage))
+	if p.Limit == 0 {
+		p.Limit = 100
 	}
-	return e.store.Audit(ctx, limit)
+	return e.store.Audit(ctx, f, p)
 }
 
 // Workers lists the registered processes.

@@ -42,8 +42,8 @@ func TestJ35_OperatorsChangeManyJobsByAFilter(t *testing.T) {
 			t.Errorf("after it was deleted: %v", err)
 		}
 		e.RequireState(other.ID, job.Waiting)
-		audit, err := e.Audit(ctx, 1)
-		if err != nil || len(audit) != 1 || audit[0].By != "ann" || audit[0].Action != "delete" {
+		audit, err := e.Audit(ctx, pawl.AuditFilter{}, pawl.AuditPage{Limit: 1})
+		if err != nil || len(audit.Entries) != 1 || audit.Entries[0].By != "ann" || audit.Entries[0].Action != "delete" {
 			t.Errorf("the audit log says %+v, %v", audit, err)
 		}
 	})
@@ -59,5 +59,16 @@ func TestJ35_WhatIsMeantForManyIsChecked(t *testing.T) {
 		if _, err := e.CancelAll(t.Context(), pawl.Filter{}, pawl.Most(n)); err == nil || !strings.Contains(err.Error(), "Most") {
 			t.Errorf("at most %d: %v", n, err)
 		}
+	}
+}
+
+func TestP10_WhyOfManyIsBounded(t *testing.T) {
+	e := newEngine()
+	defer e.Close()
+	if _, err := e.WhyAll(t.Context(), make([]pawl.ID, 1001)); !errors.Is(err, pawl.ErrInvalid) {
+		t.Errorf("of 1001 jobs: %v", err)
+	}
+	if groups, err := e.WhyAll(t.Context(), []pawl.ID{job.NewID()}); err != nil || len(groups) != 0 {
+		t.Errorf("of nobody: %v, %v", groups, err)
 	}
 }

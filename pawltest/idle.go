@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // RunUntilIdle works until nothing is running and nothing is ready that anybody
@@ -227,7 +228,7 @@ func (e *Engine) ready() iter.Seq[job.Situation] {
 				continue
 			}
 			known[sort] = true
-			s, err := e.Store().Situation(e.ctx, j.ID)
+			s, err := store.SituationOf(e.ctx, e.Store(), j.ID)
 			if errors.Is(err, job.ErrNotFound) {
 				continue // ended, and kept by nobody
 			}

@@ -40,6 +40,18 @@ type MarkingTx interface {
 	Mark(ctx context.Context) context.Context
 }
 
+// OperatingTx is a Tx in which operators' verbs commit with the user's rows: by
+// the rules of Jobs, with their audit entries in the same transaction. Nobody waits
+// in it for somebody else's open transaction: a job, or a unique key, that one
+// holds is answered Busy, and the transaction can go on (P8). A run that is asked
+// to stop hears of it after the commit.
+type OperatingTx interface {
+	Tx
+	Cancel(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
+	Retry(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
+	Delete(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
+}
+
 // Hint says that there may be something to do. The zero Hint means: look at
 // everything.
 type Hint struct {

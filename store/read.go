@@ -16,23 +16,16 @@ type Reader interface {
 	// Count counts the jobs a filter matches, up to cap (0 means MaxCounted). It
 	// looks at MaxVisits rows at most.
 	Count(ctx context.Context, f Filter, cap int) (Counted, error)
-	// Situation gathers why a job is not running; job.Explain says it.
-	Situation(ctx context.Context, id job.ID) (job.Situation, error)
+	// Situations gathers why jobs are not running, of those that exist and in the
+	// order asked; job.Explain says it. What they share is read once. Jobs ahead are
+	// counted as far as AheadCap.
+	Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error)
 	// Logs returns a job's lines, the oldest first, skipping the first n.
 	Logs(ctx context.Context, id job.ID, skip, limit int) ([]job.LogLine, error)
 	// Registry lists the workers.
 	Registry(ctx context.Context) ([]WorkerInfo, error)
-	// Audit lists operator actions, the newest first.
-	Audit(ctx context.Context, limit int) ([]AuditEntry, error)
+	// Audit pages through operator actions, the newest first.
+	Audit(ctx context.Context, f AuditFilter, p AuditPage) (AuditList, error)
 	// Now is the store's clock.
 	Now(ctx context.Context) (time.Time, error)
-}
-
-// AuditEntry is one operator action.
-type AuditEntry struct {
-	Time   time.Time
-	By     string
-	Action string // such as "retry" or "pause"
-	Target string // job id or queue
-	Note   string
 }

@@ -1,14 +1,32 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 )
 
-// QueueRuns is how many runs of a job's queue a worker with totals holds.
+// SituationOf is the situation of one job; ErrNotFound when there is none.
+func SituationOf(ctx context.Context, r Reader, id job.ID) (job.Situation, error) {
+	list, err := r.Situations(ctx, []job.ID{id})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("job %s: %w", id, job.ErrNotFound)
+	}
+	if err != nil {
+		return job.Situation{}, err
+	}
+	return list[0], nil
+}
+
+// AheadCap is how far the jobs ahead of each of n jobs are counted: 10,000
+// altogether, and 100 for each of many (P10).
+func AheadCap(n int) int { return max(100, 10_000/max(1, n)) }
+
+// QueueRuns is how many runs of a queue a worker with totals holds.
 type QueueRuns struct {
 	Label  string
 	Totals []byte // []Total as JSON

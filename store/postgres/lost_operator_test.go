@@ -37,10 +37,10 @@ func operatorCase(name string, wakes bool, act verb, prepare func(l *lossy) []jo
 				}
 			}
 			then(l, ids)
-			entries, err := l.direct.Audit(l.t.Context(), 1000)
+			audit, err := l.direct.Audit(l.t.Context(), store.AuditFilter{}, store.AuditPage{Limit: 1000})
 			l.surely(err)
 			times := map[string]int{}
-			for _, e := range entries {
+			for _, e := range audit.Entries {
 				if e.Note == l.queue {
 					times[e.Target]++
 				}

@@ -143,9 +143,9 @@ func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return s.jobs.Counts(ctx)
 }
 
-// Situation gathers why a job is not running.
-func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
-	return s.jobs.Situation(ctx, id)
+// Situations gathers why jobs are not running.
+func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
+	return s.jobs.Situations(ctx, ids)
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
@@ -158,9 +158,9 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	return s.workers.Registry(ctx)
 }
 
-// Audit lists operator actions, the newest first.
-func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
-	return s.settings.Audit(ctx, limit)
+// Audit pages through operator actions, the newest first.
+func (s *Store) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (store.AuditList, error) {
+	return s.settings.Audit(ctx, f, p)
 }
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.

@@ -135,7 +135,7 @@ func live(t *testing.T, s *Store) {
 		"purge":  func() (int, error) { return s.Purge(ctx, 10) },
 		"rescue": func() (int, error) { r, err := s.Rescue(ctx, 10); return r.Total(), err },
 		"count":  func() (int, error) { _, err := s.Count(ctx, store.Filter{}, 0); return 0, err },
-		"why":    func() (int, error) { _, err := s.Situation(ctx, ids[1]); return 0, err },
+		"why":    func() (int, error) { _, err := s.Situations(ctx, ids); return 0, err },
 		"delete": func() (int, error) { _, err := s.Delete(ctx, ids[:1], store.Operator{}); return 0, err },
 	} {
 		n, err := upkeep()

@@ -211,6 +211,7 @@ func (w *within) notOurs(what string) error {
 type ownTx struct {
 	within
 	hints hints.Set
+	asked bool // a running job was asked to stop
 }
 
 // Enqueue accepts drafts with the transaction.
@@ -252,12 +253,12 @@ func (o *ownTx) Commit(ctx context.Context) error {
 		}
 		f := pg.Sent(err)
 		if f.Unknown && !broken && !pg.HasCode(err, "25P03") {
-			o.s.hints.Tell(o.hints) // a hint too many is harmless
+			o.tell()
 			return pg.Failure("commit", err, true)
 		}
 		return pg.Explain("commit", err)
 	}
-	o.s.hints.Tell(o.hints)
+	o.tell()
 	return nil
 }
 

@@ -334,6 +334,42 @@ func TestP8_NobodyWaitsForAUsersTransaction(t *testing.T) {
 			t.Errorf("%+v, %v; want it done", jobs, err)
 		}
 	})
+	t.Run("that operates on jobs", func(t *testing.T) {
+		b := bystand(t)
+		cancelled, deleted := b.enqueue(someDraft(b.key("cancelled")))[0], b.enqueue(other())[0]
+		scheduled := b.enqueue(someDraft(func(d *job.Draft) { d.In = time.Hour }))[0]
+		running := b.enqueue(someDraft(func(d *job.Draft) { d.Priority = 1 }))[0]
+		handler := hire(t, b.s)
+		held := handler.claim(1)
+		tx := b.begin(pgx.TxOptions{})
+		within := b.s.Within(tx).(store.OperatingTx)
+		for _, c := range []struct {
+			verb func(context.Context, []job.ID, store.Operator) ([]store.Change, error)
+			id   job.ID
+			want store.Change
+		}{
+			{within.Cancel, cancelled, store.Changed},
+			{within.Cancel, running, store.Asked},
+			{within.Retry, scheduled, store.Changed},
+			{within.Delete, deleted, store.Changed},
+		} {
+			if changes, err := c.verb(t.Context(), []job.ID{c.id}, store.Operator{Name: "ann"}); err != nil || changes[0] != c.want {
+				t.Errorf("%v, %v, want %v", changes, err, c.want)
+			}
+		}
+		_, err := b.s.Beat(t.Context(), store.Beat{Worker: handler.worker})
+		b.must(err)
+		if b.waited() {
+			t.Error("the beat of the worker whose run was asked waited")
+		}
+		b.all()
+		b.must(tx.Commit(t.Context()))
+		refs, err := b.s.Cancels(t.Context(), handler.worker)
+		b.must(err)
+		if len(refs) != 1 || refs[0].ID != held[0].ID {
+			t.Errorf("asked to cancel: %v, want %s", refs, held[0].ID)
+		}
+	})
 	t.Run("that only reads", func(t *testing.T) {
 		b := bystand(t)
 		b.enqueue(many(10)...)
@@ -454,9 +490,9 @@ func TestP8_OperatorsVerbPassesByAHeldJob(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, changes, want)
 		}
 	}
-	audit, err := b.s.Audit(t.Context(), 100)
+	audit, err := b.s.Audit(t.Context(), store.AuditFilter{}, store.AuditPage{Limit: 100})
 	b.must(err)
-	if len(audit) != 3*len(rest) || slices.ContainsFunc(audit, func(e store.AuditEntry) bool { return e.Target == held.String() }) {
+	if len(audit.Entries) != 3*len(rest) || slices.ContainsFunc(audit.Entries, func(e store.AuditEntry) bool { return e.Target == held.String() }) {
 		t.Errorf("audit %+v, want three entries for each job but the held one", audit)
 	}
 	b.must(tx.Commit(t.Context()))

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // The plans of what runs all the time: each must seek, never read a table.
@@ -62,6 +63,23 @@ func scans(step string) bool {
 	large := regexp.MustCompile(`^(SCAN|SEARCH) (pawl_job|pawl_job_archive|pawl_job_unique|pawl_tombstone|pawl_job_log|pawl_audit|j|a|u)( |$)`)
 	return large.MatchString(step) && !strings.Contains(step, "pawl_job_cancel") &&
 		(strings.HasPrefix(step, "SCAN") || strings.HasSuffix(step, "(namespace=?)"))
+}
+
+// Pages of the audit log seek, by time and by target.
+func TestPlans_AuditSeeks(t *testing.T) {
+	s := open(t, newFile(t))
+	for _, text := range settings.EntryTexts() {
+		q := s.writer.conn.Once("EXPLAIN QUERY PLAN " + text)
+		steps := 0
+		for ; q.Step(); steps++ {
+			if step := q.ColText(3); scans(step) || strings.Contains(step, "TEMP B-TREE") || !strings.Contains(step, "time<?") {
+				t.Errorf("%s\nin %s", step, text)
+			}
+		}
+		if err := q.Close(); err != nil || steps != 1 {
+			t.Errorf("%d steps, %v: %s", steps, err, text)
+		}
+	}
 }
 
 // Lists and counts that name a state read only jobs of that state.

@@ -43,9 +43,9 @@ func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return view(ctx, s, jobs.Counts)
 }
 
-// Situation gathers why a job is not running, in one snapshot.
-func (s *Store) Situation(ctx context.Context, id job.ID) (job.Situation, error) {
-	return view(ctx, s, func(c *lite.Snapshot) (job.Situation, error) { return jobs.Situation(c, id) })
+// Situations gathers why jobs are not running, in one snapshot.
+func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.Situation, error) { return jobs.Situations(c, ids) })
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.
@@ -58,9 +58,12 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 	return view(ctx, s, workers.Registry)
 }
 
-// Audit lists operator actions, the newest first.
-func (s *Store) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.AuditEntry, error) { return settings.Entries(c, limit) })
+// Audit pages through operator actions, the newest first.
+func (s *Store) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (list store.AuditList, err error) {
+	if err := p.Check(); err != nil {
+		return list, err
+	}
+	return view(ctx, s, func(c *lite.Snapshot) (store.AuditList, error) { return settings.Entries(c, f, p) })
 }
 
 // Now is the store's clock.

@@ -52,6 +52,18 @@ func (f foreign) Finish(context.Context, job.WorkerID, []job.End) ([]job.Verdict
 	return nil, f.fault
 }
 
+func (f foreign) Cancel(context.Context, []job.ID, store.Operator) ([]store.Change, error) {
+	return nil, f.fault
+}
+
+func (f foreign) Retry(context.Context, []job.ID, store.Operator) ([]store.Change, error) {
+	return nil, f.fault
+}
+
+func (f foreign) Delete(context.Context, []job.ID, store.Operator) ([]store.Change, error) {
+	return nil, f.fault
+}
+
 func (f foreign) Exec(context.Context, string, ...any) (int64, error) { return 0, f.fault }
 
 func (f foreign) Query(context.Context, string, ...any) (store.Rows, error) { return nil, f.fault }

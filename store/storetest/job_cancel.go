@@ -97,7 +97,7 @@ func audited(d *database, from time.Time, action, by, note string, targets ...jo
 		want[id.String()] = true
 	}
 	got := map[string]bool{}
-	for _, e := range must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 100)) {
+	for _, e := range d.audit(store.AuditFilter{}, 100) {
 		got[e.Target] = true
 		equal(d, "entry", [3]string{e.Action, e.By, e.Note}, [3]string{action, by, note})
 		within(d, "time of the entry", e.Time, from, d.now())

@@ -60,7 +60,7 @@ func jobDelete() []testCase {
 		{name: "J30_NoNameNoEntry", run: func(d *database) {
 			d.delete(d.one())
 			d.cancel(d.one())
-			equal(d, "entries", len(must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 100))), 0)
+			equal(d, "entries", len(d.audit(store.AuditFilter{}, 100)), 0)
 		}},
 		{name: "ManyIDs", run: func(d *database) {
 			list := d.enqueue(drafts(manyRows)...)

@@ -62,7 +62,7 @@ func namespaces() []testCase {
 			}
 			d.one()
 			equal(d, "claimed here", len(d.hire().claim(1)), 1)
-			equal(d, "audit here", len(must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 10))), 0)
+			equal(d, "audit here", len(d.audit(store.AuditFilter{}, 10)), 0)
 		}},
 		{name: "UpkeepIsApart", needs: shared, run: func(d *database) {
 			o := beside(d)

@@ -40,10 +40,10 @@ func pause() []testCase {
 			d.hire()
 			id := d.one()
 			set(d, queue, true)
-			s := must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+			s := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "paused", s.QueuePaused, true)
 			set(d, queue, false)
-			s = must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+			s = must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "paused", s.QueuePaused, false)
 		}},
 		{name: "QueueWithoutJobs", run: func(d *database) {
@@ -60,7 +60,7 @@ func pause() []testCase {
 				}
 			}
 			var got [][4]string
-			for _, e := range must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 100)) {
+			for _, e := range d.audit(store.AuditFilter{}, 100) {
 				got = append(got, [4]string{e.Action, e.Target, e.By, e.Note})
 			}
 			equal(d, "entries, the newest first", got, [][4]string{{"resume", queue, "ann", "n"}, {"pause", queue, "ann", "n"}})

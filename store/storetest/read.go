@@ -11,7 +11,7 @@ import (
 func read() []testCase {
 	why := func(d *database, id job.ID) job.Situation {
 		d.Helper()
-		return must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+		return must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 	}
 	// says checks the answer people read, which comes from the store's facts.
 	says := func(d *database, id job.ID, want string) {
@@ -57,7 +57,7 @@ func read() []testCase {
 			}
 		}},
 		{name: "P5_UnknownJob", run: func(d *database) {
-			_, err := d.Store.Situation(d.ctx, job.NewID())
+			_, err := store.SituationOf(d.ctx, d.Store, job.NewID())
 			means(d, "situation", err, job.ErrNotFound)
 		}},
 		{name: "P5_NotDue", run: func(d *database) {
@@ -147,6 +147,47 @@ func read() []testCase {
 			equal(d, "ahead", why(d, id).Ahead, 4)
 			says(d, id, "behind 4 jobs")
 		}},
+		{name: "J26_ScheduledJobsAreNotAhead", run: func(d *database) {
+			d.hire()
+			d.one(in(time.Hour), priority(1))
+			d.one(in(time.Hour))
+			equal(d, "ahead", why(d, d.one()).Ahead, 0)
+		}},
+		{name: "P5_ManyAreAnsweredAsEachAlone", run: func(d *database) {
+			d.hire()
+			total := store.Total{Queue: "shared", Total: 1, Workers: 1}
+			w := d.share(total)
+			d.agree(w)
+			running, behind := d.one(onQueue("shared")), d.one(onQueue("shared"))
+			equal(d, "claimed", ids(w.ask(store.QueueClaim{Queue: "shared", Limit: 1, Start: 1}).Jobs), []job.ID{running})
+			cancelled, paused := d.one(), d.one(onQueue("paused"))
+			d.cancel(cancelled)
+			if err := d.Store.SetPaused(d.ctx, "paused", true, store.Operator{}); err != nil {
+				d.Fatal(err)
+			}
+			first, second := d.one(), d.one()
+			asked := []job.ID{behind, second, job.NewID(), paused, running, cancelled, d.one(in(time.Hour)), first, second}
+			got := must[[]job.Situation](d, "situations")(d.Store.Situations(d.ctx, asked))
+			want := make([]job.Situation, 0, len(asked))
+			for _, id := range append(asked[:2:2], asked[3:]...) {
+				want = append(want, why(d, id))
+			}
+			for i := range min(len(got), len(want)) {
+				want[i].Now = got[i].Now // it goes on
+			}
+			equal(d, "situations", got, want)
+			equal(d, "of nobody", len(must[[]job.Situation](d, "situations")(d.Store.Situations(d.ctx, nil))), 0)
+		}},
+		{name: "P10_JobsAheadOfManyAreCountedLessFar", run: func(d *database) {
+			d.hire()
+			list := d.enqueue(drafts(300)...)
+			got := must[[]job.Situation](d, "situations")(d.Store.Situations(d.ctx, list[100:]))
+			first, last := got[0], got[len(got)-1]
+			equal(d, "of the first", [2]any{first.Ahead, first.AheadCapped}, [2]any{100, false})
+			equal(d, "of the last", [2]any{last.Ahead, last.AheadCapped}, [2]any{100, true})
+			alone := why(d, list[299])
+			equal(d, "of the last alone", [2]any{alone.Ahead, alone.AheadCapped}, [2]any{299, false})
+		}},
 		{name: "J26_Running", run: func(d *database) {
 			id := d.one()
 			d.hire().take()
@@ -177,19 +218,6 @@ func read() []testCase {
 		}},
 		{name: "LogsOfNobody", run: func(d *database) {
 			equal(d, "logs", len(must[[]job.LogLine](d, "logs")(d.Store.Logs(d.ctx, job.NewID(), 0, 10))), 0)
-		}},
-		{name: "AuditIsBoundedAndNewestFirst", run: func(d *database) {
-			for i := range 5 {
-				d.advance(time.Minute)
-				if err := d.Store.SetPaused(d.ctx, queue, i%2 == 0, store.Operator{Name: "ann", Note: string(rune('a' + i))}); err != nil {
-					d.Fatal(err)
-				}
-			}
-			var notes string
-			for _, e := range must[[]store.AuditEntry](d, "audit")(d.Store.Audit(d.ctx, 3)) {
-				notes += e.Note
-			}
-			equal(d, "notes", notes, "edc")
 		}},
 	}
 }

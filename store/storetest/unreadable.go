@@ -39,7 +39,7 @@ func unreadable() []testCase {
 			equal(d, "claimed when only it is left", len(w.claim(3)), 0)
 			later := d.one()
 			equal(d, "claimed behind it", ids(w.claim(3)), []job.ID{later})
-			s := must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, list[1]))
+			s := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, list[1]))
 			if why := job.Explain(s).String(); !strings.Contains(why, "cannot be read") {
 				d.Errorf("why it does not run: %q", why)
 			}
@@ -129,7 +129,7 @@ func unreadable() []testCase {
 			wantUnreadable(d, jobs[1].Failures.List())
 			equal(d, "unreadable", jobs[2].Unreadable, []string{"tags"})
 			for _, id := range list {
-				must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+				must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			}
 		}},
 		{name: "P8_Operators", run: func(d *database) {
@@ -196,7 +196,7 @@ func unreadable() []testCase {
 			if len(workers) != 3 || !slices.Contains(workers[1].Unreadable, "offer") || workers[0].Unreadable != nil {
 				d.Errorf("registry %+v, want three workers, the second without a readable offer", workers)
 			}
-			s := must[job.Situation](d, "situation")(d.Store.Situation(d.ctx, id))
+			s := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "offer that can be read", s.Workers[0], everything)
 		}},
 	}

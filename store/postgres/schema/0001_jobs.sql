@@ -214,8 +214,10 @@ CREATE TABLE pawl.audit (
     expires   timestamptz NOT NULL,
     by        text        NOT NULL,
     action    text        NOT NULL,
-    target    text        NOT NULL,
+    target    text        COLLATE "C" NOT NULL,
     note      text        NOT NULL,
-    PRIMARY KEY (namespace, id)
+    PRIMARY KEY (namespace, time, id)
 );
+-- They are listed by time, or by target and time; the id tells those of one moment apart.
+CREATE INDEX audit_target ON pawl.audit (namespace, target, time, id);
 CREATE INDEX audit_expires ON pawl.audit (namespace, expires) WHERE expires > '-infinity';

@@ -192,5 +192,7 @@ CREATE TABLE pawl_audit (
     note      TEXT NOT NULL,
     expires   INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX pawl_audit_time ON pawl_audit (namespace, id);
+-- They are listed by time, or by target and time; the id tells those of one moment apart.
+CREATE INDEX pawl_audit_time ON pawl_audit (namespace, time, id);
+CREATE INDEX pawl_audit_target ON pawl_audit (namespace, target, time, id);
 CREATE INDEX pawl_audit_expires ON pawl_audit (namespace, expires);

@@ -15,13 +15,26 @@ import (
 
 // Cancel ends jobs that are not running and asks running ones to stop.
 func (r *Room) Cancel(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return r.operate(ctx, ids, op, "cancel", (*operation).cancel)
+	return r.operate(ctx, ids, op, Cancel)
 }
 
 // Delete removes jobs that are not running, and asks running ones to cancel.
 func (r *Room) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return r.operate(ctx, ids, op, "delete", (*operation).remove)
+	return r.operate(ctx, ids, op, Delete)
 }
+
+// Verb is what an operator does to jobs.
+type Verb struct {
+	Action string // as the audit log has it
+	run    func(*operation, context.Context, []job.ID) ([]store.Change, error)
+}
+
+// What operators do.
+var (
+	Cancel = Verb{"cancel", (*operation).cancel}
+	Retry  = Verb{"retry", (*operation).retry}
+	Delete = Verb{"delete", (*operation).remove}
+)
 
 // operation is an operator's verb over several jobs, in one transaction. Every
 // job that it may change is locked before anything is decided.
@@ -53,7 +66,7 @@ type archivedSubject struct {
 
 // operate applies a verb to the ids, with the audit entries of what it changed.
 // An id that is given twice is taken twice, one after the other.
-func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, action string, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, verb Verb) ([]store.Change, error) {
 	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -65,19 +78,11 @@ func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, act
 	var o *operation
 	skip := false
 	held := map[string]bool{}
-	err := r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, verb.Action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
 		err := r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			o = &operation{room: r, session: t, skip: skip, held: held}
-			if changes, err = o.inTurns(ctx, ids, verb); err != nil {
-				return err
-			}
-			var targets []string
-			for i, c := range changes {
-				if c == store.Changed || c == store.Asked {
-					targets = append(targets, ids[i].String())
-				}
-			}
-			return r.settings.Record(ctx, t, op, action, targets)
+			changes, err = o.recorded(ctx, ids, op, verb)
+			return err
 		})
 		if pg.FaultOf(err).Blocked {
 			skip = true
@@ -99,8 +104,58 @@ func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, act
 	return changes, nil
 }
 
+// OperateIn applies a verb to the ids in a user's transaction. A job, or a unique
+// key, that somebody else's transaction holds is answered Busy: nobody waits for
+// it (P8), and what was tried for it is undone. It says what claims are to be told
+// when the transaction commits, and whether a running job was asked to stop.
+func (r *Room) OperateIn(
+	ctx context.Context, in pg.Session, ids []job.ID, op store.Operator, verb Verb,
+) (changes []store.Change, told hints.Set, asked bool, err error) {
+	if len(ids) == 0 {
+		return nil, nil, false, nil
+	}
+	o := &operation{room: r, session: in, skip: true}
+	err = pg.Whole(ctx, in, func() (err error) {
+		changes, err = o.recorded(ctx, ids, op, verb)
+		return err
+	})
+	switch {
+	case err == nil:
+		return changes, o.told, o.asked, nil
+	case !pg.Sent(err).Blocked && !errors.Is(err, errRestless):
+		return nil, nil, false, err
+	case len(ids) == 1:
+		return []store.Change{store.Busy}, nil, false, nil
+	}
+	changes = nil
+	for i := range ids { // which of them it was is not known
+		some, hints, ask, err := r.OperateIn(ctx, in, ids[i:i+1], op, verb)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		changes, asked = append(changes, some...), asked || ask
+		told.Join(hints)
+	}
+	return changes, told, asked, nil
+}
+
+// recorded runs the verb over the ids, and writes what it changed into the audit log.
+func (o *operation) recorded(ctx context.Context, ids []job.ID, op store.Operator, verb Verb) ([]store.Change, error) {
+	changes, err := o.inTurns(ctx, ids, verb)
+	if err != nil {
+		return nil, err
+	}
+	var targets []string
+	for i, c := range changes {
+		if c == store.Changed || c == store.Asked {
+			targets = append(targets, ids[i].String())
+		}
+	}
+	return changes, o.room.settings.Record(ctx, o.session, op, verb.Action, targets)
+}
+
 // inTurns runs the verb over distinct ids, as often as the longest repetition needs.
-func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operation, context.Context, []job.ID) ([]store.Change, error)) ([]store.Change, error) {
+func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb Verb) ([]store.Change, error) {
 	changes := make([]store.Change, len(ids))
 	left := make([]int, len(ids))
 	for i := range left {
@@ -121,7 +176,7 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb func(*operat
 		if err := o.lock(ctx, list); err != nil {
 			return nil, err
 		}
-		some, err := verb(o, ctx, list)
+		some, err := verb.run(o, ctx, list)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
 func (r *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return r.operate(ctx, ids, op, "retry", (*operation).retry)
+	return r.operate(ctx, ids, op, Retry)
 }
 
 // All jobs of one call are due at the same moment, whichever way they come. The

@@ -42,6 +42,29 @@ func (i insideTx) Run(ctx context.Context, steps ...*Statement) error {
 	return nil
 }
 
+// Whole runs f in a savepoint of a user's transaction: when it fails, what it did
+// is undone, and the rest of the transaction goes on. Meanwhile no statement waits
+// longer for somebody's lock than where waiting holds up others; the user's own
+// limit holds again afterwards.
+func Whole(ctx context.Context, in Session, f func() error) error {
+	var limit string
+	err := in.Run(ctx,
+		&Statement{Text: "SAVEPOINT pawl_whole"},
+		&Statement{Text: "SELECT current_setting('lock_timeout')", Each: func(scan Scan) error { return scan(&limit) }},
+		&Statement{Text: setLock, Args: []any{Milliseconds(SharedLimits.Lock)}})
+	if err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		undo := in.Run(ctx, &Statement{Text: "ROLLBACK TO SAVEPOINT pawl_whole"}, &Statement{Text: "RELEASE SAVEPOINT pawl_whole"})
+		if undo != nil {
+			return fmt.Errorf("%w, after %v", undo, err) // that err cannot pass for one that changed nothing
+		}
+		return err
+	}
+	return in.Run(ctx, &Statement{Text: setLock, Args: []any{limit}}, &Statement{Text: "RELEASE SAVEPOINT pawl_whole"})
+}
+
 // Because says why the context ended under a statement (a lost lease, a stop):
 // the driver only says that it did.
 func Because(ctx context.Context, err error) error {

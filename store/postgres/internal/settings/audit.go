@@ -2,23 +2,45 @@ package settings
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-const (
-	addEntries = `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
+const addEntries = `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
 SELECT $1, {now}, {now} + interval '90 days', $2, $3, t.name, $4
 FROM unnest($5::text[]) WITH ORDINALITY AS t (name, n)
 ORDER BY t.n`
-	// audit_pkey lists them.
-	newestEntries = `SELECT time, by, action, target, note
-FROM pawl.audit
-WHERE namespace = $1
-ORDER BY id DESC
-LIMIT $2`
+
+// What lists entries, all of them or those about one target ($9). Of those it
+// visits ($5 at most) it answers those that match, and the last in any case: the
+// next page goes on there. It visits none behind the last that is asked for ($8).
+//
+//   - audit_pkey, or audit_target, backwards.
+var (
+	entriesByTime = fmt.Sprintf(listEntries, "")
+	// The condition on a target is in the text only where there is one.
+	entriesByTarget = fmt.Sprintf(listEntries, " AND target = $9")
 )
+
+const listEntries = `SELECT id, time, by, action, target, note, n
+FROM (
+	SELECT *, row_number() OVER (ORDER BY time DESC, id DESC) AS n
+	FROM pawl.audit
+	WHERE namespace = $1 AND (time, id) < ($2, $3) AND time >= $4%s
+	ORDER BY time DESC, id DESC
+	LIMIT $5
+) AS visited
+WHERE n = $5 OR ($6 = '' OR by = $6) AND ($7 = '' OR action = $7)
+ORDER BY n
+LIMIT $8`
+
+// Plans are the statements that read many entries, with the indexes that must serve them.
+var Plans = []pg.Plan{
+	{Name: "entriesByTime", Text: entriesByTime, Indexes: []string{"audit_pkey"}},
+	{Name: "entriesByTarget", Text: entriesByTarget, Indexes: []string{"audit_target"}},
+}
 
 // Record writes entries in the transaction of the change they are about. They
 // are remembered for 90 days.
@@ -30,21 +52,27 @@ func (r *Room) Record(ctx context.Context, session pg.Session, op store.Operator
 	return session.Run(ctx, &pg.Statement{Text: addEntries, Args: args})
 }
 
-// Audit lists operator actions, the newest first.
-func (r *Room) Audit(ctx context.Context, limit int) ([]store.AuditEntry, error) {
-	var entries []store.AuditEntry
-	err := r.pg.Read(ctx, func() []*pg.Statement {
-		entries = nil
-		return []*pg.Statement{{
-			Text: newestEntries, Args: []any{r.pg.Namespace, limit},
-			Each: func(scan pg.Scan) error {
-				var e store.AuditEntry
-				err := scan(&e.Time, &e.By, &e.Action, &e.Target, &e.Note)
-				e.Time = e.Time.UTC()
-				entries = append(entries, e)
-				return err
-			},
-		}}
+// Audit pages through operator actions, the newest first.
+func (r *Room) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (list store.AuditList, err error) {
+	if err := p.Check(); err != nil {
+		return list, err
+	}
+	f.By, f.Action, f.Target = pg.Legible(f.By), pg.Legible(f.Action), pg.Legible(f.Target) // as they were written
+	before := p.Before(&f)
+	text, args := entriesByTime, []any{r.pg.Namespace, before.Time, before.ID, f.After, store.AuditVisits, f.By, f.Action, p.Limit + 1}
+	if f.Target != "" {
+		text, args = entriesByTarget, append(args, f.Target)
+	}
+	err = r.pg.Read(ctx, func() []*pg.Statement {
+		list = store.AuditList{}
+		return []*pg.Statement{{Text: text, Args: args, Each: func(scan pg.Scan) error {
+			var e store.AuditEntry
+			var n int
+			err := scan(&e.ID, &e.Time, &e.By, &e.Action, &e.Target, &e.Note, &n)
+			e.Time = e.Time.UTC()
+			list.Add(&f, &p, &e, n)
+			return err
+		}}}
 	})
-	return entries, err
+	return list, err
 }

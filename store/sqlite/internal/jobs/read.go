@@ -1,8 +1,6 @@
 package jobs
 
 import (
-	"fmt"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -70,9 +68,6 @@ func runsOfQueue(c *lite.Snapshot, queue string) ([]store.QueueRuns, error) {
 	return runs, q.Done()
 }
 
-// maxAhead caps the count of jobs that come first.
-const maxAhead = 10_000
-
 // countAhead counts ready jobs of one priority before a place in their order.
 //   - A range of pawl_job_ready.
 const countAhead = `SELECT count(*)
@@ -84,54 +79,68 @@ const countAhead = `SELECT count(*)
 
 // ahead counts the ready jobs of the queue that a claim meets first, as far as
 // the cap.
-func ahead(c *lite.Snapshot, j *job.Job, now int64) (n int, capped bool, err error) {
-	for p := job.MinPriority; p <= j.Priority && n <= maxAhead; p++ {
+func ahead(c *lite.Snapshot, j *job.Job, now int64, most int) (n int, capped bool, err error) {
+	for p := job.MinPriority; p <= j.Priority && n <= most; p++ {
 		due, id := now+1, job.ID{}
 		if p == j.Priority {
 			due, id = min(lite.Micros(j.Due), now+1), j.ID
 		}
-		count, err := c.On(countAhead).Text(j.Queue).Int(int64(p)).Int(due).Blob(id[:]).Int(maxAhead + 1 - int64(n)).One()
+		count, err := c.On(countAhead).Text(j.Queue).Int(int64(p)).Int(due).Blob(id[:]).Int(int64(most + 1 - n)).One()
 		if err != nil {
 			return 0, false, err
 		}
 		n += int(count)
 	}
-	return min(n, maxAhead), n > maxAhead, nil
+	return min(n, most), n > most, nil
 }
 
-// Situation gathers why a job is not running.
-func Situation(c *lite.Snapshot, id job.ID) (sit job.Situation, err error) {
-	found, err := getOne(c, nil, id)
+// Situations gathers why jobs are not running. Workers are read once, and once for
+// each queue whether it is paused and what runs of it.
+func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
+	found, err := Get(c, ids)
 	if err != nil {
-		return sit, err
+		return nil, err
 	}
-	if len(found) == 0 {
-		return sit, fmt.Errorf("job %s: %w", id, job.ErrNotFound)
-	}
-	j, now := &found[0], c.Clock.Now()
-	sit.Job, sit.Now = *j, lite.TimeOf(now)
-	if j.State.Final() {
-		return sit, nil
-	}
-	if sit.QueuePaused, err = settings.Paused(c, j.Queue); err != nil {
-		return sit, err
-	}
-	list, err := workers.Registry(c)
+	registry, err := workers.Registry(c)
 	if err != nil {
-		return sit, err
+		return nil, err
 	}
-	runs, err := runsOfQueue(c, j.Queue)
-	if err != nil {
-		return sit, err
+	type known struct {
+		paused bool
+		runs   []store.QueueRuns
 	}
-	store.Situate(&sit, list, runs)
-	switch j.State {
-	case job.Running:
-		sit.Label, err = workers.Label(c, j.Worker)
-	case job.Waiting:
-		sit.Ahead, sit.AheadCapped, err = ahead(c, j, now)
+	queues := map[string]known{}
+	now, most := c.Clock.Now(), store.AheadCap(len(ids))
+	list := make([]job.Situation, len(found))
+	for i := range found {
+		sit, j := &list[i], &found[i]
+		sit.Job, sit.Now = *j, lite.TimeOf(now)
+		if j.State.Final() {
+			continue
+		}
+		q, ok := queues[j.Queue]
+		if !ok {
+			if q.paused, err = settings.Paused(c, j.Queue); err != nil {
+				return nil, err
+			}
+			if q.runs, err = runsOfQueue(c, j.Queue); err != nil {
+				return nil, err
+			}
+			queues[j.Queue] = q
+		}
+		sit.QueuePaused = q.paused
+		store.Situate(sit, registry, q.runs)
+		switch j.State {
+		case job.Running:
+			sit.Label, err = workers.Label(c, j.Worker)
+		case job.Waiting:
+			sit.Ahead, sit.AheadCapped, err = ahead(c, j, now, most)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return sit, err
+	return list, nil
 }
 
 // linesOf lists lines of a job, by primary key and in its order.

@@ -22,24 +22,44 @@ func Audit(t *lite.Session, op store.Operator, action, target string) error {
 		Int(t.Now).Text(op.Name).Text(action).Text(target).Text(op.Note).Int(lite.Later(t.Now, keepAudit)).Exec()
 }
 
-// newestEntries lists operator actions.
-//   - pawl_audit_time, backwards.
-const newestEntries = `SELECT time, by, action, target, note
-	FROM pawl_audit
-	WHERE namespace = ?
-	ORDER BY id DESC
+// What lists entries, all of them or those about one target.
+//   - pawl_audit_time and pawl_audit_target, backwards.
+const (
+	entriesByTime = `SELECT id, time, by, action, target, note
+	FROM pawl_audit INDEXED BY pawl_audit_time
+	WHERE namespace = ? AND (time, id) < (?, ?) AND time >= ?
+	ORDER BY time DESC, id DESC
 	LIMIT ?`
 
-// Entries lists operator actions, the newest first.
-func Entries(c *lite.Snapshot, limit int) ([]store.AuditEntry, error) {
-	var entries []store.AuditEntry
-	q := c.On(newestEntries).Int(int64(limit))
-	for q.Step() {
-		entries = append(entries, store.AuditEntry{
-			Time: lite.TimeOf(q.ColInt(0)), By: q.ColText(1), Action: q.ColText(2), Target: q.ColText(3), Note: q.ColText(4),
-		})
+	entriesByTarget = `SELECT id, time, by, action, target, note
+	FROM pawl_audit INDEXED BY pawl_audit_target
+	WHERE namespace = ? AND target = ? AND (time, id) < (?, ?) AND time >= ?
+	ORDER BY time DESC, id DESC
+	LIMIT ?`
+)
+
+// EntryTexts are the statements that list entries, for tests that look at their plans.
+func EntryTexts() []string { return []string{entriesByTime, entriesByTarget} }
+
+// Entries pages through operator actions, the newest first.
+func Entries(c *lite.Snapshot, f store.AuditFilter, p store.AuditPage) (list store.AuditList, err error) {
+	var q *lite.Query
+	if f.Target == "" {
+		q = c.On(entriesByTime)
+	} else {
+		q = c.On(entriesByTarget).Text(f.Target)
 	}
-	return entries, q.Done()
+	before := p.Before(&f)
+	q.Int(lite.Micros(before.Time)).Int(before.ID).Int(lite.Micros(f.After)).Int(store.AuditVisits)
+	for n := 1; q.Step(); n++ {
+		e := store.AuditEntry{
+			ID: q.ColInt(0), Time: lite.TimeOf(q.ColInt(1)), By: q.ColText(2), Action: q.ColText(3), Target: q.ColText(4), Note: q.ColText(5),
+		}
+		if list.Add(&f, &p, &e, n) {
+			break
+		}
+	}
+	return list, q.Done()
 }
 
 // purgeEntries removes entries whose time is over.
