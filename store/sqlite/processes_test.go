@@ -157,6 +157,11 @@ func (s *spread) SetClockOffset(d time.Duration) {
 	}
 }
 
+// Counts are those of this process, which sees what both commit.
+func (s *spread) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return s.Store.(store.Counter).Counts(ctx)
+}
+
 // CheckRules are those of the build, which both run.
 func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()
