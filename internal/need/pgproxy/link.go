@@ -21,6 +21,7 @@ type link struct {
 	mu     sync.Mutex
 	server net.Conn
 	asked  []*unit // sent to the server and not answered
+	key    string  // of the server's process and its secret
 	steps  int     // statements that it has executed since the last unit was answered
 	moved  chan struct{}
 	mute   bool // the client hears nothing any more
@@ -57,6 +58,9 @@ func (l *link) serve() {
 	start, err := l.start(front)
 	if err != nil {
 		return
+	}
+	if binary.BigEndian.Uint32(start[4:]) == askCancel && l.p.isLate(string(start[8:])) {
+		return // pgx asks for it when a connection breaks; what is late still comes
 	}
 	server, err := net.Dial("tcp", l.p.server.Host)
 	if err != nil {
@@ -172,7 +176,9 @@ func (l *link) late(u *unit, back <-chan struct{}) {
 	l.mu.Lock()
 	l.asked = append(l.asked, u)
 	l.mute = true
+	key := l.key
 	l.mu.Unlock()
+	l.p.late(key)
 	begun := u.take(u.last)
 	err := errors.Join(l.send(begun), l.send([]message{flush}))
 	l.executed(begun)
@@ -257,6 +263,9 @@ func (l *link) backend(back *bufio.Reader) {
 		answer = append(answer, m...)
 		l.step(m)
 		l.mu.Lock()
+		if m.kind() == 'K' { // by which the client may ask to cancel
+			l.key = string(m.body())
+		}
 		var u *unit
 		if len(l.asked) > 0 {
 			u = l.asked[0]

@@ -44,6 +44,7 @@ type Proxy struct {
 	codes  map[string]int
 	open   map[*link]bool
 	held   []*heldCommit
+	lates  map[string]bool // keys of connections with a late commit
 	closed bool
 }
 
@@ -192,6 +193,22 @@ func (p *Proxy) met(fate Fate) {
 	p.lost[fate]++
 	close(p.more)
 	p.more = make(chan struct{})
+}
+
+// late notes that a connection has a late commit, which nobody can cancel any more.
+func (p *Proxy) late(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lates == nil {
+		p.lates = map[string]bool{}
+	}
+	p.lates[key] = true
+}
+
+func (p *Proxy) isLate(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lates[key]
 }
 
 func (p *Proxy) hold() *heldCommit {
