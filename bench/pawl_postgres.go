@@ -13,5 +13,5 @@ func pawlPostgres(_ context.Context, at place) (queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openPawl(func() store.Opener { return opener })
+	return openPawl("pawl.job", func() store.Opener { return opener })
 }

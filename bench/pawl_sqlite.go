@@ -9,5 +9,5 @@ import (
 
 // pawlSQLite opens Pawl on a file: WAL and synchronous=FULL are what it always uses.
 func pawlSQLite(_ context.Context, at place) (queue, error) {
-	return openPawl(func() store.Opener { return sqlite.File(at.file()) })
+	return openPawl("pawl_job", func() store.Opener { return sqlite.File(at.file()) })
 }
