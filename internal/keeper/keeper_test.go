@@ -289,11 +289,24 @@ func TestJ12_KeeperThatIsLostItselfStillRescues(t *testing.T) {
 	})
 }
 
+// done adds jobs that are done, and kept for a minute.
+func (h *house) done(n int) {
+	h.t.Helper()
+	h.add(n, nil)
+	var ends []job.End
+	for _, j := range h.claim(h.own, n) {
+		ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
+	}
+	if _, err := h.store.Finish(h.t.Context(), h.own, ends); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 func TestF14_DeadlinesOfWaitingJobsEndThem(t *testing.T) {
 	inHouse(t, func(h *house) {
 		late := h.add(1, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })[0]
 		fine := h.add(1, nil)[0]
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) // virtual: past the deadline
 		if e, err := h.ExpireOnce(h.t.Context(), 10); err != nil || e.Total() != 1 {
 			t.Errorf("expired %d, %v", e.Total(), err)
 		}
@@ -309,15 +322,8 @@ func TestF14_DeadlinesOfWaitingJobsEndThem(t *testing.T) {
 func TestJ15_PurgeIsBoundedAndGoesOnWhileFull(t *testing.T) {
 	inHouse(t, func(h *house) {
 		ctx := h.t.Context()
-		h.add(25, nil)
-		var ends []job.End
-		for _, j := range h.claim(h.own, 25) {
-			ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
-		}
-		if _, err := h.store.Finish(ctx, h.own, ends); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Minute)
+		h.done(25)
+		time.Sleep(2 * time.Minute) // virtual: past the retention
 		if n, err := h.PurgeOnce(ctx, 10); err != nil || n != 10 {
 			t.Errorf("one round removed %d, %v; want 10", n, err)
 		}
@@ -418,15 +424,8 @@ func TestJ30_RoundsRunByHandAndReport(t *testing.T) {
 	inHouse(t, func(h *house) {
 		ctx := h.t.Context()
 		h.add(1, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })
-		h.add(3, nil)
-		var ends []job.End
-		for _, j := range h.claim(h.own, 3) {
-			ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
-		}
-		if _, err := h.store.Finish(ctx, h.own, ends); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Minute)
+		h.done(3)
+		time.Sleep(2 * time.Minute) // virtual: past the deadline and the retention
 		for _, c := range []struct {
 			round string
 			did   []store.UpkeepDid
@@ -453,15 +452,8 @@ func TestJ30_RoundsOfManyAtOnceChangeNothingTwice(t *testing.T) {
 	inHouse(t, func(h *house) {
 		ctx := context.WithoutCancel(h.t.Context())
 		h.add(40, func(d *job.Draft) { d.In = time.Hour; d.Deadline = time.Now().Add(time.Minute) })
-		h.add(40, nil)
-		var ends []job.End
-		for _, j := range h.claim(h.own, 40) {
-			ends = append(ends, job.End{ID: j.ID, Run: j.Run, To: job.Done, Keep: job.Keep{Done: time.Minute}})
-		}
-		if _, err := h.store.Finish(ctx, h.own, ends); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Minute)
+		h.done(40)
+		time.Sleep(2 * time.Minute) // virtual: past the deadline and the retention
 		done := make(chan map[string]int)
 		for range 4 {
 			go func() {

@@ -121,7 +121,7 @@ func (p program) run() (h history, faults []error) {
 	}
 	start := time.Now()
 	now := func() int { return int(time.Since(start)) }
-	until := func(t int) { time.Sleep(time.Duration(t - now())) }
+	until := func(t int) { time.Sleep(time.Duration(t - now())) } // virtual: an event of the program comes at its time
 	own := func(id int) error { return fmt.Errorf("answer %d", id) }
 	errBegin := errors.New("begin")
 

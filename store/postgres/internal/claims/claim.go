@@ -465,7 +465,7 @@ func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 // reached is how far a claim came: to its last job of each priority. Where the
 // rest was looked at, a priority of which something is left is passed up to that
 // job, and one of which nothing is left up to shortly before now.
-func (k *claiming) reached(at [job.MaxPriority + 1]position, taken []store.LeasedJob, left map[int16]position, looked bool) [job.MaxPriority + 1]position {
+func (k *claiming) reached(at positions, taken []store.LeasedJob, left map[int16]position, looked bool) positions {
 	for i := range taken {
 		p := position{taken[i].Due, taken[i].ID}
 		if at[taken[i].Priority].before(p) {

@@ -39,6 +39,9 @@ func (p position) previous() position {
 	return p
 }
 
+// positions has one for each priority.
+type positions [job.MaxPriority + 1]position
+
 // Start is in front of everything.
 var Start = position{due: jobs.LongAgo}
 
@@ -77,7 +80,7 @@ type frontName struct {
 
 // front is what is known about one queue, as one offer sees it.
 type front struct {
-	at    [job.MaxPriority + 1]position
+	at    positions
 	Views []*since // of the claims under way
 	next  upcoming
 	lookedAt
@@ -123,7 +126,7 @@ func fingerprint(o job.Offer) string {
 // View is a lane as a claim found it.
 type View struct {
 	name    frontName
-	At      [job.MaxPriority + 1]position
+	At      positions
 	since   *since
 	dropped int64
 	mixed   bool
@@ -219,7 +222,7 @@ func (f *frontiers) expect(v View, next time.Time) {
 
 // advance moves a lane to where a claim ended: of each priority at most to the
 // lowest hint that came since the view.
-func (f *frontiers) advance(v View, to [job.MaxPriority + 1]position, found lookedAt) {
+func (f *frontiers) advance(v View, to positions, found lookedAt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.Fronts[v.name]

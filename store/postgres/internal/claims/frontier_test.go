@@ -15,7 +15,7 @@ func at(seconds int) position {
 	return position{due: noon.Add(time.Duration(seconds) * time.Second)}
 }
 
-func all(p position) (list [job.MaxPriority + 1]position) {
+func all(p position) (list positions) {
 	for i := range list {
 		list[i] = p
 	}

@@ -139,7 +139,9 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 	return nil
 }
 
-func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [job.MaxPriority + 1]position, limit int) (found []candidate, paused bool, err error) {
+func (k *claiming) read(
+	ctx context.Context, l *claimQueue, open []int16, at positions, limit int,
+) (found []candidate, paused bool, err error) {
 	var dues []time.Time
 	var ids [][16]byte
 	for _, p := range open {
@@ -163,7 +165,8 @@ func (k *claiming) read(ctx context.Context, l *claimQueue, open []int16, at [jo
 					return err
 				}
 				found = append(found, candidate{
-					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16), rescued: rescued.Bool, bytes: int64(bytes.Int32),
+					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16),
+					rescued: rescued.Bool, bytes: int64(bytes.Int32),
 					takes: k.offer.takes(kind.String, int(version.Int32), needs),
 				})
 				return nil

@@ -122,7 +122,9 @@ func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, sw
 				continue
 			}
 			for _, s := range known.sweep.stretches(at) {
-				list = append(list, probe{lane: l, queue: l.queue.Queue, priority: p, from: position{due: s[0]}, to: s[1].Add(time.Microsecond), behind: true})
+				list = append(list, probe{
+					lane: l, queue: l.queue.Queue, priority: p, from: position{due: s[0]}, to: s[1].Add(time.Microsecond), behind: true,
+				})
 			}
 		}
 	}
@@ -214,7 +216,10 @@ const (
 )
 
 func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
-	p := &peeking{k: k, lanes: lanes, paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{}, took: pg.Stopwatch()}
+	p := &peeking{
+		k: k, lanes: lanes, took: pg.Stopwatch(),
+		paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{},
+	}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
 		now = k.room.pg.Clock.Estimate()
@@ -228,7 +233,8 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 
 func (p *peeking) steps() []*pg.Statement {
 	n := len(p.probes)
-	queues, levels, dues, ids, ends := make([]string, n), make([]int16, n), make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
+	queues, levels := make([]string, n), make([]int16, n)
+	dues, ids, ends := make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range p.probes {
 		queues[i], levels[i], dues[i], ids[i] = b.queue, b.priority, b.from.due, b.from.ID
 		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
@@ -236,7 +242,8 @@ func (p *peeking) steps() []*pg.Statement {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	steps := []*pg.Statement{{Text: peekStretches, Args: []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}, Each: p.read}}
+	args := []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}
+	steps := []*pg.Statement{{Text: peekStretches, Args: args, Each: p.read}}
 	if p.hints == nil {
 		return steps
 	}

@@ -177,7 +177,9 @@ func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 			var seen look
 			err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
-				return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: table.text, Args: []any{r.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read})
+				return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{
+					Text: table.text, Args: []any{r.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read,
+				})
 			})
 			if err != nil {
 				return store.CheckReport{}, err

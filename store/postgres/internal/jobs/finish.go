@@ -257,7 +257,8 @@ func (f *finishing) split() (plain, rest []int) {
 
 // plainEnd reports whether an end is the usual one: done, with nothing to say.
 func plainEnd(e *job.End) bool {
-	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Reason == "" && e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
+	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Reason == "" &&
+		e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
 }
 
 // byID is the order of the ends by the ids of their jobs.
