@@ -34,6 +34,9 @@ type Worker struct {
 	Label   string // {prefix}-worker-{version}-{id}
 	Host    string
 	Process int
+	// Owner and Version say whose code it runs; Declares is what that declares.
+	Owner, Version string
+	Declares       []Declaration
 	// Machine and Start let a process of the same machine see that this one is
 	// dead (internal/boot); empty when that cannot be told.
 	Machine, Start string
