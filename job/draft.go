@@ -50,7 +50,10 @@ type Draft struct {
 	Tags         []string
 	Capabilities []string
 	Budget       string
-	HeaderBytes  []byte // the headers as a store keeps them; see Headers and SetHeader
+	// Gate is what it waits behind: claims only look for it when they name the gate.
+	// Zero is none.
+	Gate        int64
+	HeaderBytes []byte // the headers as a store keeps them; see Headers and SetHeader
 }
 
 // Unique asks for at most one job per hash: while that job is live, and for

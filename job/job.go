@@ -33,6 +33,7 @@ type Job struct {
 	State       State
 	CancelAsked bool // a running job was asked to cancel
 	Wait        Wait // what it waits for while suspended
+	Ties        Ties // what it has beside itself
 
 	Reason   string // why it is suspended, put off, dead or cancelled, where known
 	Failures Failures
@@ -43,9 +44,37 @@ type Job struct {
 	Finished time.Time // zero while live
 	Expires  time.Time // when the archive drops it; zero while live
 
+	Rare *Rare // what few jobs have; nil for the others
+
 	// Unreadable names the fields that are empty because what is stored of them
 	// cannot be read, such as "tags"; empty when all could be.
 	Unreadable []string
+}
+
+// Rare is what few jobs have.
+type Rare struct {
+	// Gate is what the job waits behind: claims only look for it when they name the
+	// gate. Zero is none.
+	Gate      int64
+	Snoozed   time.Time // last
+	Throttled time.Time // last
+	Throttles int       // runs that were throttled
+}
+
+// Rarely is where what few jobs have is kept.
+func (j *Job) Rarely() *Rare {
+	if j.Rare == nil {
+		j.Rare = &Rare{}
+	}
+	return j.Rare
+}
+
+// Gate is what the job waits behind; zero is none.
+func (j *Job) Gate() int64 {
+	if j.Rare == nil {
+		return 0
+	}
+	return j.Rare.Gate
 }
 
 // Attempt is the number of the attempt that is running or comes next, from 1.

@@ -22,6 +22,7 @@ type Subject struct {
 	Queue       string
 	Kind        string
 	Wait        Wait
+	Ties        Ties
 	Failures    []byte // as stored
 }
 
@@ -31,6 +32,14 @@ type Move struct {
 	End
 	// NewFailures is the whole list after the move; nil when it does not change.
 	NewFailures []byte
+}
+
+// NewTies are those that the move adds to the job's own.
+func (m *Move) NewTies() Ties {
+	if len(m.Logs) > 0 {
+		return TieLogs
+	}
+	return 0
 }
 
 // MoveOf lets a job end so. The time of a failure is the store's.

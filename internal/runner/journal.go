@@ -21,8 +21,8 @@ const (
 type journal struct {
 	lines   []job.LogLine
 	writing []job.LogLine // in a Note under way
-	stored  int
-	dropped int // since the last line that said so
+	stored  int32
+	dropped int32 // since the last line that said so
 
 	progress job.Progress
 	changed  bool // progress is not stored
@@ -60,7 +60,7 @@ func (j *journal) add(line job.LogLine) {
 	switch {
 	case j.closed:
 		return
-	case j.stored+len(j.writing)+len(j.lines) >= maxRunLines:
+	case int(j.stored)+len(j.writing)+len(j.lines) >= maxRunLines:
 		j.dropped++
 		return
 	case len(j.lines) >= maxLines:
@@ -84,23 +84,22 @@ func (j *journal) pending(run int64) []job.LogLine {
 	return append([]job.LogLine{note}, j.lines...)
 }
 
-// peek adds what is not stored to an end.
+// peek adds what is not stored to an end, and that there are lines which are.
 func (j *journal) peek(e *job.End) {
 	e.Logs = append([]job.LogLine(nil), j.pending(e.Run)...)
 	if j.changed {
 		p := j.progress
 		e.Progress = &p
 	}
+	if j.stored > 0 || len(j.writing) > 0 {
+		e.Ties |= job.TieLogs
+	}
 }
 
 // close moves what is not stored into the end of the run; what is said later is dropped.
 func (j *journal) close(e *job.End) {
 	j.closed = true
-	e.Logs = j.pending(e.Run)
-	if j.changed {
-		p := j.progress
-		e.Progress = &p
-	}
+	j.peek(e)
 	j.lines, j.dropped, j.changed = nil, 0, false
 }
 
@@ -125,7 +124,7 @@ func (j *journal) noted(n store.Note, ok bool) {
 	lines := j.writing
 	j.writing = nil
 	if ok {
-		j.stored += len(lines)
+		j.stored += int32(len(lines))
 		return
 	}
 	if j.closed {

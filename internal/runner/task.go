@@ -36,15 +36,15 @@ type Task struct {
 
 	// Of the end, once there is one.
 	doubt    doubt
-	stripped bool // its end was replaced by a plain failure
-	waited   bool // an open transaction held its job
+	stripped bool  // its end was replaced by a plain failure
+	waited   bool  // an open transaction held its job
+	refusals uint8 // times the store refused its end alone
 
-	outcome  job.Outcome
-	end      job.End
-	took     time.Duration
-	weight   int    // of the end, in bytes
-	refusals int    // times the store refused its end alone
-	applied  uint64 // Runner.ends.applied at the first of them
+	outcome job.Outcome
+	end     job.End
+	took    time.Duration
+	weight  int    // of the end, in bytes
+	applied uint64 // Runner.ends.applied at the first of them
 
 	mu      sync.Mutex
 	inTx    txState
@@ -195,5 +195,5 @@ func (t *Task) decide(o job.Outcome) job.End {
 func (t *Task) run() job.Run {
 	j := &t.Job
 	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures(),
-		Worker: t.worker, By: t.queue.by, Started: j.Started, Job: j}
+		Worker: t.worker, By: t.queue.by, Started: j.Started, Ties: j.Ties, Job: j}
 }

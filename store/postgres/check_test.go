@@ -17,6 +17,7 @@ var damage = map[string]string{
 	"worker of a job that does not run":   "UPDATE pawl.job SET worker = 1 WHERE id = $waiting",
 	"running without a live worker":       "UPDATE pawl.job SET worker = 99, started = '2001-01-01' WHERE id = $running",
 	"unique key not held":                 "DELETE FROM pawl.job_unique",
+	"ties do not add up":                  "UPDATE pawl.job SET ties = 1 - (ties & 1) WHERE id = $waiting",
 	"attempts out of bounds":              "UPDATE pawl.job SET used = -1 WHERE id = $waiting",
 	"priority out of bounds":              "UPDATE pawl.job SET priority = 12 WHERE id = $waiting",
 	"wait of a job that is not suspended": "UPDATE pawl.job SET wait = 1 WHERE id = $waiting",

@@ -20,6 +20,7 @@ var damage = map[string]string{
 	"worker of a job that does not run":   "UPDATE pawl_job SET worker = 1 WHERE id = $waiting",
 	"running without a live worker":       "UPDATE pawl_job SET worker = 99, started = 1 WHERE id = $running",
 	"unique key not held":                 "DELETE FROM pawl_job_unique",
+	"ties do not add up":                  "UPDATE pawl_job SET ties = 1 - (ties & 1) WHERE id = $waiting",
 	"attempts out of bounds":              "UPDATE pawl_job SET used = -1 WHERE id = $waiting",
 	"priority out of bounds":              "UPDATE pawl_job SET priority = 12 WHERE id = $waiting",
 	"log lines do not add up":             "UPDATE pawl_job SET logs = 3 WHERE id = $waiting",

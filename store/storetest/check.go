@@ -17,6 +17,7 @@ var rules = []string{
 	"worker of a job that does not run",
 	"running without a live worker",
 	"unique key not held",
+	"ties do not add up",
 	"attempts out of bounds",
 	"priority out of bounds",
 	"wait of a job that is not suspended",

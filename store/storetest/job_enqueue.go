@@ -28,6 +28,7 @@ func jobEnqueue() []testCase {
 				d.Timeout = 90 * time.Second
 				d.At, d.Deadline = from.Add(time.Hour), from.Add(2*time.Hour)
 				d.Unique = job.Unique{Hash: job.UniqueHash("x"), Period: time.Minute}
+				d.Gate = -7
 			})
 			d.enqueue(want)
 			got := d.get(want.ID)
@@ -37,7 +38,7 @@ func jobEnqueue() []testCase {
 				ID: want.ID, Queue: queue, Kind: kind, Version: 3, State: job.Waiting, Priority: 2,
 				Args: want.Args, HeaderBytes: want.HeaderBytes, Key: "customer-7", Budget: "tokens",
 				Tags: want.Tags, Capabilities: want.Capabilities, Timeout: want.Timeout,
-				Due: want.At, Deadline: want.Deadline, MaxAttempts: 9, Unique: want.Unique,
+				Due: want.At, Deadline: want.Deadline, MaxAttempts: 9, Unique: want.Unique, Ties: job.TieUnique, Rare: &job.Rare{Gate: -7},
 			})
 		}},
 		{name: "J3_DueNowByDefault", run: func(d *database) {

@@ -30,6 +30,7 @@ CREATE TABLE pawl.job (
     version        int         NOT NULL DEFAULT 0,     -- of the arguments
     max_attempts   int         NOT NULL,
     used           int         NOT NULL DEFAULT 0,     -- attempts burned
+    ties           int         NOT NULL DEFAULT 0,     -- job.Ties: what it has beside this row
     begun          boolean     NOT NULL DEFAULT false, -- its handler has begun
     cancel         boolean     NOT NULL DEFAULT false, -- asked to cancel while running
     queue          text        COLLATE "C" NOT NULL,
@@ -41,9 +42,14 @@ CREATE TABLE pawl.job (
     lost           int         NOT NULL DEFAULT 0,
     rescues        int         NOT NULL DEFAULT 0,
     snoozes        int         NOT NULL DEFAULT 0,
+    throttles      int         NOT NULL DEFAULT 0,
     deferred       int         NOT NULL DEFAULT 0,     -- as a suspect that could not run alone
+    gate           bigint,                             -- claims look for it only when they name this
+    node           int,                                -- of its flow
     timeout        bigint,
     deadline       timestamptz,
+    snoozed        timestamptz,                        -- last
+    throttled      timestamptz,                        -- last
     key            text,
     budget         text,
     flow           uuid,
@@ -88,6 +94,7 @@ CREATE TABLE pawl.job_archive (
     version        int         NOT NULL,
     max_attempts   int         NOT NULL,
     used           int         NOT NULL,
+    ties           int         NOT NULL,
     queue          text        COLLATE "C" NOT NULL,
     kind           text        NOT NULL,
     args           bytea,
@@ -96,8 +103,13 @@ CREATE TABLE pawl.job_archive (
     lost           int         NOT NULL,
     rescues        int         NOT NULL,
     snoozes        int         NOT NULL,
+    throttles      int         NOT NULL,
+    gate           bigint,
+    node           int,
     timeout        bigint,
     deadline       timestamptz,
+    snoozed        timestamptz,
+    throttled      timestamptz,
     key            text,
     budget         text,
     flow           uuid,

@@ -24,11 +24,13 @@ CREATE TABLE pawl_job (
     claim          INTEGER,                     -- the worker's number of the claim that took it
     begun          INTEGER NOT NULL DEFAULT 0,  -- its handler has begun
     cancel         INTEGER NOT NULL DEFAULT 0,  -- asked to cancel while running
+    ties           INTEGER NOT NULL DEFAULT 0,  -- job.Ties: what it has beside this row
     used           INTEGER NOT NULL DEFAULT 0,  -- attempts burned
     max_attempts   INTEGER NOT NULL,
     lost           INTEGER NOT NULL DEFAULT 0,
     rescues        INTEGER NOT NULL DEFAULT 0,
     snoozes        INTEGER NOT NULL DEFAULT 0,
+    throttles      INTEGER NOT NULL DEFAULT 0,
     deferred       INTEGER NOT NULL DEFAULT 0,  -- as a suspect that could not run alone
     logs           INTEGER NOT NULL DEFAULT 0,  -- lines in pawl_job_log
     version        INTEGER NOT NULL DEFAULT 0,  -- of the arguments
@@ -36,11 +38,15 @@ CREATE TABLE pawl_job (
     started        INTEGER,
     timeout        INTEGER,
     deadline       INTEGER,
+    snoozed        INTEGER,                     -- last
+    throttled      INTEGER,                     -- last
+    gate           INTEGER,                     -- claims look for it only when they name this
     queue          TEXT NOT NULL,
     kind           TEXT NOT NULL,
     "key"          TEXT,
     budget         TEXT,
     flow           BLOB,
+    node           INTEGER,                     -- of its flow
     unique_hash    BLOB,
     unique_period  INTEGER,
     capabilities   TEXT,                        -- JSON array
@@ -75,11 +81,13 @@ CREATE TABLE pawl_job_archive (
     priority       INTEGER NOT NULL,
     due            INTEGER NOT NULL,
     run            INTEGER NOT NULL,
+    ties           INTEGER NOT NULL,
     used           INTEGER NOT NULL,
     max_attempts   INTEGER NOT NULL,
     lost           INTEGER NOT NULL,
     rescues        INTEGER NOT NULL,
     snoozes        INTEGER NOT NULL,
+    throttles      INTEGER NOT NULL,
     logs           INTEGER NOT NULL,
     version        INTEGER NOT NULL,
     created        INTEGER NOT NULL,
@@ -88,11 +96,15 @@ CREATE TABLE pawl_job_archive (
     expires        INTEGER NOT NULL,            -- fixed when it ended
     timeout        INTEGER,
     deadline       INTEGER,
+    snoozed        INTEGER,
+    throttled      INTEGER,
+    gate           INTEGER,
     queue          TEXT NOT NULL,
     kind           TEXT NOT NULL,
     "key"          TEXT,
     budget         TEXT,
     flow           BLOB,
+    node           INTEGER,
     unique_hash    BLOB,
     unique_period  INTEGER,
     capabilities   TEXT,

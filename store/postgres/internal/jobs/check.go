@@ -58,6 +58,10 @@ var checkedTables = []checkedTable{
 	FROM part AS p
 	LEFT JOIN pawl.job_unique AS u ON u.namespace = p.namespace AND u.hash = p.unique_hash
 	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`},
+		// A plain end would leave the key held for good.
+		{"ties do not add up", `SELECT p.id, 'ties ' || p.ties
+	FROM part AS p
+	WHERE (p.ties & 1 <> 0) <> (p.unique_hash IS NOT NULL)`},
 		{"attempts out of bounds", `SELECT p.id, p.used || ' of ' || p.max_attempts
 	FROM part AS p
 	WHERE p.used < 0 OR p.max_attempts < 1`},

@@ -90,6 +90,14 @@ var columns = []column{
 		read: func(r *RowReader, j *job.Job) { j.Snoozes = r.Int4() },
 	},
 	{
+		name: "throttles", kind: "int", in: carried,
+		read: func(r *RowReader, j *job.Job) {
+			if n := r.Int4(); n != 0 {
+				j.Rarely().Throttles = n
+			}
+		},
+	},
+	{
 		name: "deferred", kind: "int", in: inJob, taken: notZero,
 		read: func(r *RowReader, j *job.Job) { j.Deferred = r.Int4() },
 	},
@@ -120,6 +128,15 @@ var columns = []column{
 		draft: draftIf(func(d *job.Draft) bool { return !d.Deadline.IsZero() },
 			func(d *job.Draft) pgtype.Timestamptz { return timeOrNull(d.Deadline) }, pg.CopyNullTime),
 	},
+	{name: "snoozed", kind: "timestamptz", in: carried, read: func(r *RowReader, j *job.Job) { j.Rarely().Snoozed = r.Time() }},
+	{name: "throttled", kind: "timestamptz", in: carried, read: func(r *RowReader, j *job.Job) { j.Rarely().Throttled = r.Time() }},
+	{
+		name: "gate", kind: "bigint", in: carried, // a claim of one knows it
+		read: func(r *RowReader, j *job.Job) { j.Rarely().Gate = r.Int8() },
+		draft: draftIf(func(d *job.Draft) bool { return d.Gate != 0 },
+			func(d *job.Draft) pgtype.Int8 { return pgtype.Int8{Int64: d.Gate, Valid: d.Gate != 0} }, pg.CopyNullInt8),
+	},
+	{name: "node", kind: "int", in: carried},
 	{
 		name: "queue", kind: "text", in: carried, subject: asItIs,
 		read:  func(r *RowReader, j *job.Job) { j.Queue = r.Name() },
@@ -202,6 +219,12 @@ var columns = []column{
 	{
 		name: "wait", kind: "smallint", in: inJob, subject: orZero,
 		read: func(r *RowReader, j *job.Job) { j.Wait = job.Wait(r.Int2()) },
+	},
+	{
+		name: "ties", kind: "int", in: carried, taken: notZero, subject: asItIs,
+		read: func(r *RowReader, j *job.Job) { j.Ties = job.Ties(r.Int4()) },
+		draft: draftIf(func(d *job.Draft) bool { return d.Ties() != 0 },
+			func(d *job.Draft) int32 { return int32(d.Ties()) }, pg.CopyInt4),
 	},
 }
 

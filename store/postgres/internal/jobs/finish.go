@@ -188,13 +188,16 @@ func (f *finishing) distribute(calls []*finishCall) {
 // commit is one try.
 func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 	f.verdicts = make([]job.Verdict, len(f.ends))
-	plain, rest := f.split()
+	ways := f.split()
+	sent := len(ways.light)+len(ways.rest) == 0
 	var err error
-	if len(rest) == 0 {
-		err = f.room.pg.Send(ctx, f.room.pg.Reserved, l, f.plainStep(plain))
-	} else {
+	if sent {
+		err = f.room.pg.Send(ctx, f.room.pg.Reserved, l, f.quickStep(ways.plain, endPlain))
+		ways = endsByWay{rest: f.stale(ways.plain)} // some may have ties that their worker does not know of
+	}
+	if err == nil && len(ways.light)+len(ways.rest) > 0 {
 		err = f.room.pg.Transact(ctx, f.room.pg.Reserved, l, func(t *pg.Transaction) error {
-			err := f.run(ctx, t, plain, rest)
+			err := f.run(ctx, t, ways)
 			if err == nil && !f.again {
 				f.foreign = make([]bool, len(f.ends))
 				for i, v := range f.verdicts {
@@ -203,6 +206,7 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 			}
 			return err
 		})
+		f.again = f.again || sent && err != nil // the others are committed
 	}
 	switch {
 	case err == nil:
@@ -214,18 +218,31 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 	return err
 }
 
-// split parts the ends into the plain ones, in the order of the ids of their jobs,
-// which need no look at their rows first, and the rest: one end that has something
-// to say costs that end, not those beside it.
-func (f *finishing) split() (plain, rest []int) {
+// endsByWay parts the ends of a commit, so that one which has something to say, or
+// whose job has something beside itself, costs that end and not those beside it.
+// Plain and light ones are in the order of the ids of their jobs.
+type endsByWay struct {
+	plain []int // one statement ends them, which looks at nothing else
+	light []int // another one sees to unique keys and logs, too
+	rest  []int // they are locked and looked at
+}
+
+// lightTies are those that no decision depends on.
+const lightTies = job.TieUnique | job.TieLogs
+
+func (f *finishing) split() (w endsByWay) {
 	order := f.byID()
 	if f.skip || f.careful {
 		slices.Sort(order)
-		return nil, order
+		return endsByWay{rest: order}
 	}
 	same := func(n, m int) bool { return m >= 0 && m < len(order) && f.ends[order[n]].ID == f.ends[order[m]].ID }
 	keep, known := time.Duration(0), false
-	alike := func(e *job.End) bool {
+	quick := func(n int, ties job.Ties) bool {
+		e := &f.ends[order[n]]
+		if !e.Ties.Only(ties) || !plainEnd(e) || same(n, n-1) || same(n, n+1) {
+			return false
+		}
 		k := e.Keep.WithDefaults().Done
 		if !known {
 			keep, known = k, true
@@ -233,32 +250,41 @@ func (f *finishing) split() (plain, rest []int) {
 		return k == keep
 	}
 	usual := 0
-	for n, i := range order { // as nearly always: all of them, and nothing is copied
-		if e := &f.ends[i]; !plainEnd(e) || same(n, n-1) || same(n, n+1) || !alike(e) {
-			break
-		}
+	for usual < len(order) && quick(usual, 0) { // as nearly always: all of them, and nothing is copied
 		usual++
 	}
-	plain, rest = order[:usual:usual], nil
+	w.plain = order[:usual:usual]
 	for n := usual; n < len(order); n++ {
-		i := order[n]
-		if e := &f.ends[i]; plainEnd(e) && !same(n, n-1) && !same(n, n+1) && alike(e) {
-			plain = append(plain, i)
-		} else {
-			rest = append(rest, i)
+		switch i := order[n]; {
+		case quick(n, 0):
+			w.plain = append(w.plain, i)
+		case quick(n, lightTies):
+			w.light = append(w.light, i)
+		default:
+			w.rest = append(w.rest, i)
 		}
 	}
-	if rest != nil && keep < 0 {
-		plain, rest = nil, order // each statement may remove as many log lines as a transaction may (P10)
+	if w.rest != nil && keep < 0 {
+		w.rest, w.light = append(w.rest, w.light...), nil // each statement may remove as many log lines as a transaction may (P10)
 	}
-	slices.Sort(rest) // of two ends of one run the first counts
-	return plain, rest
+	slices.Sort(w.rest) // of two ends of one run the first counts
+	return w
 }
 
 // plainEnd reports whether an end is the usual one: done, with nothing to say.
 func plainEnd(e *job.End) bool {
 	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Reason == "" &&
 		e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
+}
+
+// stale are those of a list that found no run of their own.
+func (f *finishing) stale(list []int) (left []int) {
+	for _, i := range list {
+		if f.verdicts[i] == job.Stale {
+			left = append(left, i)
+		}
+	}
+	return left
 }
 
 // byID is the order of the ends by the ids of their jobs.
@@ -277,6 +303,7 @@ func (f *finishing) byID() []int {
 //   - job_pkey finds the rows. The arrays are in the order of the ids and the plan
 //     is a nested loop over them (settings), so rows are locked in that order, as
 //     everywhere.
+//   - What is not plain is left: its run is then looked at (stale).
 var endRuns = `WITH gone AS (
 	DELETE FROM pawl.job
 	USING (
@@ -289,17 +316,32 @@ var endRuns = `WITH gone AS (
 		AND job.run = e.run
 		AND job.worker = e.worker
 		AND job.state = e.running
+		AND job.ties %s
 	RETURNING job.namespace, job.id, job.worker, ` + carriedFrom("job.", nil) + `,
 		5::smallint AS final, NULL::text AS why, e.result AS result, $5::bigint AS keep
-), ` + keptOrBuried
+), `
 
+// quickEnd is one way to end runs by endRuns, kept or not.
+type quickEnd struct{ kept, buried string }
+
+// How plain runs end, and those with light ties: 1 and 2 (lightTies).
 var (
-	endRunsKept   = strings.Replace(endRuns, "%s", keepGone, 1)
-	endRunsBuried = strings.Replace(endRuns, "%s", tombstoneGone, 1)
+	endPlain = newQuickEnd("= 0", "", `
+SELECT id
+FROM gone`)
+	endLight = newQuickEnd("< 4", ", "+deleteLogsGone, freeKeys)
 )
 
-// plainStep ends runs by endRuns, in the order of their ids.
-func (f *finishing) plainStep(order []int) *pg.Statement {
+func newQuickEnd(ties, buried, then string) quickEnd {
+	text := strings.Replace(endRuns, "%s", ties, 1)
+	return quickEnd{kept: text + keepGone + then, buried: text + tombstoneGone + buried + then}
+}
+
+// lightTies is written out above; this line does not compile when they part.
+const _ = uint(lightTies-3) + uint(3-lightTies)
+
+// quickStep ends runs by endRuns, in the order of their ids.
+func (f *finishing) quickStep(order []int, by quickEnd) *pg.Statement {
 	for _, i := range order {
 		f.verdicts[i] = job.Stale
 	}
@@ -309,9 +351,9 @@ func (f *finishing) plainStep(order []int) *pg.Statement {
 		ids[n], runs[n], workers[n], results[n] = e.ID, e.Run, int64(f.workers[i]), e.Result
 	}
 	keep := f.ends[order[0]].Keep.WithDefaults().Done
-	text := endRunsKept
+	text := by.kept
 	if keep < 0 {
-		text = endRunsBuried
+		text = by.buried
 	}
 	return &pg.Statement{Text: text, Args: []any{f.room.pg.Namespace, ids, runs, workers, keep.Microseconds(), results}, Each: func(scan pg.Scan) error {
 		var id [16]byte
@@ -358,14 +400,23 @@ type leasedRun struct {
 	worker job.WorkerID
 }
 
-// run ends runs in a transaction: the plain ones at once, those of every kind by
-// lock and look, decide, write. Ends of one run are taken one after the other.
-func (f *finishing) run(ctx context.Context, session pg.Session, plain, left []int) error {
-	if len(plain) > 0 {
-		if err := session.Run(ctx, f.plainStep(plain)); err != nil {
+// run ends runs in a transaction: the plain and light ones at once, those of every
+// kind by lock and look, decide, write. Ends of one run are taken one after the other.
+func (f *finishing) run(ctx context.Context, session pg.Session, w endsByWay) error {
+	var quick []*pg.Statement
+	if len(w.plain) > 0 {
+		quick = append(quick, f.quickStep(w.plain, endPlain))
+	}
+	if len(w.light) > 0 {
+		quick = append(quick, f.quickStep(w.light, endLight))
+	}
+	if len(quick) > 0 {
+		if err := session.Run(ctx, quick...); err != nil {
 			return err
 		}
 	}
+	left := slices.Concat(w.rest, f.stale(w.plain), f.stale(w.light)) // of which some may have other ties
+	slices.Sort(left)
 	for len(left) > 0 {
 		var now, later []int
 		seen := map[leasedRun]bool{}
@@ -517,7 +568,6 @@ func (r *Room) FinishIn(ctx context.Context, in pg.Session, worker job.WorkerID,
 	if len(ends) == 0 {
 		return f.verdicts, nil, nil
 	}
-	plain, rest := f.split()
-	err := f.run(ctx, in, plain, rest)
+	err := f.run(ctx, in, f.split())
 	return f.verdicts, f.told, err
 }

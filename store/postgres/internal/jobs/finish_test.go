@@ -18,13 +18,15 @@ func TestP8_OneEndDoesNotPullOthersOntoTheLongerWay(t *testing.T) {
 		ends[i] = job.End{ID: job.NewID(), Run: 1, To: job.Done}
 	}
 	f := &finishing{ends: ends}
-	if plain, rest := f.split(); len(plain) != 500 || len(rest) != 0 {
-		t.Errorf("%d plain and %d others of 500 plain ends", len(plain), len(rest))
+	if w := f.split(); len(w.plain) != 500 || len(w.light) != 0 || len(w.rest) != 0 {
+		t.Errorf("%d plain, %d light and %d others of 500 plain ends", len(w.plain), len(w.light), len(w.rest))
 	}
 	ends[250].Failure = []byte("no luck")
 	ends[251].To = job.Waiting
-	if plain, rest := f.split(); len(plain) != 498 || !slices.Equal(rest, []int{250, 251}) {
-		t.Errorf("%d plain ends, and %v", len(plain), rest)
+	ends[252].Ties = job.TieUnique | job.TieLogs
+	ends[253].Ties = job.TieNode
+	if w := f.split(); len(w.plain) != 496 || !slices.Equal(w.light, []int{252}) || !slices.Equal(w.rest, []int{250, 251, 253}) {
+		t.Errorf("%d plain ends, light %v, and %v", len(w.plain), w.light, w.rest)
 	}
 }
 
@@ -36,26 +38,32 @@ func TestP2_EveryEndIsPlainOrLookedAt(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "ends") {
 			f.ends = append(f.ends, job.End{
 				ID: rapid.SampledFrom(ids).Draw(t, "id"), Run: rapid.Int64Range(1, 2).Draw(t, "run"),
-				To: rapid.SampledFrom([]job.State{job.Done, job.Done, job.Done, job.Waiting}).Draw(t, "to"), Keep: rapid.SampledFrom(keeps).Draw(t, "keep"),
+				To:   rapid.SampledFrom([]job.State{job.Done, job.Done, job.Done, job.Waiting}).Draw(t, "to"),
+				Ties: rapid.SampledFrom([]job.Ties{0, 0, 0, job.TieUnique, job.TieLogs, job.TieKey}).Draw(t, "ties"), Keep: rapid.SampledFrom(keeps).Draw(t, "keep"),
 			})
 		}
-		plain, rest := f.split()
-		all := slices.Sorted(slices.Values(slices.Concat(plain, rest)))
+		w := f.split()
+		plain, light, rest := w.plain, w.light, w.rest
+		all := slices.Sorted(slices.Values(slices.Concat(plain, light, rest)))
 		for i := range f.ends {
 			if len(all) != len(f.ends) || all[i] != i {
-				t.Fatalf("of %d ends %v are plain and %v are not", len(f.ends), plain, rest)
+				t.Fatalf("of %d ends %v are plain, %v light and %v are not", len(f.ends), plain, light, rest)
 			}
 		}
-		if f.skip && len(plain) > 0 {
-			t.Fatalf("%v are plain where locked rows are passed over", plain)
+		if f.skip && len(plain)+len(light) > 0 {
+			t.Fatalf("%v are plain and %v light where locked rows are passed over", plain, light)
 		}
-		for n, i := range plain {
+		quick := slices.Concat(plain, light)
+		for n, i := range quick {
 			e := &f.ends[i]
-			if e.To != job.Done || e.Keep.WithDefaults().Done != f.ends[plain[0]].Keep.WithDefaults().Done {
+			if e.To != job.Done || e.Keep.WithDefaults().Done != f.ends[quick[0]].Keep.WithDefaults().Done {
 				t.Fatalf("end %d is plain: %+v", i, e)
 			}
-			if n > 0 && bytes.Compare(f.ends[plain[n-1]].ID[:], e.ID[:]) >= 0 {
-				t.Fatalf("plain ends %v are not in the order of their jobs", plain)
+			if n != 0 && n != len(plain) && bytes.Compare(f.ends[quick[n-1]].ID[:], e.ID[:]) >= 0 {
+				t.Fatalf("plain ends %v and light ones %v are not in the order of their jobs", plain, light)
+			}
+			if n < len(plain) && e.Ties != 0 || e.Ties == job.TieKey {
+				t.Fatalf("end %d with ties %v is not looked at", i, e.Ties)
 			}
 			for k := range f.ends {
 				if k != i && f.ends[k].ID == e.ID {

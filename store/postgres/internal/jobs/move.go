@@ -21,10 +21,11 @@ import (
 func readSubject(scan pg.Scan, more ...any) (*job.Subject, error) {
 	s := &job.Subject{}
 	var state, wait int16
+	var ties int32
 	var due pgtype.Timestamptz // which may be infinity
 	err := scan(append([]any{&s.ID, &state, &s.Priority, &due, &s.Run, &s.Used, &s.MaxAttempts, &s.Lost, &s.Queue, &s.Kind,
-		&s.Failures, &s.Worker, &s.Begun, &s.CancelAsked, &wait}, more...)...)
-	s.State, s.Wait, s.Due = job.State(state), job.Wait(wait), due.Time
+		&s.Failures, &s.Worker, &s.Begun, &s.CancelAsked, &wait, &ties}, more...)...)
+	s.State, s.Wait, s.Due, s.Ties = job.State(state), job.Wait(wait), due.Time, job.Ties(ties)
 	return s, err
 }
 
@@ -192,6 +193,8 @@ SET state = e.state,
 	cancel = false,
 	used = job.used + e.burnt,
 	snoozes = job.snoozes + e.snoozed,
+	snoozed = CASE WHEN e.snoozed > 0 THEN {now} ELSE job.snoozed END,
+	ties = job.ties | e.ties,
 	lost = job.lost + e.lost,
 	rescues = job.rescues + e.rescued,
 	deferred = CASE WHEN e.lost > 0 THEN 0 ELSE job.deferred + e.deferred END,
@@ -203,10 +206,10 @@ FROM (
 	SELECT $1::int AS namespace, e.*
 	FROM unnest(
 		$2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[]
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[], $17::int[]
 	) AS e (
 		id, state, delay, reason, burnt, snoozed, lost, rescued, failures,
-		progress, progress_done, progress_total, progress_note, deferred, wait
+		progress, progress_done, progress_total, progress_note, deferred, wait, ties
 	)
 	OFFSET 0
 ) AS e
@@ -215,7 +218,7 @@ WHERE job.namespace = e.namespace AND job.id = e.id`
 func releaseStep(namespace int32, moves []job.Move) *pg.Statement {
 	a := newEndArrays(moves)
 	return &pg.Statement{Text: releaseJobs, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
-		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits}}
+		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits, a.ties}}
 }
 
 // endJobs moves jobs out of the live table in the transaction that ends them.
@@ -225,10 +228,10 @@ var endJobs = `WITH e AS (
 	SELECT $1::int AS namespace, e.*
 	FROM unnest(
 		$2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[]
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[], $17::int[]
 	) AS e (
 		id, state, delay, reason, burnt, snoozed, lost, rescued, failures,
-		progress, progress_done, progress_total, progress_note, result, keep
+		progress, progress_done, progress_total, progress_note, result, keep, ties
 	)
 	OFFSET 0
 ), gone AS (
@@ -240,18 +243,20 @@ var endJobs = `WITH e AS (
 	"lost":           "job.lost + e.lost",
 	"rescues":        "job.rescues + e.rescued",
 	"snoozes":        "job.snoozes + e.snoozed",
+	"ties":           "job.ties | e.ties",
 	"progress_done":  "CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END",
 	"progress_total": "CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END",
 	"progress_note":  "CASE WHEN e.progress THEN e.progress_note ELSE job.progress_note END",
 	"failures":       "coalesce(e.failures, job.failures)",
 }) + `,
 		e.state AS final, e.reason AS why, e.result AS result, e.keep AS keep
-), ` + keptOrBuried
+), `
 
-// keptOrBuried is what becomes of the rows of gone; %s is one of the two below.
+// freeKeys gives the unique keys of the rows of gone free, or keeps them for their
+// period, and ends a statement.
 //
-//   - job_unique_pkey finds their unique keys.
-const keptOrBuried = `%s, freed AS (
+//   - job_unique_pkey finds the keys.
+const freeKeys = `, freed AS (
 	DELETE FROM pawl.job_unique AS u
 	USING gone
 	WHERE gone.unique_hash IS NOT NULL
@@ -272,6 +277,7 @@ const keptOrBuried = `%s, freed AS (
 SELECT id
 FROM gone`
 
+// What becomes of the rows of gone: they are kept, or leave a tombstone.
 var keepGone = `kept AS (
 	INSERT INTO pawl.job_archive (
 		namespace, id, state, reason, result, finished, expires, worker,
@@ -289,7 +295,7 @@ const (
 	SELECT $1, id, {now} + ` + tombstoneLife + `, run, worker
 	FROM gone
 	ON CONFLICT (namespace, id) DO UPDATE SET expires = excluded.expires, run = excluded.run, worker = excluded.worker
-), ` + deleteLogsGone
+)`
 	// deleteLogsGone removes log lines of the rows of gone (job_log_pkey), no more
 	// than the bound: the purge finds the rest, which are lines of no job (purgeLogs).
 	deleteLogsGone = `silenced AS (
@@ -313,8 +319,8 @@ const (
 const _ = uint(10_000-store.DropLines) + uint(store.DropLines-10_000)
 
 var (
-	endKept   = strings.Replace(endJobs, "%s", keepGone, 1)
-	endBuried = strings.Replace(endJobs, "%s", tombstoneGone, 1)
+	endKept   = endJobs + keepGone + freeKeys
+	endBuried = endJobs + tombstoneGone + ", " + deleteLogsGone + freeKeys
 )
 
 func endStep(namespace int32, moves []job.Move, kept bool) *pg.Statement {
@@ -324,7 +330,7 @@ func endStep(namespace int32, moves []job.Move, kept bool) *pg.Statement {
 		text = endKept
 	}
 	return &pg.Statement{Text: text, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
-		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps}}
+		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps, a.ties}}
 }
 
 // givenIDs are the ids of a call, as rows to look up by a primary key
@@ -351,6 +357,7 @@ type endArrays struct {
 	delays, keeps                           []int64
 	reasons, notes                          []pgtype.Text
 	burnt, snoozed, lost, rescued, deferred []int32
+	ties                                    []int32 // that the move adds
 	failures, results                       [][]byte
 	progress                                []bool
 	done, total                             []pgtype.Int8
@@ -376,6 +383,7 @@ func newEndArrays(moves []job.Move) *endArrays {
 		a.rescued = append(a.rescued, one(e.Rescue))
 		a.deferred = append(a.deferred, one(e.Defer))
 		a.lost = append(a.lost, one(e.Lose))
+		a.ties = append(a.ties, int32(moves[i].NewTies()))
 		a.failures = append(a.failures, moves[i].NewFailures)
 		a.results = append(a.results, e.Result)
 		var p job.Progress

@@ -18,7 +18,7 @@ import (
 // own transaction holds the row.
 //
 //   - job_pkey finds the runs, worker_pkey the worker.
-const ownRuns = `SELECT {now}, e.n, job.begun,
+const ownRuns = `SELECT {now}, e.n, job.begun, job.ties,
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)
 FROM (
 	SELECT $1::int AS namespace, 3::smallint AS running, e.*
@@ -52,6 +52,33 @@ UPDATE pawl.job
 SET progress_done = own.done, progress_total = own.total, progress_note = own.note
 FROM own
 WHERE job.ctid = own.place`
+
+// tieLogs notes on the row of a run that there are lines. One that is locked is
+// passed by: its end brings the tie along, and the purge finds lines that nobody
+// knows of.
+//
+//   - job_pkey finds the runs.
+const tieLogs = `WITH own AS MATERIALIZED (
+	SELECT job.ctid AS place
+	FROM (
+		SELECT $1::int AS namespace, 3::smallint AS running, e.*
+		FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run)
+		OFFSET 0
+	) AS e
+	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+	WHERE job.run = e.run
+		AND job.worker = $2
+		AND job.state = e.running
+	ORDER BY job.id
+	FOR UPDATE OF job SKIP LOCKED
+)
+UPDATE pawl.job
+SET ties = ties | 2
+FROM own
+WHERE job.ctid = own.place`
+
+// job.TieLogs is written out above; this line does not compile when they part.
+const _ = uint(job.TieLogs-2) + uint(2-job.TieLogs)
 
 // heldTries is how often a beginning is tried whose row somebody holds: mostly one
 // of the store's own transitions, for a moment.
@@ -115,11 +142,16 @@ func (r *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, n
 	}
 	ids, runs := workers.RefArrays(refs)
 	var now time.Time
+	var untied []store.RunRef // with the first lines of their job
 	steps = append(steps, &pg.Statement{Text: ownRuns, Args: []any{r.pg.Namespace, w, ids, runs}, Each: func(scan pg.Scan) error {
 		var n int
+		var ties int32
 		var begun, alive bool
-		if err := scan(&now, &n, &begun, &alive); err != nil {
+		if err := scan(&now, &n, &begun, &ties, &alive); err != nil {
 			return err
+		}
+		if len(notes[n-1].Logs) > 0 && !job.Ties(ties).Has(job.TieLogs) {
+			untied = append(untied, notes[n-1].RunRef)
 		}
 		switch {
 		case begun || !notes[n-1].Begun:
@@ -146,6 +178,10 @@ func (r *Room) NoteIn(ctx context.Context, session pg.Session, w job.WorkerID, n
 	}
 	if len(logs.ids) > 0 {
 		steps = append(steps, logs.step(r.pg.Namespace))
+	}
+	if len(untied) > 0 {
+		ids, runs := workers.RefArrays(untied)
+		steps = append(steps, &pg.Statement{Text: tieLogs, Args: []any{r.pg.Namespace, w, ids, runs}})
 	}
 	if len(newest) > 0 {
 		var ids [][16]byte

@@ -145,18 +145,18 @@ WHERE ctid = ANY (ARRAY(
 //
 //   - job_archive_expires finds the jobs, job_log_pkey their lines.
 const purgeArchive = `WITH late AS MATERIALIZED (
-	SELECT ctid AS place, id, expires
+	SELECT ctid AS place, id, expires, ties
 	FROM pawl.job_archive
 	WHERE namespace = $1 AND state >= 5 AND expires >= $3 AND expires <= {now}
 	ORDER BY expires
 	LIMIT $2
 	FOR UPDATE SKIP LOCKED
 ), counted AS MATERIALIZED (
-	SELECT place, id, row_number() OVER (ORDER BY expires, id) AS n
+	SELECT place, id, ties, row_number() OVER (ORDER BY expires, id) AS n
 	FROM late
 ), lines AS MATERIALIZED (
 	SELECT l.place, c.n
-	FROM (SELECT $1::int AS namespace, id, n FROM counted ORDER BY n OFFSET 0) AS c
+	FROM (SELECT $1::int AS namespace, id, n FROM counted WHERE ties & 2 <> 0 ORDER BY n OFFSET 0) AS c
 	CROSS JOIN LATERAL (
 		SELECT ctid AS place
 		FROM pawl.job_log AS l

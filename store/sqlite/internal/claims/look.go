@@ -42,20 +42,20 @@ type position struct {
 
 // readyAfter lists ready jobs of one priority, behind a place in their order.
 //   - pawl_job_ready, in its order.
-var readyAfter = "SELECT " + jobs.LiveRow.Columns + `
+var readyAfter = "SELECT " + jobs.TakenRow.Columns + `
 	FROM pawl_job INDEXED BY pawl_job_ready
 	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?)
 	ORDER BY due, id`
 
 // Where a look finds what it decides by.
 var (
-	atID           = jobs.LiveRow.At("id")
-	atDue          = jobs.LiveRow.At("due")
-	atRescues      = jobs.LiveRow.At("rescues")
-	atVersion      = jobs.LiveRow.At("version")
-	atQueue        = jobs.LiveRow.At("queue")
-	atKind         = jobs.LiveRow.At("kind")
-	atCapabilities = jobs.LiveRow.At("capabilities")
+	atID           = jobs.TakenRow.At("id")
+	atDue          = jobs.TakenRow.At("due")
+	atRescues      = jobs.TakenRow.At("rescues")
+	atVersion      = jobs.TakenRow.At("version")
+	atQueue        = jobs.TakenRow.At("queue")
+	atKind         = jobs.TakenRow.At("kind")
+	atCapabilities = jobs.TakenRow.At("capabilities")
 )
 
 // Each lane has a statement of its own, because several are open at once.
@@ -82,7 +82,7 @@ func (l *look) take(leased []store.LeasedJob) ([]store.LeasedJob, error) {
 		lane := l.lanes[p]
 		leased = append(leased, store.LeasedJob{})
 		j := &leased[len(leased)-1].Job
-		jobs.LiveRow.Read(lane.q, j)
+		jobs.TakenRow.Read(lane.q, j)
 		l.room -= jobs.Large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {

@@ -7,7 +7,7 @@ import (
 
 // heldOfClaim lists what a worker holds of a claim, in the order in which it took.
 //   - pawl_job_held finds what the worker holds, which is sorted then.
-var heldOfClaim = "SELECT " + jobs.LiveRow.Columns + `, begun
+var heldOfClaim = "SELECT " + jobs.TakenRow.Columns + `, begun
 	FROM ` + jobs.Running + ` AND worker = ? AND claim = ?
 	ORDER BY queue, priority, due, id`
 
@@ -22,8 +22,8 @@ func claimedBy(t *jobs.Transition, c *store.Claim) ([]store.LeasedJob, error) {
 			continue
 		}
 		var l store.LeasedJob
-		jobs.LiveRow.Read(q, &l.Job)
-		l.Begun = q.ColBool(jobs.LiveRow.Len())
+		jobs.TakenRow.Read(q, &l.Job)
+		l.Begun = q.ColBool(jobs.TakenRow.Len())
 		bytes[l.Queue] += jobs.Large(&l.Job)
 		held = append(held, l)
 	}

@@ -90,13 +90,12 @@ const tombstoned = `INSERT OR REPLACE INTO pawl_tombstone (namespace, id, expire
 
 const (
 	one = "id = ?"
-	// The fence (P2), and what ends without further ado: no unique key to
-	// release, no logs to remove.
-	ownedOne   = "id = ? AND run = ? AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0"
+	// The fence (P2), and what ends without further ado: nothing is beside it.
+	ownedOne   = "id = ? AND run = ? AND worker = ? AND state = 3 AND ties = 0"
 	ownedGroup = `(id, run) IN (VALUES
 			(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
 			(?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
-		AND worker = ? AND state = 3 AND unique_hash IS NULL AND logs = 0`
+		AND worker = ? AND state = 3 AND ties = 0`
 )
 
 var (

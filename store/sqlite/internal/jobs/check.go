@@ -23,6 +23,7 @@ var CheckRules = []lite.TableRules{
 			SELECT 1
 			FROM pawl_job_unique AS u
 			WHERE u.namespace = j.namespace AND u.hash = j.unique_hash AND u.job = j.id AND u.until IS NULL)`),
+		live("ties do not add up", "'ties ' || ties", "(ties & 1 <> 0) <> (unique_hash IS NOT NULL) OR (ties & 2 <> 0) <> (logs > 0)"),
 		live("attempts out of bounds", "used || ' of ' || max_attempts", "used < 0 OR max_attempts < 1"),
 		live("priority out of bounds", "priority", "priority NOT BETWEEN 1 AND 9"),
 		live("log lines do not add up", "logs || ' counted'", logsRecount),

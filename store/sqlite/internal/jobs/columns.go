@@ -38,6 +38,7 @@ const (
 	inArchive                    // a column of pawl_job_archive
 	goesAlong                    // into the archive, when a job ends
 	comesBack                    // from there, when it is retried
+	isRare                       // a claim does not read it
 
 	carried = inLive | inArchive | goesAlong | comesBack
 )
@@ -104,6 +105,13 @@ var columns = []column{
 		subject: func(q *lite.Query, i int, s *subject) { s.CancelAsked = q.ColBool(i) },
 	},
 	{
+		name: "ties", in: carried,
+		draft:   func(q *lite.Query, d arrival) { q.Int(int64(d.Ties())) },
+		given:   func(d *job.Draft) bool { return d.Ties() != 0 },
+		job:     func(q *lite.Query, i int, j *job.Job) { j.Ties = job.Ties(q.ColInt(i)) },
+		subject: func(q *lite.Query, i int, s *subject) { s.Ties = job.Ties(q.ColInt(i)) },
+	},
+	{
 		name: "used", in: carried,
 		job:     func(q *lite.Query, i int, j *job.Job) { j.Used = int(q.ColInt(i)) },
 		subject: func(q *lite.Query, i int, s *subject) { s.Used = int(q.ColInt(i)) },
@@ -126,6 +134,14 @@ var columns = []column{
 	{
 		name: "snoozes", in: carried,
 		job: func(q *lite.Query, i int, j *job.Job) { j.Snoozes = int(q.ColInt(i)) },
+	},
+	{
+		name: "throttles", in: carried | isRare,
+		job: func(q *lite.Query, i int, j *job.Job) {
+			if n := q.ColInt(i); n != 0 {
+				j.Rarely().Throttles = int(n)
+			}
+		},
 	},
 	{
 		name: "deferred", in: inLive,
@@ -172,6 +188,32 @@ var columns = []column{
 		job:   func(q *lite.Query, i int, j *job.Job) { j.Deadline = q.ColTime(i) },
 	},
 	{
+		name: "snoozed", in: carried | isRare,
+		job: func(q *lite.Query, i int, j *job.Job) {
+			if at := q.ColTime(i); !at.IsZero() {
+				j.Rarely().Snoozed = at
+			}
+		},
+	},
+	{
+		name: "throttled", in: carried | isRare,
+		job: func(q *lite.Query, i int, j *job.Job) {
+			if at := q.ColTime(i); !at.IsZero() {
+				j.Rarely().Throttled = at
+			}
+		},
+	},
+	{
+		name: "gate", in: carried | isRare,
+		draft: func(q *lite.Query, d arrival) { q.IntOrNull(d.Gate) },
+		given: func(d *job.Draft) bool { return d.Gate != 0 },
+		job: func(q *lite.Query, i int, j *job.Job) {
+			if gate := q.ColInt(i); gate != 0 {
+				j.Rarely().Gate = gate
+			}
+		},
+	},
+	{
 		name: "queue", in: carried,
 		draft:   func(q *lite.Query, d arrival) { q.Text(d.Queue) },
 		job:     func(q *lite.Query, i int, j *job.Job) { j.Queue = q.ColText(i) },
@@ -196,6 +238,7 @@ var columns = []column{
 		job:   func(q *lite.Query, i int, j *job.Job) { j.Budget = q.ColText(i) },
 	},
 	{name: "flow", in: carried},
+	{name: "node", in: carried},
 	{
 		name: "unique_hash", in: carried,
 		draft:   func(q *lite.Query, d arrival) { q.BlobOrNull(d.Unique.Hash) },
@@ -305,8 +348,14 @@ type Row[T any] struct {
 }
 
 var (
-	// LiveRow is a live job.
-	LiveRow     = rowOf(inLive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
+	// LiveRow is a live job, TakenRow what a claim reads of it.
+	LiveRow  = rowOf(inLive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
+	TakenRow = rowOf(inLive, func(c *column) func(*lite.Query, int, *job.Job) {
+		if c.is(isRare) {
+			return nil
+		}
+		return c.job
+	})
 	archivedRow = rowOf(inArchive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
 	subjectRow  = rowOf(inLive, func(c *column) func(*lite.Query, int, *subject) { return c.subject })
 )

@@ -36,7 +36,7 @@ func (t *Transition) move(s *subject, e job.End) (job.Move, error) {
 // What a move changes of a live row, by its primary key.
 const (
 	amendRow = `UPDATE pawl_job
-	SET used = used + ?, snoozes = snoozes + ?, lost = lost + ?, rescues = rescues + ?,
+	SET used = used + ?, snoozes = snoozes + ?, snoozed = coalesce(?, snoozed), lost = lost + ?, rescues = rescues + ?,
 		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = coalesce(?, failures)
 	WHERE namespace = ? AND id = ?`
 
@@ -49,14 +49,21 @@ const (
 	WHERE namespace = ? AND id = ?`
 
 	setLogsOf = `UPDATE pawl_job
-	SET logs = ?
+	SET logs = ?, ties = ties | 2
 	WHERE namespace = ? AND id = ?`
 )
 
+// job.TieLogs is written out above; this line does not compile when they part.
+const _ = uint(job.TieLogs-2) + uint(2-job.TieLogs)
+
 // amend writes what a run leaves behind besides its state.
 func (t *Transition) amend(m *job.Move) error {
+	var snoozed int64
+	if m.Snooze {
+		snoozed = t.Now
+	}
 	q := t.Query(amendRow).
-		Bool(m.Burn).Bool(m.Snooze).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).
+		Bool(m.Burn).Bool(m.Snooze).IntOrNull(snoozed).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).
 		Int(t.Namespace).Blob(m.ID[:])
 	if err := q.Exec(); err != nil {
 		return err
