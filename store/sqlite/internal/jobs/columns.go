@@ -307,7 +307,7 @@ type Row[T any] struct {
 var (
 	// LiveRow is a live job.
 	LiveRow     = rowOf(inLive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
-	archivedRow = rowOf(inArchive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
+	ArchivedRow = rowOf(inArchive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
 	subjectRow  = rowOf(inLive, func(c *column) func(*lite.Query, int, *subject) { return c.subject })
 )
 
