@@ -61,7 +61,7 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 			{"dead jobs of a queue", store.Filter{Queue: "q", States: []job.State{job.Dead}}, store.Page{}, 100},
 		} {
 			one.p.Limit = 50
-			text, args, err := s.jobs.ListText(t.Context(), one.f, one.p)
+			text, args, err := s.lists.ListText(t.Context(), one.f, one.p)
 			if err != nil {
 				t.Fatal(err)
 			}

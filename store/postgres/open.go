@@ -16,6 +16,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
@@ -42,6 +43,7 @@ type Store struct {
 	workers  *workers.Room
 	jobs     *jobs.Room
 	claims   *claims.Room
+	lists    *lists.Room
 
 	closeOnce sync.Once
 }
@@ -116,6 +118,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.workers = workers.New(s.pg, s.hints)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
+	s.lists = lists.New(s.pg, s.workers, s.jobs)
 	return s, nil
 }
 

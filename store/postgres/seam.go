@@ -130,22 +130,22 @@ func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 
 // List pages through jobs.
 func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (store.Listed, error) {
-	return s.jobs.List(ctx, f, p)
+	return s.lists.List(ctx, f, p)
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means MaxCounted).
 func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (store.Counted, error) {
-	return s.jobs.Count(ctx, f, cap)
+	return s.lists.Count(ctx, f, cap)
 }
 
 // Counts counts the jobs of each queue in each state.
 func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
-	return s.jobs.Counts(ctx)
+	return s.lists.Counts(ctx)
 }
 
 // Situations gathers why jobs are not running.
 func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
-	return s.jobs.Situations(ctx, ids)
+	return s.lists.Situations(ctx, ids)
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lists"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
@@ -113,7 +113,7 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts, err := jobs.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f, due(f))
+		texts, err := lists.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f, due(f))
 		if err != nil || len(texts) == 0 {
 			t.Fatal(texts, err)
 		}

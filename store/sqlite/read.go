@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/hints"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lists"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
@@ -26,7 +27,7 @@ func (s *Store) List(ctx context.Context, f store.Filter, p store.Page) (listed 
 	if err := p.Check(f); err != nil {
 		return listed, err
 	}
-	return view(ctx, s, func(c *lite.Snapshot) (store.Listed, error) { return jobs.List(c, f, p) })
+	return view(ctx, s, func(c *lite.Snapshot) (store.Listed, error) { return lists.List(c, f, p) })
 }
 
 // Count counts the jobs a filter matches, up to cap (0 means MaxCounted).
@@ -35,17 +36,17 @@ func (s *Store) Count(ctx context.Context, f store.Filter, cap int) (store.Count
 	if err != nil {
 		return store.Counted{}, err
 	}
-	return view(ctx, s, func(c *lite.Snapshot) (store.Counted, error) { return jobs.Count(c, f, cap) })
+	return view(ctx, s, func(c *lite.Snapshot) (store.Counted, error) { return lists.Count(c, f, cap) })
 }
 
 // Counts counts the jobs of each queue in each state.
 func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
-	return view(ctx, s, jobs.Counts)
+	return view(ctx, s, lists.Counts)
 }
 
 // Situations gathers why jobs are not running, in one snapshot.
 func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
-	return view(ctx, s, func(c *lite.Snapshot) ([]job.Situation, error) { return jobs.Situations(c, ids) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]job.Situation, error) { return lists.Situations(c, ids) })
 }
 
 // Logs returns a job's lines, the oldest first, skipping the first n.

@@ -195,12 +195,12 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb Verb) ([]sto
 //   - job_pkey and job_archive_pkey find the rows.
 var (
 	lockLive = "SELECT " + subjectColumns + `
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
 ORDER BY job.id
 FOR UPDATE OF job`
 	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
 ORDER BY a.id
 FOR UPDATE OF a`
@@ -226,7 +226,7 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 			return nil
 		}
 		exist := map[job.ID]bool{}
-		err := o.session.Run(ctx, &pg.Statement{Text: existing, Args: []any{o.room.pg.Namespace, uuids(left)}, Each: func(scan pg.Scan) error {
+		err := o.session.Run(ctx, &pg.Statement{Text: existing, Args: []any{o.room.pg.Namespace, UUIDs(left)}, Each: func(scan pg.Scan) error {
 			var id job.ID
 			err := scan(&id)
 			exist[id] = true
@@ -253,12 +253,12 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 //
 //   - job_pkey and job_archive_pkey serve the looks.
 const existing = `SELECT e.id
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
 	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
-	args := []any{o.room.pg.Namespace, uuids(ids)}
+	args := []any{o.room.pg.Namespace, UUIDs(ids)}
 	live, archived := lockLive, lockArchived
 	if o.skip {
 		live, archived = lockLive+" SKIP LOCKED", lockArchived+" SKIP LOCKED"
@@ -308,7 +308,7 @@ func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, e
 //   - job_pkey finds them.
 const askJobs = `UPDATE pawl.job
 SET cancel = true
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
 
 // ask marks running jobs; their workers find them on job_cancel.
@@ -327,12 +327,12 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 //     job_log_pkey their lines.
 const removeJobs = `WITH live AS (
 	DELETE FROM pawl.job
-	USING (` + givenIDs + `) AS e
+	USING (` + GivenIDs + `) AS e
 	WHERE job.namespace = e.namespace AND job.id = e.id
 	RETURNING job.namespace, job.id, job.unique_hash
 ), ended AS (
 	DELETE FROM pawl.job_archive AS a
-	USING (` + givenIDs + `) AS e
+	USING (` + GivenIDs + `) AS e
 	WHERE a.namespace = e.namespace AND a.id = e.id
 	RETURNING a.namespace, a.id, a.unique_hash
 ), gone AS (

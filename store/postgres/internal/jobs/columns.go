@@ -232,7 +232,7 @@ var columns = []column{
 // is NULL there.
 var (
 	LiveColumns     = listed(func(c column) string { return c.readFrom(inJob) })
-	archivedColumns = listed(func(c column) string { return c.readFrom(inArchive) })
+	ArchivedColumns = listed(func(c column) string { return c.readFrom(inArchive) })
 	TakenColumns    = listed(func(c column) string { return c.as(c.taken) })
 	subjectColumns  = listed(func(c column) string { return c.as(c.subject) })
 	carriedColumns  = carriedFrom("", nil)
@@ -297,7 +297,7 @@ type RowReader struct {
 	Large int64 // bytes of the large columns, of all rows
 }
 
-// What reads a row of LiveColumns or archivedColumns, and one of TakenColumns.
+// What reads a row of LiveColumns or ArchivedColumns, and one of TakenColumns.
 var (
 	jobReaders   = readersOf(func(c column) bool { return true })
 	takenReaders = readersOf(func(c column) bool { return c.taken != "" })
@@ -312,7 +312,7 @@ func readersOf(which func(column) bool) (list []func(*RowReader, *job.Job)) {
 	return list
 }
 
-// Job reads a row of LiveColumns or archivedColumns into a new job.
+// Job reads a row of LiveColumns or ArchivedColumns into a new job.
 func (r *RowReader) Job(cols [][]byte, j *job.Job) error { return r.row(cols, j, jobReaders) }
 
 // Taken reads a row of TakenColumns into a new job.
@@ -353,7 +353,8 @@ func (r *RowReader) list(j *job.Job, name string) []string {
 	return list
 }
 
-func uuids(ids []job.ID) [][16]byte {
+// UUIDs are ids as the driver sends them.
+func UUIDs(ids []job.ID) [][16]byte {
 	list := make([][16]byte, len(ids))
 	for i, id := range ids {
 		list[i] = id

@@ -93,7 +93,7 @@ func TestColumns_AreReadInTheirOrder(t *testing.T) {
 		read    func(*RowReader, [][]byte, *job.Job) error
 	}{
 		{LiveColumns, (*RowReader).Job},
-		{archivedColumns, (*RowReader).Job},
+		{ArchivedColumns, (*RowReader).Job},
 		{TakenColumns, (*RowReader).Taken},
 	} {
 		n := len(strings.Split(strings.NewReplacer(", 0)", ")").Replace(list.columns), ", "))

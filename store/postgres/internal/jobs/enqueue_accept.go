@@ -90,14 +90,14 @@ func (a *Acceptance) sought(i int) bool { return a.again || a.Drafts[i].Resend }
 //   - job_pkey, job_archive_pkey and tombstone_pkey: one lookup for each id.
 const (
 	LookArchived = `SELECT a.id
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
 UNION ALL
 SELECT t.id
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 JOIN pawl.tombstone AS t ON t.namespace = e.namespace AND t.id = e.id`
 	lookLive = `SELECT j.id, j.due
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.id`
 	// undoInsert takes drafts back that were put in by this transaction (job_pkey).
 	undoInsert = "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])"
@@ -299,7 +299,7 @@ type uniqueAnswer struct {
 	holder job.ID
 }
 
-// givenKeys are the unique keys of a call with their jobs, as givenIDs.
+// givenKeys are the unique keys of a call with their jobs, as GivenIDs.
 const givenKeys = "SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[], $3::uuid[]) AS k (hash, job) OFFSET 0"
 
 // A conflict neither locks nor changes the row of a live job: its finish would

@@ -333,13 +333,13 @@ func endStep(namespace int32, moves []job.Move, kept bool) *pg.Statement {
 		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps, a.ties}}
 }
 
-// givenIDs are the ids of a call, as rows to look up by a primary key
+// GivenIDs are the ids of a call, as rows to look up by a primary key
 // (pg.SettingsText says why so).
-const givenIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0"
+const GivenIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0"
 
 // dropCopies removes archived rows of jobs that are live (job_archive_pkey).
 const dropCopies = `DELETE FROM pawl.job_archive AS a
-USING (` + givenIDs + `) AS e
+USING (` + GivenIDs + `) AS e
 WHERE a.namespace = e.namespace AND a.id = e.id`
 
 func idsOf(moves []job.Move) [][16]byte {

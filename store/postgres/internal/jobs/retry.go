@@ -23,11 +23,11 @@ func (r *Room) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]st
 const (
 	dueNow = `UPDATE pawl.job
 SET due = $3
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 	freeJobs = `UPDATE pawl.job
 SET state = 2, due = $3, used = 0, wait = NULL, reason = NULL
-FROM (` + givenIDs + `) AS e
+FROM (` + GivenIDs + `) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 )
 
@@ -36,7 +36,7 @@ WHERE job.namespace = e.namespace AND job.id = e.id`
 // passed, by which the retry would end at once.
 var reviveJobs = `WITH back AS (
 	DELETE FROM pawl.job_archive AS a
-	USING (` + givenIDs + `) AS e
+	USING (` + GivenIDs + `) AS e
 	WHERE a.namespace = e.namespace AND a.id = e.id
 	RETURNING a.*
 )

@@ -356,7 +356,7 @@ var (
 		}
 		return c.job
 	})
-	archivedRow = rowOf(inArchive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
+	ArchivedRow = rowOf(inArchive, func(c *column) func(*lite.Query, int, *job.Job) { return c.job })
 	subjectRow  = rowOf(inLive, func(c *column) func(*lite.Query, int, *subject) { return c.subject })
 )
 

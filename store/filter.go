@@ -1,0 +1,73 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Bounds of what finding jobs may cost, however many there are. A page walks an
+// index in its order; where none has that order, it sorts the few jobs that an
+// index names, or walks another. Both are looked at twice: once to see that they
+// are few.
+const (
+	MaxPage    = 1_000  // jobs on a page
+	MaxWalked  = 10_000 // rows of an index that one page walks
+	MaxSorted  = 2_500  // jobs that are sorted for one page: the waiting ones of a queue, the running ones
+	MaxCounted = 10_000 // jobs that a count comes to
+	MaxVisits  = MaxWalked + 4*MaxSorted
+)
+
+// Filter chooses jobs; zero fields match everything.
+type Filter struct {
+	States []job.State
+	Queue  string
+	Kind   string
+	Key    string
+	Tag    string
+	Wait   job.Wait     // what a suspended job waits for
+	Worker job.WorkerID // who runs it; only running jobs match
+	// Fingerprint is that of the last failure, see job.Failure.
+	Fingerprint string
+	// DueBefore and DueAfter tell ready from scheduled among waiting jobs.
+	DueBefore, DueAfter time.Time
+	// CreatedBefore and CreatedAfter bound the time of Enqueue.
+	CreatedBefore, CreatedAfter time.Time
+	// FinishedBefore and FinishedAfter bound the time of the end; only jobs that
+	// have ended match.
+	FinishedBefore, FinishedAfter time.Time
+}
+
+// Reads is which states of the live jobs and of the archive a filter reads. A
+// single 0 stands for all of that table, in no order of states.
+func (f *Filter) Reads() (live, archived []job.State) {
+	if len(f.States) == 0 && f.Queue == "" && f.Wait == job.NoWait && f.Worker == 0 {
+		live, archived = []job.State{0}, []job.State{0}
+	} else {
+		for _, s := range job.States() {
+			switch {
+			case len(f.States) > 0 && !slices.Contains(f.States, s):
+			case f.Wait != job.NoWait && s != job.Suspended:
+			case f.Worker != 0 && s != job.Running:
+			case s.Final():
+				archived = append(archived, s)
+			default:
+				live = append(live, s)
+			}
+		}
+	}
+	if !f.FinishedBefore.IsZero() || !f.FinishedAfter.IsZero() {
+		live = nil
+	}
+	return live, archived
+}
+
+// Matches looks at what a store cannot compare in a statement: the last failure.
+func (f *Filter) Matches(failures job.Failures) bool {
+	if f.Fingerprint == "" {
+		return true
+	}
+	last, ok := failures.Last()
+	return ok && last.Fingerprint == f.Fingerprint
+}

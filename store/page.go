@@ -1,0 +1,118 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+)
+
+// Order is how a list is sorted.
+type Order uint8
+
+// The orders of a list.
+const (
+	ByID     Order = iota // the newest id first
+	ByDue                 // the earliest due time first: waiting jobs of one queue
+	ByFinish              // the last end first: dead and cancelled jobs, when they are at most MaxWalked
+)
+
+func (o Order) String() string {
+	switch o {
+	case ByID:
+		return "by id"
+	case ByDue:
+		return "by due"
+	case ByFinish:
+		return "by finish"
+	}
+	return fmt.Sprintf("order(%d)", uint8(o))
+}
+
+// Bookmark is a place in a list that the next page goes on behind.
+type Bookmark struct {
+	ID job.ID
+	At time.Time // the due time or the finish, in lists by those
+}
+
+// Bookmark is where a job is in a list.
+func (o Order) Bookmark(j *job.Job) Bookmark {
+	switch o {
+	case ByDue:
+		return Bookmark{ID: j.ID, At: j.Due}
+	case ByFinish:
+		return Bookmark{ID: j.ID, At: j.Finished}
+	}
+	return Bookmark{ID: j.ID}
+}
+
+// Compare is negative where a comes before b in a list.
+func (o Order) Compare(a, b Bookmark) int {
+	switch o {
+	case ByDue:
+		return cmp.Or(a.At.Compare(b.At), bytes.Compare(a.ID[:], b.ID[:]))
+	case ByFinish:
+		return cmp.Or(b.At.Compare(a.At), bytes.Compare(b.ID[:], a.ID[:]))
+	}
+	return bytes.Compare(b.ID[:], a.ID[:])
+}
+
+// Page is a part of a list.
+type Page struct {
+	After Bookmark // Listed.Next of the page before; zero for the first page
+	Limit int      // 1..MaxPage
+	Order Order
+}
+
+// Check refuses a page that no store can serve: every order has to have an index
+// that is walked in it, or few jobs to sort.
+func (p Page) Check(f Filter) error {
+	if p.Limit < 1 || p.Limit > MaxPage {
+		return job.Invalid("limit", p.Limit, fmt.Sprintf("must be 1..%d", MaxPage))
+	}
+	switch p.Order {
+	case ByID:
+		return nil
+	case ByDue:
+		if f.Queue == "" || len(f.States) != 1 || f.States[0] != job.Waiting {
+			return job.Invalid("order", p.Order, "the filter must name one queue and the state waiting")
+		}
+		return nil
+	case ByFinish:
+		few := func(s job.State) bool { return s == job.Dead || s == job.Cancelled }
+		if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s job.State) bool { return !few(s) }) {
+			return job.Invalid("order", p.Order, "the filter must name the states dead or cancelled, and no other")
+		}
+		return nil
+	}
+	return job.Invalid("order", p.Order, "must be ByID, ByDue or ByFinish")
+}
+
+// TooManyToSort is the error of a page by finish where too many jobs ended so.
+func TooManyToSort() error {
+	return job.Invalid("order", ByFinish, fmt.Sprintf("more than %d jobs ended so; name one queue, or list them by id", MaxWalked))
+}
+
+// Listed is one page.
+type Listed struct {
+	Jobs []job.Job
+	More bool // there are more behind the page; where it stopped, there may be
+	// Stopped says that the page came to the bound of rows that it may look at
+	// before it was full. It may be empty even.
+	Stopped bool
+	Next    Bookmark // the next page goes on behind it; zero without More
+}
+
+// Fill makes a page of jobs that are one more than its limit, or fewer.
+func (l *Listed) Fill(p Page) {
+	if len(l.Jobs) > p.Limit {
+		l.Jobs = slices.Clip(l.Jobs[:p.Limit])
+		l.More, l.Next = true, p.Order.Bookmark(&l.Jobs[p.Limit-1])
+	}
+}
+
+// Stop says that the page ended at a position where nobody knows what is behind it.
+func (l *Listed) Stop(at Bookmark) { l.More, l.Stopped, l.Next = true, true, at }

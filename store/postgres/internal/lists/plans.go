@@ -1,0 +1,11 @@
+package lists
+
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+
+// Plans are the statements whose plans do not depend on a filter, with the indexes
+// that must serve them.
+var Plans = []pg.Plan{
+	{Name: "runsOfQueues", Text: runsOfQueues, Indexes: []string{"job_pkey", "job_held"}},
+	{Name: "queuesAndWorkers", Text: queuesAndWorkers, Indexes: []string{"job_pkey", "worker_pkey"}},
+	{Name: "aheadOf", Text: aheadOf, Indexes: []string{"job_pkey", "job_ready"}},
+}

@@ -1,0 +1,136 @@
+package lists
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
+
+// aheadOf counts for each waiting job the ready jobs of its queue that a claim
+// meets first, as far as the cap ($3).
+//
+//   - job_pkey finds the jobs, and job_ready the others: a stretch of it for each
+//     priority.
+const aheadOf = `SELECT e.n, ahead.jobs
+FROM (SELECT 2::smallint AS waiting, e.* FROM (` + jobs.WantedIDs + `) AS e OFFSET 0) AS e
+JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want AND j.state = e.waiting
+CROSS JOIN LATERAL (
+	SELECT count(*) AS jobs
+	FROM (
+		SELECT
+		FROM generate_series(1, j.priority) AS level
+		CROSS JOIN LATERAL (
+			SELECT
+			FROM pawl.job AS a
+			WHERE a.namespace = j.namespace
+				AND a.queue = j.queue
+				AND a.state = 2
+				AND a.priority = level::smallint
+				AND (a.due, a.id) < (CASE WHEN level < j.priority THEN 'infinity' ELSE j.due END, j.id)
+				AND a.due <= {now}
+			ORDER BY a.due, a.id
+			LIMIT $3
+		) AS before
+		LIMIT $3
+	) AS counted
+) AS ahead`
+
+// runsOfQueues counts what the workers with totals run of the jobs' queues.
+//
+//   - job_pkey finds the jobs, job_held the runs.
+const runsOfQueues = `SELECT w.label, w.totals, w.lost IS NOT NULL, held.queue, held.runs
+FROM pawl.worker AS w
+CROSS JOIN LATERAL (
+	SELECT j.queue, count(*) AS runs
+	FROM pawl.job AS j
+	WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = ANY (ARRAY(
+		SELECT DISTINCT me.queue
+		FROM (` + jobs.GivenIDs + `) AS e
+		JOIN pawl.job AS me ON me.namespace = e.namespace AND me.id = e.id
+	))
+	GROUP BY j.queue
+) AS held
+WHERE w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained
+ORDER BY w.id`
+
+// queuesAndWorkers tells of each job whether its queue is paused, and who runs it.
+//
+//   - job_pkey, queue_pkey and worker_pkey serve the looks.
+const queuesAndWorkers = `SELECT e.n,
+	EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = e.namespace AND q.paused AND q.name = j.queue),
+	coalesce(w.label, '')
+FROM (` + jobs.WantedIDs + `) AS e
+JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want
+LEFT JOIN pawl.worker AS w ON w.namespace = e.namespace AND w.id = j.worker`
+
+// Situations gathers why jobs are not running.
+func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
+	if len(ids) == 0 {
+		return nil, r.pg.Usable(ctx)
+	}
+	// What is known of each job, by its place in ids.
+	type known struct {
+		paused bool
+		label  string
+		ahead  int
+	}
+	var found []jobs.Numbered
+	var workers []store.WorkerInfo
+	var runs map[string][]store.QueueRuns
+	var now time.Time
+	var of map[int]*known
+	most := store.AheadCap(len(ids))
+	err := r.pg.Read(ctx, func() []*pg.Statement {
+		found, workers, runs, of = nil, nil, map[string][]store.QueueRuns{}, make(map[int]*known, len(ids))
+		for n := range ids {
+			of[n+1] = &known{}
+		}
+		args := []any{r.pg.Namespace, jobs.UUIDs(ids)}
+		return []*pg.Statement{
+			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
+			r.jobs.GetStep(ids, &found),
+			{Text: queuesAndWorkers, Args: args, Each: func(scan pg.Scan) error {
+				var n int
+				var k known
+				err := scan(&n, &k.paused, &k.label)
+				of[n] = &k
+				return err
+			}},
+			r.workers.RegistryStep(&workers, new(time.Time)),
+			{Text: runsOfQueues, Args: args, Each: func(scan pg.Scan) error {
+				var q store.QueueRuns
+				var queue string
+				err := scan(&q.Label, &q.Totals, &q.Lost, &queue, &q.Runs)
+				runs[queue] = append(runs[queue], q)
+				return err
+			}},
+			{Text: aheadOf, Args: append(args, most+1), Each: func(scan pg.Scan) error {
+				var n, jobs int
+				err := scan(&n, &jobs)
+				of[n].ahead = jobs
+				return err
+			}},
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found, func(a, b jobs.Numbered) int { return a.N - b.N })
+	list := make([]job.Situation, len(found))
+	for i := range found {
+		sit, k := &list[i], of[found[i].N]
+		sit.Job, sit.Now = found[i].Job, now.UTC()
+		if sit.Job.State.Final() {
+			continue
+		}
+		sit.QueuePaused, sit.Label = k.paused, k.label
+		sit.Ahead, sit.AheadCapped = min(k.ahead, most), k.ahead > most
+		store.Situate(sit, workers, runs[sit.Job.Queue])
+	}
+	return list, nil
+}
