@@ -13,11 +13,39 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
+
+// Tables are those of this room.
+var Tables = []table.Table{
+	{
+		Name: "job", Key: []string{"namespace", "id"},
+		Users: []string{"args", "headers", "failures", "reason", "progress_note"},
+		Ours:  []string{"queue", "kind", "key", "budget", "unique_hash", "capabilities", "tags"},
+	},
+	{
+		Name: "job_archive", Key: []string{"namespace", "id"},
+		Users:  []string{"args", "headers", "failures", "reason", "progress_note", "result"},
+		Ours:   []string{"queue", "kind", "key", "budget", "unique_hash", "capabilities", "tags"},
+		Expiry: table.Expiry{Column: "expires", When: "state >= 5", Index: "job_archive_expires", Own: "`expires` is over, after its log lines"},
+	},
+	{
+		Name: "job_unique", Key: []string{"namespace", "hash"}, Parent: table.Parent{Column: "job", Tables: []string{"job"}},
+		Expiry: table.Expiry{Column: "until", When: "until IS NOT NULL", Index: "job_unique_until"},
+	},
+	{
+		Name: "tombstone", Key: []string{"namespace", "id"},
+		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "tombstone_expires"},
+	},
+	{
+		Name: "job_log", Key: []string{"namespace", "job", "line"}, Users: []string{"text"},
+		Parent: table.Parent{Column: "job", Tables: []string{"job", "job_archive"}},
+	},
+}
 
 // Room is the jobs of a namespace, and all that moves them but a claim.
 type Room struct {
