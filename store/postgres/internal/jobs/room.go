@@ -61,6 +61,9 @@ type Room struct {
 	blocked  blocked
 	Lines    lines // of calls that wait for a held key
 	Purges   purges
+
+	lookDue    string
+	purgeTexts []string // each removes at most $2 rows, which are counted
 }
 
 // Config is what the settings of a store say about jobs.
@@ -68,11 +71,19 @@ type Config struct {
 	KeepFor   func(queue string) job.Keep
 	MaxLost   int
 	BusyLimit time.Duration
-	Sorting   int // how many connections sort shared commits out
+	Sorting   int           // how many connections sort shared commits out
+	Tables    []table.Table // of all rooms
 }
 
 func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c Config) *Room {
-	return &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
+	r := &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
+	expiring := table.Expiring(c.Tables)
+	r.lookDue = lookDue(expiring)
+	for _, t := range expiring {
+		r.purgeTexts = append(r.purgeTexts, pg.PurgeText(&t))
+	}
+	r.purgeTexts = append(r.purgeTexts, leaveWorkers)
+	return r
 }
 
 // Start makes shared commits possible. The namespace is known.
