@@ -107,15 +107,21 @@ var layers = []layer{
 		never: list(".", domain, loops, stores, drivers, sqlHTTP),
 	},
 
+	{
+		at: "store/internal/table/...", is: "the tables of a store as data; knows no database",
+		may:   list("store/internal/table"),
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
+
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/sqlite/...", sqlite, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
 		at: "store/sqlite/internal/lite", is: "SQLite as its store uses it; names no table of ours",
-		may:   list("job/...", "store", sqlite),
+		may:   list("job/...", "store", "store/internal/table", sqlite),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
@@ -125,22 +131,22 @@ var layers = []layer{
 	},
 	{
 		at: "store/sqlite/internal/settings", is: "pauses, and what operators did",
-		may:   list("job/...", "store", rooms("store/sqlite", "lite", "settings")),
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "settings")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
 		at: "store/sqlite/internal/workers", is: "the registry",
-		may:   list("job/...", "store", rooms("store/sqlite", "lite", "workers")),
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "workers")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
 		at: "store/sqlite/internal/jobs", is: "jobs from enqueue to purge",
-		may:   list("job/...", "store", rooms("store/sqlite", "lite", "jobs")),
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "jobs")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
 		at: "store/sqlite/internal/claims", is: "claims: leases ready jobs",
-		may:   list("job/...", "store", rooms("store/sqlite", "lite", "claims")),
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "claims")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
@@ -150,39 +156,39 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
-		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/postgres/...", pgx, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
 	// Its rooms, each built on those before it; none knows the store or a later one.
 	{
 		at: "store/postgres/internal/pg", is: "connections, sessions, statements; names no table of ours",
-		may:   list(domain, pgx),
+		may:   list(domain, "store/internal/table", pgx),
 		never: list("."),
 	},
 	{
 		at: "store/postgres/internal/hints", is: "what tells claims of jobs that became ready",
-		may:   list(domain, "store/postgres/internal/pg", pgx, uuid),
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", pgx, uuid),
 		never: list("."),
 	},
 	{
 		at: "store/postgres/internal/settings", is: "what operators have set, and who did what",
-		may:   list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", pgx),
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", pgx),
 		never: list("."),
 	},
 	{
 		at: "store/postgres/internal/workers", is: "the registry and its leases",
-		may:   list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings", pgx),
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings", pgx),
 		never: list("."),
 	},
 	{
 		at: "store/postgres/internal/jobs", is: "jobs, and all that moves them but a claim",
-		may: list(domain, "store/internal/commit", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+		may: list(domain, "store/internal/commit", "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
 			"store/postgres/internal/workers", pgx),
 		never: list("."),
 	},
 	{
 		at: "store/postgres/internal/claims", is: "leases ready jobs to workers",
-		may: list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+		may: list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
 			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
 		never: list("."),
 	},

@@ -116,7 +116,9 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.hints = hints.New(s.pg)
 	s.settings = settings.New(s.pg, s.hints)
 	s.workers = workers.New(s.pg, s.hints)
-	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
+	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{
+		KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting(), Tables: tables,
+	})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
 	s.lists = lists.New(s.pg, s.workers, s.jobs)
 	return s, nil

@@ -6,16 +6,16 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
-	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
 // Due says which rounds of upkeep have something to do. It reads, and waits for no writer.
 func (s *Store) Due(ctx context.Context) (store.Due, error) {
-	return view(ctx, s, jobs.Due)
+	return view(ctx, s, func(c *lite.Snapshot) (store.Due, error) { return jobs.Due(c, lookDue) })
 }
 
 // MarkLost declares workers lost whose last beat is older than their own limit, if
@@ -54,21 +54,34 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error
 	return ask(ctx, s, limit, func(t *jobs.Transition) (store.ExpireReply, error) { return t.Expire(limit) })
 }
 
-// Purge removes up to limit rows of each kind whose time is over.
+// What purges and looks for what is due, made from the list of tables.
+var (
+	lookDue    = jobs.LookDue(table.Expiring(tables))
+	purgeTexts = func() (texts []string) {
+		for _, t := range table.Expiring(tables) {
+			texts = append(texts, lite.PurgeText(&t))
+		}
+		return texts
+	}()
+)
+
+// Purge removes up to limit rows of each table whose time is over, by index and in
+// one short transaction, so that it never delays a claim for long.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	return ask(ctx, s, limit, func(t *jobs.Transition) (int, error) {
-		purged, err := t.Purge(limit)
+		purged, err := t.PurgeArchive(limit)
 		if err != nil {
 			return 0, err
 		}
-		for _, purge := range []func(*lite.Session, int) (int64, error){settings.Purge, workers.Purge} {
-			n, err := purge(&t.Session, limit)
+		for _, text := range purgeTexts {
+			n, err := t.On(text).Int(t.Now).Int(int64(limit)).Changes()
 			if err != nil {
 				return 0, err
 			}
 			purged += int(n)
 		}
-		return purged, nil
+		n, err := workers.Purge(&t.Session, limit)
+		return purged + int(n), err
 	})
 }
 

@@ -3,8 +3,18 @@ package hints
 import (
 	"github.com/google/uuid"
 
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
+
+// Tables are those of this room.
+var Tables = []table.Table{
+	{
+		Name: "hint", Key: []string{"namespace", "transaction"}, Ours: []string{"queue"}, Derived: true,
+		Except: "it has no primary key: rows come and go in heaps, and nobody looks one up",
+		Expiry: table.Expiry{Column: "transaction", Index: "hint_transaction", Own: "half a minute after its commit"},
+	},
+}
 
 // Room tells claims, here and in other processes, of what became ready.
 type Room struct {

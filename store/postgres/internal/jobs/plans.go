@@ -1,6 +1,9 @@
 package jobs
 
-import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+import (
+	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
 
 // Plans are the statements of transitions, with the indexes that must serve them.
 var Plans = []pg.Plan{
@@ -40,17 +43,24 @@ var Plans = []pg.Plan{
 	{Name: "markDrained", Text: markDrained, Indexes: []string{"job_held"}},
 	{Name: "redateJobs", Text: redateJobs, Indexes: []string{"job_ready"}},
 	{Name: "lockLate", Text: lockLate, Indexes: []string{"job_deadline"}},
-	{Name: "lookDue", Text: lookDue, Indexes: []string{
-		"job_deadline", "job_archive_expires", "tombstone_expires", "job_unique_until", "audit_expires", "worker_lost", "job_held", "job_log_pkey",
-	}},
 	{Name: "purgeArchive", Text: purgeArchive, Indexes: []string{"job_archive_expires", "job_log_pkey"}},
 	{Name: "jobLines", Text: jobLines, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
 	{Name: "purgeLogs", Text: purgeLogs, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
-	{Name: "purgeTombstones", Text: purgeTexts[0], Indexes: []string{"tombstone_expires"}},
-	{Name: "purgeUnique", Text: purgeTexts[1], Indexes: []string{"job_unique_until"}},
-	{Name: "purgeWorkers", Text: purgeTexts[3], Indexes: []string{"job_held"}},
+	{Name: "purgeWorkers", Text: leaveWorkers, Indexes: []string{"job_held"}},
 	{Name: "forgetWorkers", Text: forgetWorkers, Indexes: []string{"job_held"}},
 	{Name: "checkLive", Text: checkLive, Indexes: []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey"}},
 	{Name: "checkArchived", Text: checkArchived, Indexes: []string{"job_archive_pkey"}},
 	{Name: "checkUnique", Text: checkUnique, Indexes: []string{"job_unique_pkey", "job_pkey"}},
+}
+
+// PurgePlans are those of the statements that are made from the list of tables.
+func PurgePlans(tables []table.Table) []pg.Plan {
+	expiring := table.Expiring(tables)
+	due := []string{"job_deadline", "job_archive_expires", "worker_lost", "job_held", "job_log_pkey"}
+	var plans []pg.Plan
+	for _, t := range expiring {
+		due = append(due, t.Expiry.Index)
+		plans = append(plans, pg.Plan{Name: "purge " + t.Name, Text: pg.PurgeText(&t), Indexes: []string{t.Expiry.Index}})
+	}
+	return append(plans, pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -74,41 +75,11 @@ func (p *purges) reached(at time.Time) {
 	}
 }
 
-// Each of these removes at most $2 rows whose time is over, without waiting for
-// anybody.
-var purgeTexts = []string{
-	// tombstone_expires
-	`DELETE FROM pawl.tombstone
-WHERE ctid = ANY (ARRAY(
-	SELECT ctid
-	FROM pawl.tombstone
-	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
-	ORDER BY expires
-	LIMIT $2
-	FOR UPDATE SKIP LOCKED
-))`,
-	// job_unique_until
-	`DELETE FROM pawl.job_unique
-WHERE ctid = ANY (ARRAY(
-	SELECT ctid
-	FROM pawl.job_unique
-	WHERE namespace = $1 AND until IS NOT NULL AND until <= {now}
-	ORDER BY until
-	LIMIT $2
-	FOR UPDATE SKIP LOCKED
-))`,
-	// audit_expires
-	`DELETE FROM pawl.audit
-WHERE ctid = ANY (ARRAY(
-	SELECT ctid
-	FROM pawl.audit
-	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
-	ORDER BY expires
-	LIMIT $2
-	FOR UPDATE SKIP LOCKED
-))`,
-	// worker_pkey, and job_held
-	`UPDATE pawl.worker
+// leaveWorkers marks workers as gone that are lost and hold nothing, at most $2 and
+// without waiting for anybody.
+//
+//   - worker_pkey finds them, job_held what they hold.
+const leaveWorkers = `UPDATE pawl.worker
 SET gone = true, drained = true
 WHERE ctid = ANY (ARRAY(
 	SELECT ctid
@@ -116,8 +87,7 @@ WHERE ctid = ANY (ARRAY(
 	WHERE namespace = $1 AND NOT gone AND lost <= {now} AND ` + holdsNothing + `
 	LIMIT $2
 	FOR UPDATE SKIP LOCKED
-))`,
-}
+))`
 
 // holdsNothing is true of a worker w without a run (job_held).
 const holdsNothing = `(
@@ -222,16 +192,18 @@ func (p *purges) looked(at linePlace) {
 	p.logs = at
 }
 
-// lookDue says whether there is something to expire, and to purge. Lines of jobs
-// that are gone have no index of their own: where there are lines at all, a purge
-// looks through some of them.
+// lookDue says whether there is something to expire, and to purge: of the tables
+// that are simply purged, and of the others. Lines of jobs that are gone have no
+// index of their own: where there are lines at all, a purge looks through some of
+// them.
 //
 // The order is what chooses the index: EXISTS would have the planner take any that
 // begins with the namespace.
 //
 //   - job_deadline, and for each table the index of its expiry: a seek for the first.
 //   - worker_lost and job_held for workers, job_log_pkey for lines.
-const lookDue = `SELECT {now}, (
+func lookDue(expiring []table.Table) string {
+	text := `SELECT {now}, (
 	SELECT 1` + fromLate + `
 	ORDER BY deadline
 	LIMIT 1
@@ -239,24 +211,6 @@ const lookDue = `SELECT {now}, (
 	SELECT 1
 	FROM pawl.job_archive
 	WHERE namespace = $1 AND state >= 5 AND expires >= $2 AND expires <= {now}
-	ORDER BY expires
-	LIMIT 1
-) IS NOT NULL OR (
-	SELECT 1
-	FROM pawl.tombstone
-	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
-	ORDER BY expires
-	LIMIT 1
-) IS NOT NULL OR (
-	SELECT 1
-	FROM pawl.job_unique
-	WHERE namespace = $1 AND until IS NOT NULL AND until <= {now}
-	ORDER BY until
-	LIMIT 1
-) IS NOT NULL OR (
-	SELECT 1
-	FROM pawl.audit
-	WHERE namespace = $1 AND expires > '-infinity' AND expires <= {now}
 	ORDER BY expires
 	LIMIT 1
 ) IS NOT NULL OR (
@@ -278,6 +232,11 @@ const lookDue = `SELECT {now}, (
 	ORDER BY job
 	LIMIT 1
 ) IS NOT NULL`
+	for _, t := range expiring {
+		text += " OR (\n\t" + pg.ExpiredText(&t) + "\n) IS NOT NULL"
+	}
+	return text
+}
 
 // Due says which rounds have something to do.
 func (r *Room) Due(ctx context.Context) (due store.Due, err error) {
@@ -288,7 +247,7 @@ func (r *Room) Due(ctx context.Context) (due store.Due, err error) {
 	var now time.Time
 	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
 		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{
-			Text: lookDue, Args: []any{r.pg.Namespace, r.Purges.forLook()},
+			Text: r.lookDue, Args: []any{r.pg.Namespace, r.Purges.forLook()},
 			Each: func(scan pg.Scan) error { return scan(&now, &due.Expire, &due.Purge) },
 		})
 	})
@@ -318,7 +277,7 @@ func (r *Room) Purge(ctx context.Context, limit int) (int, error) {
 		steps := []*pg.Statement{{Text: purgeArchive, Args: []any{r.pg.Namespace, limit, r.Purges.from(now), limit * store.PurgeLines}, Each: func(scan pg.Scan) error {
 			return scan(&purged, &reached, &lines)
 		}}}
-		for _, text := range purgeTexts {
+		for _, text := range r.purgeTexts {
 			steps = append(steps, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, limit}})
 		}
 		counted := steps[1:]

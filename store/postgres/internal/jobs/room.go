@@ -13,11 +13,39 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
+
+// Tables are those of this room.
+var Tables = []table.Table{
+	{
+		Name: "job", Key: []string{"namespace", "id"},
+		Users: []string{"args", "headers", "failures", "reason", "progress_note"},
+		Ours:  []string{"queue", "kind", "key", "budget", "unique_hash", "capabilities", "tags"},
+	},
+	{
+		Name: "job_archive", Key: []string{"namespace", "id"},
+		Users:  []string{"args", "headers", "failures", "reason", "progress_note", "result"},
+		Ours:   []string{"queue", "kind", "key", "budget", "unique_hash", "capabilities", "tags"},
+		Expiry: table.Expiry{Column: "expires", When: "state >= 5", Index: "job_archive_expires", Own: "`expires` is over, after its log lines"},
+	},
+	{
+		Name: "job_unique", Key: []string{"namespace", "hash"}, Parent: table.Parent{Column: "job", Tables: []string{"job"}},
+		Expiry: table.Expiry{Column: "until", When: "until IS NOT NULL", Index: "job_unique_until"},
+	},
+	{
+		Name: "tombstone", Key: []string{"namespace", "id"},
+		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "tombstone_expires"},
+	},
+	{
+		Name: "job_log", Key: []string{"namespace", "job", "line"}, Users: []string{"text"},
+		Parent: table.Parent{Column: "job", Tables: []string{"job", "job_archive"}},
+	},
+}
 
 // Room is the jobs of a namespace, and all that moves them but a claim.
 type Room struct {
@@ -33,6 +61,9 @@ type Room struct {
 	blocked  blocked
 	Lines    lines // of calls that wait for a held key
 	Purges   purges
+
+	lookDue    string
+	purgeTexts []string // each removes at most $2 rows, which are counted
 }
 
 // Config is what the settings of a store say about jobs.
@@ -40,11 +71,19 @@ type Config struct {
 	KeepFor   func(queue string) job.Keep
 	MaxLost   int
 	BusyLimit time.Duration
-	Sorting   int // how many connections sort shared commits out
+	Sorting   int           // how many connections sort shared commits out
+	Tables    []table.Table // of all rooms
 }
 
 func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c Config) *Room {
-	return &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
+	r := &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
+	expiring := table.Expiring(c.Tables)
+	r.lookDue = lookDue(expiring)
+	for _, t := range expiring {
+		r.purgeTexts = append(r.purgeTexts, pg.PurgeText(&t))
+	}
+	r.purgeTexts = append(r.purgeTexts, leaveWorkers)
+	return r
 }
 
 // Start makes shared commits possible. The namespace is known.

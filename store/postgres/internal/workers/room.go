@@ -1,9 +1,20 @@
 package workers
 
 import (
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
+
+// Tables are those of this room.
+var Tables = []table.Table{
+	{
+		Name: "worker", Key: []string{"namespace", "id"},
+		Ours:   []string{"label", "host", "machine", "start", "queues", "totals", "offer"},
+		Expiry: table.Expiry{Column: "lost", When: "lost IS NOT NULL", Index: "worker_lost", Own: "a day after it left or was lost, when it holds nothing"},
+	},
+	{Name: "alone", Key: []string{"namespace"}, Parent: table.Parent{Column: "job", Tables: []string{"job"}}},
+}
 
 // Room is the registry of workers, and their leases.
 type Room struct {

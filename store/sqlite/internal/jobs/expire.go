@@ -3,6 +3,7 @@ package jobs
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // lateSubjects lists jobs past their deadline.
@@ -29,4 +30,32 @@ func (t *Transition) Expire(limit int) (expired store.ExpireReply, err error) {
 		expired.Add(&m)
 	}
 	return expired, nil
+}
+
+// redateJobs makes jobs due now whose time came before the clock was set back.
+//   - pawl_job_ready finds them, in its order; the primary key changes them.
+const redateJobs = `UPDATE pawl_job
+	SET due = ?2
+	WHERE namespace = ?1 AND id IN (
+		SELECT id
+		FROM pawl_job INDEXED BY pawl_job_ready
+		WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4
+			AND due > ?2 AND due <= ?5
+			AND (created > ?2 OR created < ?6)
+		ORDER BY due, id
+		LIMIT ?7)`
+
+// MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
+func (t *Transition) MakeDueAgain(b *store.ClockStep, limit int) (redated int, err error) {
+	for _, queue := range b.Queues {
+		for p := job.MinPriority; p <= job.MaxPriority; p++ {
+			n, err := t.On(redateJobs).Int(t.Now).Text(queue).Int(int64(p)).Int(lite.Micros(b.Was)).
+				Int(t.Now - b.Within.Microseconds()).Int(int64(limit - redated)).Changes()
+			if err != nil {
+				return redated, err
+			}
+			redated += int(n)
+		}
+	}
+	return redated, nil
 }

@@ -61,24 +61,3 @@ func Entries(c *lite.Snapshot, f store.AuditFilter, p store.AuditPage) (list sto
 	}
 	return list, q.Done()
 }
-
-// purgeEntries removes entries whose time is over.
-//   - pawl_audit_expires finds the oldest, the primary key removes them.
-const purgeEntries = `DELETE FROM pawl_audit
-	WHERE id IN (
-		SELECT id
-		FROM pawl_audit
-		WHERE namespace = ?1 AND expires <= ?2
-		ORDER BY expires
-		LIMIT ?3)`
-
-// Expired finds an entry whose time is over at ?2.
-//   - A seek on pawl_audit_expires.
-const Expired = `SELECT 1
-		FROM pawl_audit
-		WHERE namespace = ?1 AND expires <= ?2`
-
-// Purge removes up to limit entries whose time is over.
-func Purge(t *lite.Session, limit int) (int64, error) {
-	return t.On(purgeEntries).Int(t.Now).Int(int64(limit)).Changes()
-}

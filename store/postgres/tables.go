@@ -1,0 +1,19 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
+)
+
+// tables are all tables of a database: those of the store itself, and of its rooms.
+var tables = slices.Concat([]table.Table{
+	{Name: "version", Key: []string{"one"}, Shared: true},
+	// It stays when the namespace is erased: processes that have it open know its
+	// number, and numbers of workers must not come again.
+	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
+}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables)
