@@ -76,9 +76,11 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 	drafts := make([]job.Draft, len(items))
 	var errs []error
 	var d draftBuilder // one for all: options get its address
+	deadlines := false
 	for i, item := range items {
 		err := e.draft(&d, item)
 		drafts[i] = d.Draft
+		deadlines = deadlines || !d.Deadline.IsZero()
 		if err != nil {
 			if len(items) > 1 {
 				err = fmt.Errorf("item %d: %w", i, err)
@@ -89,8 +91,10 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if err := e.checkDeadlines(ctx, drafts); err != nil {
-		return nil, err
+	if deadlines {
+		if err := e.checkDeadlines(ctx, drafts); err != nil {
+			return nil, err
+		}
 	}
 	if hook := e.cfg.Hooks.Enqueue; hook != nil {
 		if err := hook(ctx, drafts); err != nil {
@@ -158,27 +162,21 @@ func (e *Engine) draft(d *draftBuilder, item Item) error {
 // due: it would never run. The store's clock decides, and is asked only when
 // there is a deadline.
 func (e *Engine) checkDeadlines(ctx context.Context, drafts []job.Draft) error {
+	now, err := e.store.Now(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range drafts {
-		if drafts[i].Deadline.IsZero() {
-			continue
+		d := &drafts[i]
+		switch before := "must be before the deadline, " + d.Deadline.UTC().String(); {
+		case d.Deadline.IsZero():
+		case !d.Deadline.After(now):
+			return job.Invalid("deadline", d.Deadline, "must be after the store's now, "+now.UTC().String())
+		case !d.At.IsZero() && !d.At.Before(d.Deadline):
+			return job.Invalid("at", d.At, before)
+		case d.At.IsZero() && d.In >= d.Deadline.Sub(now): // the sum may overflow
+			return job.Invalid("in", d.In, before)
 		}
-		now, err := e.store.Now(ctx)
-		if err != nil {
-			return err
-		}
-		for k := i; k < len(drafts); k++ {
-			d := &drafts[k]
-			switch before := "must be before the deadline, " + d.Deadline.UTC().String(); {
-			case d.Deadline.IsZero():
-			case !d.Deadline.After(now):
-				return job.Invalid("deadline", d.Deadline, "must be after the store's now, "+now.UTC().String())
-			case !d.At.IsZero() && !d.At.Before(d.Deadline):
-				return job.Invalid("at", d.At, before)
-			case d.At.IsZero() && d.In >= d.Deadline.Sub(now): // the sum may overflow
-				return job.Invalid("in", d.In, before)
-			}
-		}
-		return nil
 	}
 	return nil
 }

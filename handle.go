@@ -293,7 +293,10 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if panicked != nil && err == nil {
 		err = panicked // a middleware has dropped it; the job is not done
 	}
-	o := outcome(err)
+	o := job.Outcome{Kind: job.Succeeded}
+	if err != nil {
+		o = outcome(err)
+	}
 	if panicked != nil {
 		o.Panicked, o.Stack = true, string(panicked.Stack)
 	}

@@ -93,11 +93,8 @@ type PanicError struct {
 
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// outcome reads what a handler returned.
+// outcome reads the error that a handler returned.
 func outcome(err error) job.Outcome {
-	if err == nil {
-		return job.Outcome{Kind: job.Succeeded}
-	}
 	o := judged(err)
 	o.Err = err
 	if p, is := errors.AsType[*PanicError](err); is {

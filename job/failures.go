@@ -112,6 +112,9 @@ func frameTime(micros uint64) time.Time {
 // List reads the failures, the newest last. One that cannot be read is in it as
 // a failure that says so.
 func (f Failures) List() []Failure {
+	if len(f.stored) == 0 {
+		return nil
+	}
 	frames, damaged := cutFrames(f.stored)
 	var list []Failure
 	for _, fr := range frames {

@@ -147,11 +147,18 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 		}
 		c.repeat, c.held = nil, now
 	}
-	if err := r.startMarked(ctx); err != nil {
-		return err
+	r.mu.Lock()
+	marking, suspects := r.tasks.counts[placeMarking], r.tasks.counts[placeSuspect]
+	r.mu.Unlock()
+	if marking > 0 {
+		if err := r.startMarked(ctx); err != nil {
+			return err
+		}
 	}
-	if err := r.runSuspect(ctx, now); err != nil {
-		return err
+	if suspects > 0 {
+		if err := r.runSuspect(ctx, now); err != nil {
+			return err
+		}
 	}
 	claim := c.repeat
 	if claim == nil || claim.Worker != worker {

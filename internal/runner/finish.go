@@ -28,10 +28,6 @@ func (r *Runner) hand(t *Task) {
 	r.signal(r.finishWanted)
 }
 
-// unstoredEnds counts the ends that the store does not have yet. The caller
-// holds mu.
-func (r *Runner) unstoredEnds() int { return r.tasks.countWhere(place.unstored) }
-
 // finishLoop stores ends: at once when idle, many in one call under load,
 // since those that come in while a call is under way go into the next. There is
 // no timer. An error ends it and supervise starts it again after a pause.
@@ -43,6 +39,12 @@ func (r *Runner) finishLoop(ctx context.Context) error {
 		case <-r.finishWanted:
 		}
 		for more := true; more; {
+			r.mu.Lock()
+			over := r.tasks.counts[placeOver]
+			r.mu.Unlock()
+			if over > 0 {
+				r.toldOver()
+			}
 			var err error
 			if more, err = r.finishOnce(ctx); err != nil {
 				r.signal(r.finishWanted) // for after the pause
@@ -55,7 +57,7 @@ func (r *Runner) finishLoop(ctx context.Context) error {
 // tooManyEnds reports whether claims have to wait until ends are stored: they
 // are what takes memory when the store is slow (P10). The caller holds mu.
 func (r *Runner) tooManyEnds() bool {
-	return r.unstoredEnds() >= maxEnding || r.tasks.endBytes >= maxEndingBytes
+	return r.tasks.ends >= maxEnding || r.tasks.endBytes >= maxEndingBytes
 }
 
 // ends is what is known of the ends on their way, beside their tasks. Guarded by
@@ -81,7 +83,6 @@ type finishes struct {
 // their lower bound half the ends: down to one end that has the time for itself.
 func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	f := &r.finishes
-	r.toldOver()
 	batch, bytes := r.nextBatch(max(f.size, 1), f.load)
 	if len(batch) == 0 {
 		return false, nil
@@ -229,7 +230,7 @@ func (r *Runner) refused(t *Task, err error) bool {
 }
 
 // settle takes note of the store's verdicts, which are of the first ends in flight,
-// and returns those that are left.
+// wakes whoever waits for ends to be stored, and returns those that are left.
 func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	batch, rest := batch[:len(verdicts)], batch[len(verdicts):]
 	now := time.Now()
@@ -274,7 +275,16 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 			told = append(told, f)
 		}
 	}
-	r.afterEnds(now)
+	if r.stopping() {
+		r.signal(r.calm)
+	}
+	if r.suspect.idle() != nil {
+		r.signal(r.claimWanted)
+	} else {
+		for _, q := range r.queues {
+			r.wantClaim(q, now)
+		}
+	}
 	r.mu.Unlock()
 	clear(batch)
 	r.config.Hub.Ready(ready...)
@@ -310,20 +320,6 @@ func (r *Runner) keepHeld(t *Task) {
 		}
 		r.signal(r.finishWanted)
 	})
-}
-
-// afterEnds wakes whoever waits for ends to be stored. The caller holds mu.
-func (r *Runner) afterEnds(now time.Time) {
-	if r.stopping() {
-		r.signal(r.calm)
-	}
-	if r.suspect.idle() != nil {
-		r.signal(r.claimWanted)
-		return
-	}
-	for _, q := range r.queues {
-		r.wantClaim(q, now)
-	}
 }
 
 // toldOver calls the hook for runs that ended in their handler's transaction.

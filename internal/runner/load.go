@@ -57,7 +57,13 @@ func (l load) fits(n, most int, weight func(int) int) (count, bytes int) {
 
 // weightOfEnd is how many bytes an end takes on its way to the store, about.
 func weightOfEnd(e *job.End) int {
-	bytes := itemBytes + len(e.Result) + len(e.Reason) + len(e.Failure) + weightOfLines(e.Logs) + e.Then.Weight()
+	bytes := itemBytes + len(e.Result) + len(e.Reason) + len(e.Failure)
+	if len(e.Logs) > 0 {
+		bytes += weightOfLines(e.Logs)
+	}
+	if e.Then != nil {
+		bytes += e.Then.Weight()
+	}
 	if e.Progress != nil {
 		bytes += len(e.Progress.Note)
 	}

@@ -26,9 +26,6 @@ const (
 // takesSlot reports whether a slot of its queue is taken.
 func (p place) takesSlot() bool { return p == placeMarking || p == placeRunning }
 
-// unstarted reports whether the handler has yet to begin.
-func (p place) unstarted() bool { return placeFirst <= p && p <= placeMarking }
-
 // unstored reports whether there is an end that the store does not have.
 func (p place) unstored() bool { return placeEnding <= p && p <= placeWaiting }
 
@@ -36,7 +33,9 @@ func (p place) unstored() bool { return placeEnding <= p && p <= placeWaiting }
 type tasks struct {
 	lists    [places]list // but those of placeFirst and placeReady are each queue's own
 	counts   [places]int
-	endBytes int // weight of the ends that the store does not have
+	held     int // in all places
+	ends     int // that the store does not have
+	endBytes int // their weight
 }
 
 // move puts a task behind all others of a place. Only move and moveFirst change a
@@ -60,9 +59,11 @@ func (s *tasks) leave(t *Task, to place) {
 	if from != placeNone {
 		s.list(t, from).remove(t)
 		s.counts[from]--
+		s.held--
 	}
 	if t.place = to; to != placeNone {
 		s.counts[to]++
+		s.held++
 	}
 	if from.takesSlot() {
 		t.queue.running--
@@ -71,9 +72,11 @@ func (s *tasks) leave(t *Task, to place) {
 		t.queue.running++
 	}
 	if from.unstored() {
+		s.ends--
 		s.endBytes -= t.weight
 	}
 	if to.unstored() {
+		s.ends++
 		s.endBytes += t.weight
 	}
 }
@@ -96,17 +99,6 @@ func (s *tasks) count(at ...place) int {
 	n := 0
 	for _, p := range at {
 		n += s.counts[p]
-	}
-	return n
-}
-
-// countWhere is count for the places that fit.
-func (s *tasks) countWhere(fits func(place) bool) int {
-	n := 0
-	for p, count := range s.counts {
-		if fits(place(p)) {
-			n += count
-		}
 	}
 	return n
 }

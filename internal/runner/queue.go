@@ -68,20 +68,10 @@ func (q *queue) prefetch(horizon time.Duration) int {
 	return int(min(used, float64(limit)))
 }
 
-// took counts one handler's time towards the mean.
-func (q *queue) took(d time.Duration) {
-	if q.mean == 0 {
-		q.mean = max(float64(d), 1)
-		return
+// towards moves a mean towards the next value; 0 is that of none.
+func towards(mean, next float64) float64 {
+	if mean == 0 {
+		return next
 	}
-	q.mean = max(q.mean+(float64(d)-q.mean)/8, 1)
-}
-
-// weighed counts one payload's size towards the mean.
-func (q *queue) weighed(bytes int) {
-	if q.bytes == 0 {
-		q.bytes = float64(bytes)
-		return
-	}
-	q.bytes += (float64(bytes) - q.bytes) / 8
+	return mean + (next-mean)/8
 }

@@ -171,8 +171,7 @@ func (r *Runner) queueNames() []string {
 
 // empty reports whether nothing is held. The caller holds mu.
 func (r *Runner) empty() bool {
-	held := len(r.abandoned) + r.tasks.countWhere(func(place) bool { return true })
-	return held == 0 && !r.claims.underWay
+	return r.tasks.held == 0 && len(r.abandoned) == 0 && !r.claims.underWay
 }
 
 // signal puts a token into a channel that holds one.

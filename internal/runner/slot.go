@@ -112,7 +112,7 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	took := time.Since(t.began)
 	cause := t.cause()
 	t.cancel(context.Canceled) // releases what the handler derived from it
-	if !crashed {
+	if cause != nil && !crashed {
 		o = judge(o, cause, t.timeout(r.config.Timeout))
 	}
 	inTx := t.tx()
@@ -130,7 +130,7 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 		r.stats.Panics++
 	}
 	t.slot = nil
-	t.queue.took(took)
+	t.queue.mean = max(towards(t.queue.mean, float64(took)), 1)
 	if t.ownership != abandoned { // else its end is on its way already
 		t.outcome, t.end, t.took, t.doubt = o, end, took, inTx.doubt()
 	}
@@ -216,7 +216,7 @@ func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {
 	defer func() {
 		if value := recover(); value != nil {
 			r.log.Error("backoff function panicked, the default is used", "kind", t.Job.Kind, "panic", value)
-			end = job.Decide(t.run(), o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
+			end = job.Decide(t.run(o), o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
 		}
 	}()
 	end = t.decide(o)

@@ -72,8 +72,8 @@ func (r *Runner) Stats() Stats {
 	defer r.mu.Unlock()
 	s := r.stats.copy()
 	s.Registered, s.Worker, s.Healthy, s.LastBeat = registered, lease.Worker, lease.Healthy, lease.Beaten
-	s.Running, s.Ending = r.tasks.count(placeRunning)+len(r.abandoned), r.unstoredEnds()
-	s.Ready = r.tasks.countWhere(place.unstarted)
+	s.Running, s.Ending = r.tasks.count(placeRunning)+len(r.abandoned), r.tasks.ends
+	s.Ready = r.tasks.count(placeFirst, placeReady, placeSuspect, placeMarking)
 	for t := range r.handlers() {
 		if t.stuck {
 			s.Stuck = append(s.Stuck, Stuck{

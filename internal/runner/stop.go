@@ -115,7 +115,7 @@ func (r *Runner) noneRunning() bool {
 func (r *Runner) noneEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.unstoredEnds()+r.tasks.count(placeOver) == 0
+	return r.tasks.ends+r.tasks.count(placeOver) == 0
 }
 
 // abandon gives back, on their behalf, the runs that did not stop: another

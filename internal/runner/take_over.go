@@ -11,7 +11,9 @@ import (
 // takeOver takes over the jobs of a claim. The caller holds mu.
 func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.Time) {
 	r.offset = answer.Now.Sub(now)
-	r.marked(claim.Begun)
+	if len(claim.Begun) > 0 {
+		r.marked(claim.Begun)
+	}
 	r.stats.Claimed += uint64(len(answer.Jobs))
 	got := make(map[string]int, len(claim.Queues))
 	var suspects []*Task
@@ -45,7 +47,9 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		}
 	}
 	r.startReady()
-	r.suspects(suspects)
+	if len(suspects) > 0 {
+		r.suspects(suspects)
+	}
 }
 
 // newTask makes a task of a leased job. The caller holds mu.
@@ -59,7 +63,7 @@ func (r *Runner) newTask(l *store.LeasedJob, w job.WorkerID, now time.Time) *Tas
 	}
 	t := &Task{Job: l.Job, kind: kind, queue: q, worker: w, offset: r.offset, claimed: now, marked: l.Begun}
 	t.ctx, t.cancel = context.WithCancelCause(r.base)
-	q.weighed(len(l.Args) + len(l.HeaderBytes))
+	q.bytes = towards(q.bytes, float64(len(l.Args)+len(l.HeaderBytes)))
 	return t
 }
 

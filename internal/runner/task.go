@@ -131,7 +131,7 @@ func (t *Task) Final(ctx context.Context, o job.Outcome) bool {
 	if !o.Panicked {
 		o = judge(o, context.Cause(ctx), 0)
 	}
-	return job.Decide(t.run(), o, job.Policy{Backoff: job.NoBackoff}).To.Final() // the user's function is called once, for the end
+	return job.Decide(t.run(o), o, job.Policy{Backoff: job.NoBackoff}).To.Final() // the user's function is called once, for the end
 }
 
 // FinishingInTx says that an end of the run is part of an open transaction.
@@ -188,12 +188,15 @@ func (t *Task) decide(o job.Outcome) job.End {
 	if backoff == nil {
 		backoff = t.queue.backoff
 	}
-	return job.Decide(t.run(), o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
+	return job.Decide(t.run(o), o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
 }
 
-// run is what the rule needs to know.
-func (t *Task) run() job.Run {
+// run is what the rule needs to know of a run with this outcome.
+func (t *Task) run(o job.Outcome) job.Run {
 	j := &t.Job
-	return job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, StoreFailures: j.StoreFailures(),
-		Worker: t.worker, By: t.queue.by, Started: j.Started, Ties: j.Ties, Job: j}
+	r := job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, Worker: t.worker, By: t.queue.by, Started: j.Started, Ties: j.Ties, Job: j}
+	if o.Kind == job.StoreFailed {
+		r.StoreFailures = j.StoreFailures()
+	}
+	return r
 }

@@ -16,7 +16,7 @@ func (s *Store) write(ctx context.Context, rows int, run func(*jobs.Transition) 
 // ask is write for a transition that answers; nothing is answered with an error.
 func ask[T any](ctx context.Context, s *Store, rows int, run func(*jobs.Transition) (T, error)) (T, error) {
 	var answer, none T
-	err := s.write(ctx, rows, func(t *jobs.Transition) (err error) {
+	err := s.writer.do(ctx, rows, func(t *jobs.Transition) (err error) {
 		answer, err = run(t)
 		return err
 	})
@@ -28,7 +28,7 @@ func ask[T any](ctx context.Context, s *Store, rows int, run func(*jobs.Transiti
 
 // transition begins one on a connection whose transaction is open.
 func (s *Store) transition(c *lite.Conn) jobs.Transition {
-	return jobs.NewTransition(lite.NewSession(c, s.namespace, &s.clock), s.rules)
+	return jobs.Transition{Session: lite.NewSession(c, s.namespace, &s.clock), Rules: s.rules}
 }
 
 // read runs f in one snapshot. It may run beside the writer, except in memory,

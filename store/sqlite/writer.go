@@ -81,7 +81,9 @@ func (w *writer) open() error {
 
 // release follows every open.
 func (w *writer) release() {
-	w.rollback() // where all callers gave up
+	if !w.conn.Raw.GetAutocommit() {
+		w.rollback() // all callers gave up
+	}
 	w.s.lock.Release()
 	w.s.log.Watch(w.conn)
 }

@@ -64,6 +64,16 @@ func draw(s *source, ran map[*function]bool) (*drawing, error) {
 	return d, nil
 }
 
+// steps counts those of the functions that ran.
+func (d *drawing) steps() (n int) {
+	for fn := range d.ran {
+		if fn.step() {
+			n++
+		}
+	}
+	return n
+}
+
 // enter draws a function, and below it those it leads to first.
 func (d *drawing) enter(phase string, fn *function, depth int) {
 	d.at[fn] = phase

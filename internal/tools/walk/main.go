@@ -1,6 +1,7 @@
 // Command walk draws docs/walk.md: every function of ours that one plain job passes from Enqueue to purge, on SQLite and on
 // Postgres. It measures: it builds onejob with counters, runs it on each store, and takes the functions that ran for every
-// one of its jobs. Nesting and order come from the text of those functions.
+// one of its jobs. Nesting and order come from the text of those functions. A step of the walk is a function of more than
+// three statements; the page counts the steps, and beside them all functions. docs/adr/0011-counting-the-walk.md says why.
 //
 //	go run ./internal/testenv -- go run ./internal/tools/walk
 package main
@@ -77,7 +78,7 @@ func run(out string, windows int) error {
 			return fmt.Errorf("%s: %w", store.name, err)
 		}
 		walks = append(walks, walk{store.name, d})
-		fmt.Printf("%s: %d functions\n", store.name, len(ran))
+		fmt.Printf("%s: %d steps, %d functions\n", store.name, d.steps(), len(ran))
 		for _, fn := range s.functions {
 			if n := seen[fn]; n > 0 && n < windows {
 				fmt.Printf("\t%s ran for %d of %d jobs and is left out\n", fn.name, n, windows)

@@ -29,7 +29,15 @@ type function struct {
 	decl  *ast.FuncDecl
 	info  *types.Info
 	lines [2]int // from, to
+	size  int    // statements, those inside of others counted
 }
+
+// mostShort is how many statements a function has at most that is no step: it only passes on, reads or sets something, and is
+// read where it is called. internal/archtest/walk_test.go has the same.
+const mostShort = 3
+
+// step reports whether a person who follows the job has to stop and read the function.
+func (f *function) step() bool { return f.size > mostShort }
 
 // source is the code that the program is built of.
 type source struct {
@@ -115,7 +123,7 @@ func (s *source) read(files *token.FileSet, p listed, imports types.Importer) (*
 				continue
 			}
 			fn := &function{name: label(p.ImportPath) + "." + nameOf(decl), decl: decl, info: info}
-			fn.does = does(decl)
+			fn.does, fn.size = does(decl), statements(decl)
 			fn.lines = [2]int{files.Position(decl.Pos()).Line, files.Position(decl.End()).Line}
 			s.functions = append(s.functions, fn)
 			key := p.ImportPath + "/" + p.GoFiles[i]
@@ -156,6 +164,18 @@ func nameOf(decl *ast.FuncDecl) string {
 			return decl.Name.Name
 		}
 	}
+}
+
+// statements counts what a function has to say: blocks and labels only hold it, and the head of a case belongs to its switch.
+func statements(decl *ast.FuncDecl) (n int) {
+	for node := range ast.Preorder(decl.Body) {
+		switch node.(type) {
+		case *ast.BlockStmt, *ast.LabeledStmt, *ast.CaseClause, *ast.CommClause, *ast.EmptyStmt:
+		case ast.Stmt:
+			n++
+		}
+	}
+	return n
 }
 
 // does is the first sentence of a function's comment without the function's name, up to a colon or semicolon, and to a comma

@@ -19,8 +19,10 @@ func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.
 	if err != nil {
 		return answer, err
 	}
-	if err := t.MarkBegun(c.Worker, c.Begun); err != nil {
-		return answer, err
+	if len(c.Begun) > 0 {
+		if err := t.MarkBegun(c.Worker, c.Begun); err != nil {
+			return answer, err
+		}
 	}
 	if repeat || c.Seq <= newest {
 		answer.Jobs, err = claimedBy(t, c)

@@ -53,11 +53,12 @@ func forgotten(e *job.End) bool { return e.Keep.WithDefaults().For(e.To) < 0 }
 // their rows in the archive or, where it keeps nothing, a tombstone that still
 // stops a resend. The caller binds which jobs are meant.
 func (t *Transition) remember(of remembering, e *job.End) *lite.Query {
-	if forgotten(e) {
+	keep := e.Keep.WithDefaults().For(e.To)
+	if keep < 0 {
 		return t.Query(of.tombstoned).Int(lite.Later(t.Now, job.KeepTombstone)).Int(t.Namespace)
 	}
 	q := t.Query(of.archived)
-	f := final{to: e.To, reason: e.Reason, result: e.Result, finished: t.Now, expires: lite.Later(t.Now, e.Keep.WithDefaults().For(e.To))}
+	f := final{to: e.To, reason: e.Reason, result: e.Result, finished: t.Now, expires: lite.Later(t.Now, keep)}
 	for _, c := range ofEnd {
 		c.final(q, f)
 	}

@@ -78,7 +78,7 @@ func openSchema(t testing.TB) *lite.Conn {
 func BenchmarkColumns(b *testing.B) {
 	c := openSchema(b)
 	var clock lite.Clock
-	t := NewTransition(lite.NewSession(c, 1, &clock), Rules{})
+	t := Transition{Session: lite.NewSession(c, 1, &clock)}
 	d := job.Draft{ID: job.NewID(), Kind: "welcome", Queue: "default", Priority: 5, Attempts: 5, Args: []byte(`{"user_id":1234567}`)}
 	if _, err := t.Enqueue([]job.Draft{d}); err != nil {
 		b.Fatal(err)

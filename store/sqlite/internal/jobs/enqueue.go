@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -103,7 +104,7 @@ func (t *Transition) insert(d *job.Draft) (bool, error) {
 		due = lite.Later(t.Now, d.In)
 	}
 	into := &insertPlain
-	if !plain(d) {
+	if slices.ContainsFunc(optional, func(c *column) bool { return c.given(d) }) {
 		into = &insertFull
 	}
 	q := t.On(into.text)
@@ -133,15 +134,6 @@ func insertionOf(list choice) insertion {
 	return insertion{`INSERT INTO pawl_job (namespace, state, ` + list.names() + `)
 	VALUES (?, 2, ` + list.parameters() + `)
 	ON CONFLICT DO NOTHING`, list}
-}
-
-func plain(d *job.Draft) bool {
-	for _, c := range optional {
-		if c.given(d) {
-			return false
-		}
-	}
-	return true
 }
 
 // words writes a list of names as the JSON array in which it is stored.

@@ -6,7 +6,7 @@ import "github.com/pawlwork/pawl/job"
 func (t *Transition) Finish(w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	verdicts := make([]job.Verdict, len(ends))
 	for i := 0; i < len(ends); {
-		if alike(ends[i:]) {
+		if len(ends)-i >= Group && alike(ends[i:i+Group]) {
 			done, err := t.finishGroup(w, ends[i:i+Group])
 			if err != nil {
 				return nil, err
@@ -30,10 +30,16 @@ func (t *Transition) Finish(w job.WorkerID, ends []job.End) ([]job.Verdict, erro
 	return verdicts, nil
 }
 
+// finishOne ends one run: a short one in two statements instead of three, by
+// putting the fence into the first, where nothing else hangs on its job.
 func (t *Transition) finishOne(w job.WorkerID, e *job.End) (job.Verdict, error) {
 	if short(e) {
-		if done, err := t.finishShort(w, e); err != nil || done {
-			return job.Applied, err
+		n, err := t.remember(ofOwned, e).Blob(e.ID[:]).Int(e.Run).Int(int64(w)).Changes()
+		if err != nil {
+			return 0, err
+		}
+		if n > 0 {
+			return job.Applied, t.dropLive(e.ID)
 		}
 	}
 	s, err := t.owned(w, e.ID, e.Run)
@@ -85,27 +91,14 @@ func short(e *job.End) bool {
 	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
 }
 
-// alike reports whether the next ends are short and differ only in their run.
+// alike reports whether ends are short and differ only in their run.
 func alike(ends []job.End) bool {
-	if len(ends) < Group {
-		return false
-	}
-	for i := range ends[:Group] {
+	for i := range ends {
 		if e := &ends[i]; !short(e) || e.Result != nil || e.Reason != ends[0].Reason || e.Keep != ends[0].Keep {
 			return false
 		}
 	}
 	return true
-}
-
-// finishShort ends a run in two statements instead of three, by putting the
-// fence into the first. False means that it was not that simple.
-func (t *Transition) finishShort(w job.WorkerID, e *job.End) (bool, error) {
-	n, err := t.remember(ofOwned, e).Blob(e.ID[:]).Int(e.Run).Int(int64(w)).Changes()
-	if err != nil || n == 0 {
-		return false, err
-	}
-	return true, t.dropLive(e.ID)
 }
 
 // deleteGroup removes a group of live jobs, by primary key.

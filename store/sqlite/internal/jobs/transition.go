@@ -25,9 +25,6 @@ type Rules struct {
 	MaxLost int
 }
 
-// NewTransition is one in that session.
-func NewTransition(s lite.Session, r Rules) Transition { return Transition{Session: s, Rules: r} }
-
 // Group is how many rows one statement takes where many are alike: it saves the
 // start and end of the other statements, a sixth of a claim and finish.
 const Group = 20

@@ -14,10 +14,15 @@ func RowsOfEnds(ends []job.End) int {
 	rows := len(ends)
 	for i := range ends {
 		e := &ends[i]
-		rows += (len(e.Result)+len(e.Failure)+e.Then.Weight())/bytesOfRow + rowsOfLines(e.Logs)
-		if e.Then.Some() {
+		bytes := len(e.Result) + len(e.Failure)
+		if e.Then != nil {
 			rows += len(e.Then.Drafts)
+			bytes += e.Then.Weight()
 		}
+		if len(e.Logs) > 0 {
+			rows += rowsOfLines(e.Logs)
+		}
+		rows += bytes / bytesOfRow
 	}
 	return rows
 }
