@@ -123,6 +123,7 @@ const (
 	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version
 	WhyNoCapability = job.WhyNoCapability // nobody there has what it needs
 	WhyUnreadable   = job.WhyUnreadable   // what it needs cannot be read
+	WhyGate         = job.WhyGate         // it waits behind a gate
 	WhyTotal        = job.WhyTotal        // the total of its queue is used up
 	WhySlot         = job.WhySlot         // it is ready, and waits for a free slot
 )

@@ -98,6 +98,7 @@ const (
 	WhyNoVersion    WhyCode = "no_version"    // nobody there knows its version
 	WhyNoCapability WhyCode = "no_capability" // nobody there has what it needs
 	WhyUnreadable   WhyCode = "unreadable"    // what it needs cannot be read
+	WhyGate         WhyCode = "gate"          // it waits behind a gate
 	WhyTotal        WhyCode = "total"         // the total of its queue is used up
 	WhySlot         WhyCode = "slot"          // it is ready, and waits for a free slot
 )
@@ -150,6 +151,10 @@ func explain(s *Situation, w *Why) (WhyCode, string) {
 	}
 	if code, why := noWorker(j, s.Workers, w); code != "" {
 		return code, why
+	}
+	if gate := j.Gate(); gate != 0 {
+		w.Blocker = fmt.Sprintf("gate %d", gate)
+		return WhyGate, fmt.Sprintf("ready: waits behind gate %d of queue %s until a worker opens it", gate, j.Queue)
 	}
 	return ready(s, w)
 }

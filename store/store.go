@@ -96,6 +96,10 @@ type Claim struct {
 	Seq    int64
 	Queues []QueueClaim
 	Offer  job.Offer
+	// Gates are those of kinds whose jobs are refused for a time, as far as the
+	// claimer knows: a job of such a kind that has no gate is put behind it instead
+	// of being taken.
+	Gates map[string]int64
 	// Bytes bounds the answer: a job is left once the arguments, headers and
 	// failures of those before it have come to so many. Each queue has an equal
 	// part of them, and gets one job in any case. 0 means ClaimBytes.
@@ -118,10 +122,12 @@ func (c *Claim) PerQueue() int64 {
 	return max(1, cmp.Or(c.Bytes, ClaimBytes)/max(1, asked))
 }
 
-// QueueClaim is the part of a claim for one queue.
+// QueueClaim is the part of a claim for one queue: for the jobs that have no gate,
+// or for those behind one. Jobs behind a gate that no claim names are not visited.
 type QueueClaim struct {
 	Queue string
-	Limit int // jobs at most
+	Gate  int64 // zero: of jobs without
+	Limit int   // jobs at most
 	// Start is how many of them start at once. The rest is prefetched, and never
 	// holds a job that was rescued before: such a job is only claimed to start at
 	// once. None counts as begun before its worker says so.

@@ -74,7 +74,7 @@ func (s *Store) say(t *testing.T, lines int, ids ...job.ID) {
 		for _, text := range []string{
 			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 				INSERT INTO pawl_job_log (namespace, job, line, time, run, level, text) SELECT ?2, ?3, i, 0, 1, 0, 'x' FROM n`,
-			"UPDATE pawl_job SET logs = ?1 WHERE namespace = ?2 AND id = ?3",
+			"UPDATE pawl_job SET ties = ties | 2, logs = ?1 WHERE namespace = ?2 AND id = ?3",
 			"UPDATE pawl_job_archive SET logs = ?1 WHERE namespace = ?2 AND id = ?3",
 		} {
 			if _, err := s.DB().ExecContext(t.Context(), text, lines, s.namespace, id[:]); err != nil {

@@ -14,6 +14,7 @@ type hand struct {
 	id    job.WorkerID
 	seq   int64
 	offer job.Offer
+	gates map[string]int64
 	known time.Time // its last beat, as it was answered
 }
 
@@ -44,7 +45,7 @@ func (w *hand) ask(queues ...store.QueueClaim) store.ClaimReply {
 func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.ClaimReply {
 	w.d.Helper()
 	return must[store.ClaimReply](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{
-		Worker: w.id, Seq: seq, Queues: queues, Offer: w.offer,
+		Worker: w.id, Seq: seq, Queues: queues, Offer: w.offer, Gates: w.gates,
 	}))
 }
 

@@ -51,6 +51,7 @@ func suite() []verb {
 		{"unique", unique()},
 		{"job_claim", jobClaim()},
 		{"claim_filter", claimFilter()},
+		{"gate", gates()},
 		{"claim_repeat", claimRepeat()},
 		{"job_finish", jobFinish()},
 		{"job_fence", jobFence()},

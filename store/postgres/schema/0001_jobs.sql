@@ -72,7 +72,13 @@ CREATE TABLE pawl.job (
 
 -- Claims seek here by queue and priority, in the order in which they take. No two
 -- entries are alike, so looking for such before a page is split is in vain.
-CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id) WITH (deduplicate_items = off) WHERE state = 2;
+CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id)
+    WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NULL;
+-- What is refused for a time waits behind a gate, where claims do not meet it
+-- unless they name the gate. Who bounds what runs behind one counts it here.
+CREATE INDEX job_gated ON pawl.job (namespace, queue, gate, priority, due, id)
+    WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NOT NULL;
+CREATE INDEX job_gate_held ON pawl.job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
 -- What a worker holds: rescue, hold, repeated claims.
 CREATE INDEX job_held ON pawl.job (namespace, worker, claim) WHERE state = 3;
 -- The rest is rare, and empty most of the time.

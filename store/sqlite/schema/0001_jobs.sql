@@ -63,7 +63,11 @@ CREATE TABLE pawl_job (
 ) STRICT, WITHOUT ROWID;
 
 -- Claims seek here by queue and priority, in the order in which they take.
-CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WHERE state = 2;
+CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WHERE state = 2 AND gate IS NULL;
+-- What is refused for a time waits behind a gate, where claims do not meet it
+-- unless they name the gate. Who bounds what runs behind one counts it here.
+CREATE INDEX pawl_job_gated ON pawl_job (namespace, queue, gate, priority, due, id) WHERE state = 2 AND gate IS NOT NULL;
+CREATE INDEX pawl_job_gate_held ON pawl_job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
 -- What does not wait: what a worker holds (hold, rescue, repeated claims), and
 -- what is blocked or suspended.
 CREATE INDEX pawl_job_held ON pawl_job (namespace, state, worker, id) WHERE state <> 2;

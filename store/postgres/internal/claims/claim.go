@@ -32,6 +32,10 @@ func (r *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, erro
 		}
 	}
 	k := &claiming{room: r, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
+	k.ungated = k.offer
+	if len(c.Gates) > 0 {
+		k.ungated = NewOffer(c.Offer.Without(c.Gates))
+	}
 	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
 		r.Frontiers.Drop()
@@ -45,6 +49,7 @@ type claiming struct {
 	room    *Room
 	c       *store.Claim
 	offer   offer
+	ungated offer // for jobs without a gate: not of the kinds that have one
 	queues  []*claimQueue
 	claimed *store.ClaimReply
 	next    time.Time
@@ -57,6 +62,7 @@ type claiming struct {
 // claimQueue is one queue's part of a claim.
 type claimQueue struct {
 	queue *store.QueueClaim
+	offer *offer
 	view  View
 	jobs  []store.LeasedJob
 	// bytes is what the jobs come to, room what they may.
@@ -69,6 +75,9 @@ type claimQueue struct {
 	// others. It is looked at before it is locked.
 	careful bool
 }
+
+// name is the lane's, as its offer sees it.
+func (l *claimQueue) name() frontName { return Lane(l.queue.Queue, l.queue.Gate, l.offer.Print) }
 
 func (l *claimQueue) wants() int {
 	if l.bytes >= l.room {
@@ -116,7 +125,11 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimQueue{queue: q, view: k.room.Frontiers.View(q.Queue, k.offer.Print), room: k.c.PerQueue()}
+		l := &claimQueue{queue: q, offer: &k.ungated, room: k.c.PerQueue()}
+		if q.Gate != 0 {
+			l.offer = &k.offer
+		}
+		l.view = k.room.Frontiers.View(l.name())
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
 	}
@@ -176,7 +189,7 @@ func (k *claiming) run(ctx context.Context) error {
 func (k *claiming) renew(lanes []*claimQueue) {
 	for _, l := range lanes {
 		k.room.Frontiers.leave(l.view)
-		l.view = k.room.Frontiers.View(l.queue.Queue, k.offer.Print)
+		l.view = k.room.Frontiers.View(l.name())
 		l.over = false
 	}
 }
@@ -283,7 +296,7 @@ func (k *claiming) take(ctx context.Context) error {
 	return nil
 }
 
-// ClaimStraight takes the first ready jobs of a queue in one statement.
+// claimStraight takes the first ready jobs of a queue in one statement.
 //
 //   - worker_pkey finds the worker's row. It is locked FOR SHARE: nobody can
 //     declare it lost between the claim's decision and its commit.
@@ -297,7 +310,7 @@ func (k *claiming) take(ctx context.Context) error {
 //   - Leased rows are updated by their place in the table: they are locked.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
-var ClaimStraight = `WITH me AS MATERIALIZED (
+var claimStraight = newLaneText(`WITH me AS MATERIALIZED (
 	SELECT id
 	FROM pawl.worker
 	WHERE namespace = $1 AND id = $2 AND lost IS NULL
@@ -312,13 +325,14 @@ var ClaimStraight = `WITH me AS MATERIALIZED (
 		FROM me
 		CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
 		CROSS JOIN LATERAL (
-			SELECT ctid AS place, rescues, ` + jobs.RowBytes + ` AS size,
+			SELECT ctid AS place, rescues, `+jobs.RowBytes+` AS size,
 				version <= ($9::int[])[array_position($8::text[], kind)]
 					AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
 			FROM pawl.job
 			WHERE namespace = $1
 				AND queue = $3
 				AND state = 2
+				AND {gate}
 				AND priority = f.priority
 				AND (due, id) > (f.due, f.id)
 				AND due <= {now}
@@ -337,8 +351,11 @@ WHERE job.ctid = picked.place
 	AND picked.takes
 	AND picked.fits
 	AND (picked.rescues = 0 OR picked.starts)
-RETURNING ` + jobs.TakenColumns + `,
-	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
+RETURNING `+jobs.TakenColumns+`,
+	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`, "$14")
+
+// ClaimStraight is that of jobs without a gate.
+var ClaimStraight = claimStraight.plain
 
 // Arrays are the frontiers of a lane as arguments.
 func (v *View) Arrays() (dues []time.Time, ids [][16]byte) {
@@ -370,14 +387,14 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 		steps := make([]*pg.Statement, len(lanes))
 		for i, l := range lanes {
 			dues, ids := l.view.Arrays()
-			leases[i].queue, leases[i].worker = l.queue.Queue, k.c.Worker
+			leases[i].lane, leases[i].worker = l.queue, k.c.Worker
 			if l.view.full { // so it will be again
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
-			steps[i] = &pg.Statement{Text: ClaimStraight, Raw: leases[i].read, Args: []any{
+			text, args := claimStraight.of(l.queue.Gate,
 				k.room.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
-				k.offer.Kinds, k.offer.Newest, k.offer.Capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
-			}}
+				l.offer.Kinds, l.offer.Newest, l.offer.Capabilities, k.c.Seq, l.starts(), l.room-l.bytes)
+			steps[i] = &pg.Statement{Text: text, Raw: leases[i].read, Args: args}
 		}
 		if p = nil; look {
 			p = k.newPeek(lanes, what)
@@ -402,7 +419,7 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 
 // leaseReader reads the jobs that a statement leased.
 type leaseReader struct {
-	queue    string
+	lane     *store.QueueClaim
 	worker   job.WorkerID
 	jobs     []store.LeasedJob
 	examined int64 // rows that fit
@@ -416,7 +433,10 @@ func (r *leaseReader) read(cols [][]byte) error {
 	if err := r.rows.Taken(cols, &l.Job); err != nil {
 		return err
 	}
-	l.Queue, l.State, l.Worker = r.queue, job.Running, r.worker
+	l.Queue, l.State, l.Worker = r.lane.Queue, job.Running, r.worker
+	if r.lane.Gate != 0 {
+		l.Rarely().Gate = r.lane.Gate
+	}
 	r.examined = r.rows.Int8()
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true

@@ -75,8 +75,12 @@ type frontiers struct {
 
 type frontName struct {
 	queue string
+	gate  int64
 	offer string // its fingerprint
 }
+
+// Lane names what an offer sees of a queue: the jobs without a gate, or behind one.
+func Lane(queue string, gate int64, offer string) frontName { return frontName{queue, gate, offer} }
 
 // front is what is known about one queue, as one offer sees it.
 type front struct {
@@ -155,10 +159,9 @@ func (f *frontiers) lane(name frontName) *front {
 }
 
 // View shows a lane to a claim, which has to leave it when it is through with it.
-func (f *frontiers) View(queue, offer string) View {
+func (f *frontiers) View(name frontName) View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	name := frontName{queue, offer}
 	l := f.lane(name)
 	hints := &since{}
 	l.Views = append(l.Views, hints)

@@ -26,13 +26,13 @@ func all(p position) (list positions) {
 // end: what was committed may lie in front of where the claim arrived.
 func TestFrontier_AHintDuringAClaimStays(t *testing.T) {
 	var f frontiers
-	v := f.View("q", "")
+	v := f.View(frontName{queue: "q"})
 	f.Lower("q", 5, noon.Add(3*time.Second))
 	f.advance(v, all(at(10)), lookedAt{quiet: true})
-	if got := f.View("q", "").At[5]; at(3).before(got) {
+	if got := f.View(frontName{queue: "q"}).At[5]; at(3).before(got) {
 		t.Errorf("the frontier is at %v, behind the hint of %v", got.due, at(3).due)
 	}
-	if f.View("q", "").quiet {
+	if f.View(frontName{queue: "q"}).quiet {
 		t.Error("the lane is quiet although a hint has come")
 	}
 }
@@ -41,15 +41,15 @@ func TestFrontier_AHintDuringAClaimStays(t *testing.T) {
 // frontier back, nor does one from before everything was dropped push it.
 func TestFrontier_OnlyMovesForwardAndNotAfterADrop(t *testing.T) {
 	var f frontiers
-	a, b := f.View("q", ""), f.View("q", "")
+	a, b := f.View(frontName{queue: "q"}), f.View(frontName{queue: "q"})
 	f.advance(b, all(at(20)), lookedAt{})
 	f.advance(a, all(at(10)), lookedAt{})
-	if got := f.View("q", "").At[5]; got != at(20) {
+	if got := f.View(frontName{queue: "q"}).At[5]; got != at(20) {
 		t.Errorf("the frontier is at %v, want %v", got.due, at(20).due)
 	}
 	f.Drop()
 	f.advance(a, all(at(30)), lookedAt{})
-	if got := f.View("q", "").At[5]; got != Start {
+	if got := f.View(frontName{queue: "q"}).At[5]; got != Start {
 		t.Errorf("after a drop the frontier is at %v, want the start", got.due)
 	}
 }
@@ -57,30 +57,30 @@ func TestFrontier_OnlyMovesForwardAndNotAfterADrop(t *testing.T) {
 func TestFrontier_DroppedWhenTheClockStepsBack(t *testing.T) {
 	var f frontiers
 	f.clock(noon)
-	f.advance(f.View("q", ""), all(at(0)), lookedAt{})
+	f.advance(f.View(frontName{queue: "q"}), all(at(0)), lookedAt{})
 	if !f.clock(noon.Add(-backstep / 2)) {
 		t.Error("answers that overtook each other were taken for a step of the clock")
 	}
 	if f.clock(noon.Add(-time.Minute)) {
 		t.Error("a step of a minute was not noticed")
 	}
-	if got := f.View("q", "").At[5]; got != Start {
+	if got := f.View(frontName{queue: "q"}).At[5]; got != Start {
 		t.Errorf("the frontier is at %v, want the start", got.due)
 	}
 }
 
 func TestFrontier_LowersEveryOfferOfTheQueueAndNoOther(t *testing.T) {
 	var f frontiers
-	for _, name := range []frontName{{"q", "a"}, {"q", "b"}, {"other", "a"}} {
-		f.advance(f.View(name.queue, name.offer), all(at(10)), lookedAt{quiet: true})
+	for _, name := range []frontName{{"q", 0, "a"}, {"q", 0, "b"}, {"other", 0, "a"}} {
+		f.advance(f.View(name), all(at(10)), lookedAt{quiet: true})
 	}
 	f.Lower("q", 5, noon)
 	for _, offer := range []string{"a", "b"} {
-		if got := f.View("q", offer).At; got[5] != at(0) || got[4] != at(10) {
+		if got := f.View(frontName{"q", 0, offer}).At; got[5] != at(0) || got[4] != at(10) {
 			t.Errorf("offer %s: priority 5 at %v, 4 at %v", offer, got[5].due, got[4].due)
 		}
 	}
-	if got := f.View("other", "a"); got.At[5] != at(10) || !got.quiet {
+	if got := f.View(frontName{"other", 0, "a"}); got.At[5] != at(10) || !got.quiet {
 		t.Errorf("another queue was moved to %v", got.At[5].due)
 	}
 }
@@ -147,7 +147,7 @@ func TestFrontier_PreviousIsRightInFront(t *testing.T) {
 func TestFrontier_MemoryIsBounded(t *testing.T) {
 	var f frontiers
 	for i := range maxFronts + 10 {
-		f.View("q", string(rune(i)))
+		f.View(frontName{queue: "q", offer: string(rune(i))})
 	}
 	if n := len(f.Fronts); n > maxFronts {
 		t.Errorf("%d lanes are remembered, want at most %d", n, maxFronts)
@@ -157,11 +157,11 @@ func TestFrontier_MemoryIsBounded(t *testing.T) {
 // A claim that a hint came into moves the frontier all the same, up to the hint.
 func TestFrontier_AHintDuringAClaimBoundsItsAdvance(t *testing.T) {
 	var f frontiers
-	v := f.View("q", "")
+	v := f.View(frontName{queue: "q"})
 	f.Lower("q", 5, noon.Add(3*time.Second))
 	f.Lower("q", 6, noon.Add(30*time.Second))
 	f.advance(v, all(at(10)), lookedAt{full: true})
-	got := f.View("q", "")
+	got := f.View(frontName{queue: "q"})
 	if got.At[5] != at(3) || got.At[6] != at(10) || got.At[4] != at(10) {
 		t.Errorf("priority 5 is at %v, 6 at %v, 4 at %v; want the hint, and where the claim ended", got.At[5].due, got.At[6].due, got.At[4].due)
 	}
@@ -170,7 +170,7 @@ func TestFrontier_AHintDuringAClaimBoundsItsAdvance(t *testing.T) {
 	}
 	// The hint is known to the next claim, and bounds that no more.
 	f.advance(got, all(at(20)), lookedAt{quiet: true})
-	if after := f.View("q", ""); after.At[5] != at(20) || !after.quiet {
+	if after := f.View(frontName{queue: "q"}); after.At[5] != at(20) || !after.quiet {
 		t.Errorf("the next claim came to %v, want %v", after.At[5].due, at(20).due)
 	}
 }
@@ -179,16 +179,16 @@ func TestFrontier_AHintDuringAClaimBoundsItsAdvance(t *testing.T) {
 // it hidden.
 func TestFrontier_AHintDuringALookDoesNotHideWhatFallsDueNext(t *testing.T) {
 	f := frontiers{latest: noon}
-	v := f.View("q", "")
+	v := f.View(frontName{queue: "q"})
 	f.Lower("q", 5, noon) // ready at once
 	f.expect(v, noon.Add(time.Hour))
-	if got := f.View("q", "").next; !got.known || !got.at.Equal(noon.Add(time.Hour)) {
+	if got := f.View(frontName{queue: "q"}).next; !got.known || !got.at.Equal(noon.Add(time.Hour)) {
 		t.Errorf("the next job falls due at %v (known: %v), want in an hour", got.at, got.known)
 	}
-	v = f.View("q", "")
+	v = f.View(frontName{queue: "q"})
 	f.Lower("q", 5, noon.Add(time.Minute))
 	f.expect(v, noon.Add(time.Hour))
-	if got := f.View("q", "").next; !got.known || !got.at.Equal(noon.Add(time.Minute)) {
+	if got := f.View(frontName{queue: "q"}).next; !got.known || !got.at.Equal(noon.Add(time.Minute)) {
 		t.Errorf("the next job falls due at %v (known: %v), want in a minute", got.at, got.known)
 	}
 }

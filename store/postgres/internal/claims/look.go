@@ -20,8 +20,9 @@ type candidate struct {
 	position
 	priority int
 	bytes    int64
-	takes    bool // the offer can run it
-	rescued  bool // before: it may only start at once
+	takes    bool  // the offer can run it
+	gate     int64 // that it has to go behind; 0 for none
+	rescued  bool  // before: it may only start at once
 }
 
 // Bounds of a look. One claim examines so many jobs of a priority at most; the
@@ -51,7 +52,7 @@ func LookBound(limit int) int { return 1000 + 10*limit }
 // locking them.
 //
 //   - job_ready serves the lateral part: a seek per priority.
-var lookReady = `SELECT {now}, state.paused,
+var lookReady = newLaneText(`SELECT {now}, state.paused,
 	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
 FROM (
 	SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused
@@ -60,11 +61,12 @@ LEFT JOIN LATERAL (
 	SELECT j.*
 	FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT priority, due, id, kind, version, capabilities, rescues, ` + jobs.RowBytes + ` AS bytes
+		SELECT priority, due, id, kind, version, capabilities, rescues, `+jobs.RowBytes+` AS bytes
 		FROM pawl.job
 		WHERE namespace = $1
 			AND queue = $2
 			AND state = 2
+			AND {gate}
 			AND priority = f.priority
 			AND (due, id) > (f.due, f.id)
 			AND due <= {now}
@@ -72,7 +74,7 @@ LEFT JOIN LATERAL (
 		LIMIT $6
 	) AS j
 	WHERE NOT state.paused
-) AS j ON true`
+) AS j ON true`, "$7")
 
 // look claims from a lane that holds jobs the offer does not take, or whose
 // priorities age: it reads in order, chooses, and locks only what it chose, so
@@ -94,6 +96,10 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 			k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			return nil
 		}
+		moved, err := k.gate(ctx, found)
+		if err != nil {
+			return err
+		}
 		chosen := k.choose(l, found)
 		leased, err := k.lock(ctx, l, chosen)
 		if err != nil {
@@ -109,7 +115,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		for _, c := range found {
 			counts[c.priority]++
 			at[c.priority] = c.position
-			if c.takes && !tried[c.ID] {
+			if c.takes && !tried[c.ID] || c.gate != 0 && !moved[c.ID] {
 				held[c.priority] = true
 			}
 			if !c.takes {
@@ -158,16 +164,22 @@ func (k *claiming) read(
 		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
+		text, args := lookReady.of(l.queue.Gate, k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit)
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
-			Text: lookReady, Args: []any{k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
+			Text: text, Args: args,
 			Each: func(scan pg.Scan) error {
 				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
 					return err
 				}
+				gate := int64(0)
+				if l.queue.Gate == 0 {
+					gate = k.c.Gates[kind.String]
+				}
 				found = append(found, candidate{
+					gate:     gate,
 					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16),
 					rescued: rescued.Bool, bytes: int64(bytes.Int32),
-					takes: k.offer.takes(kind.String, int(version.Int32), needs),
+					takes: l.offer.takes(kind.String, int(version.Int32), needs),
 				})
 				return nil
 			},
@@ -209,7 +221,7 @@ func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 // longer waiting is left out.
 //
 //   - worker_pkey and job_pkey find the rows.
-var leaseChosen = `WITH me AS MATERIALIZED (
+var leaseChosen = newLaneText(`WITH me AS MATERIALIZED (
 	SELECT id
 	FROM pawl.worker
 	WHERE namespace = $1 AND id = $2 AND lost IS NULL
@@ -223,7 +235,7 @@ var leaseChosen = `WITH me AS MATERIALIZED (
 		OFFSET 0
 	) AS c
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
-	WHERE job.state = c.waiting AND job.due <= {now}
+	WHERE job.state = c.waiting AND job.due <= {now} AND job.{gate}
 	ORDER BY job.id
 	FOR UPDATE OF job SKIP LOCKED
 )
@@ -231,7 +243,7 @@ UPDATE pawl.job
 SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
 FROM picked
 WHERE job.ctid = picked.place
-RETURNING ` + jobs.TakenColumns + `, 0::bigint`
+RETURNING `+jobs.TakenColumns+`, 0::bigint`, "$5")
 
 // isAlive tells whether the worker is not lost (worker_pkey).
 const isAlive = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"
@@ -253,9 +265,10 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	var leased leaseReader
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
-		leased = leaseReader{queue: l.queue.Queue, worker: k.c.Worker}
+		leased = leaseReader{lane: l.queue, worker: k.c.Worker}
+		text, args := leaseChosen.of(l.queue.Gate, k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids)
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
-			&pg.Statement{Text: leaseChosen, Args: []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids}, Raw: leased.read},
+			&pg.Statement{Text: text, Args: args, Raw: leased.read},
 			&pg.Statement{Text: isAlive, Args: []any{k.room.pg.Namespace, k.c.Worker},
 				Each: func(scan pg.Scan) error { return scan(&alive) }})
 	})

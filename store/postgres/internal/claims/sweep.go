@@ -50,7 +50,6 @@ const (
 // probe is a stretch of a lane in which the first waiting job is looked for.
 type probe struct {
 	lane     *claimQueue
-	queue    string
 	priority int16
 	from     position
 	to       time.Time // exclusive; zero means no end
@@ -117,13 +116,13 @@ func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, sw
 		swept = swept || due
 		for _, p := range jobs.Priorities {
 			at := known.at[p]
-			list = append(list, probe{lane: l, queue: l.queue.Queue, priority: p, from: at})
+			list = append(list, probe{lane: l, priority: p, from: at})
 			if !due || at == Start {
 				continue
 			}
 			for _, s := range known.sweep.stretches(at) {
 				list = append(list, probe{
-					lane: l, queue: l.queue.Queue, priority: p, from: position{due: s[0]}, to: s[1].Add(time.Microsecond), behind: true,
+					lane: l, priority: p, from: position{due: s[0]}, to: s[1].Add(time.Microsecond), behind: true,
 				})
 			}
 		}
@@ -154,8 +153,8 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 // peekStretches finds the first waiting job of each stretch. Nothing is locked or
 // written, so that an idle worker costs the server a read.
 //
-//   - job_ready serves it: one seek for each stretch.
-const peekStretches = `SELECT {now},
+//   - job_ready serves it, and job_gated that of gates: one seek for each stretch.
+var peekStretches = newLaneText(`SELECT {now},
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
 	(
 		SELECT array_agg(q.name)
@@ -166,21 +165,22 @@ const peekStretches = `SELECT {now},
 FROM (SELECT 1) AS one
 LEFT JOIN (
 	SELECT f.n, j.due, j.id
-	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[])
-		WITH ORDINALITY AS f (queue, priority, due, id, until, n)
+	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[], $8::bigint[])
+		WITH ORDINALITY AS f (queue, priority, due, id, until, gate, n)
 	CROSS JOIN LATERAL (
 		SELECT due, id
 		FROM pawl.job
 		WHERE namespace = $1
 			AND queue = f.queue
 			AND state = 2
+			AND {gate}
 			AND priority = f.priority
 			AND (due, id) > (f.due, f.id)
 			AND due < f.until
 		ORDER BY due, id
 		LIMIT 1
 	) AS j
-) AS j ON true`
+) AS j ON true`, "f.gate")
 
 // peeking is a look at what is ready, at hints, and behind the frontiers where
 // that is due.
@@ -232,25 +232,45 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 }
 
 func (p *peeking) steps() []*pg.Statement {
-	n := len(p.probes)
-	queues, levels := make([]string, n), make([]int16, n)
-	dues, ids, ends := make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
-	for i, b := range p.probes {
-		queues[i], levels[i], dues[i], ids[i] = b.queue, b.priority, b.from.due, b.from.ID
-		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
-		if b.to.IsZero() {
-			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
+	var plain, gated []probe
+	for _, b := range p.probes {
+		if b.lane.queue.Gate == 0 {
+			plain = append(plain, b)
+		} else {
+			gated = append(gated, b)
 		}
 	}
-	args := []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}
-	steps := []*pg.Statement{{Text: peekStretches, Args: args, Each: p.read}}
+	var steps []*pg.Statement
+	if len(plain) > 0 || len(gated) == 0 {
+		steps = append(steps, p.step(peekStretches.plain, plain))
+	}
+	if len(gated) > 0 {
+		steps = append(steps, p.step(peekStretches.gated, gated))
+	}
 	if p.hints == nil {
 		return steps
 	}
 	return append(steps, &p.hints.Statement)
 }
 
-func (p *peeking) read(scan pg.Scan) error {
+// step looks into stretches.
+func (p *peeking) step(text string, probes []probe) *pg.Statement {
+	n := len(probes)
+	queues, levels, gates := make([]string, n), make([]int16, n), make([]int64, n)
+	dues, ids, ends := make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
+	for i, b := range probes {
+		queues[i], levels[i], dues[i], ids[i] = b.lane.queue.Queue, b.priority, b.from.due, b.from.ID
+		gates[i] = b.lane.queue.Gate
+		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
+		if b.to.IsZero() {
+			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
+		}
+	}
+	args := []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends, gates}
+	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error { return p.read(scan, probes) }}
+}
+
+func (p *peeking) read(scan pg.Scan, probes []probe) error {
 	var n pgtype.Int8
 	var due pgtype.Timestamptz
 	var id pgtype.UUID
@@ -264,10 +284,10 @@ func (p *peeking) read(scan pg.Scan) error {
 	if !n.Valid {
 		return nil
 	}
-	b := p.probes[n.Int64-1]
+	b := probes[n.Int64-1]
 	at := position{due.Time, job.ID(id.Bytes)}
 	switch {
-	case p.paused[b.queue]:
+	case p.paused[b.lane.queue.Queue]:
 	case b.behind:
 		p.behind = append(p.behind, foundBehind{b, at})
 	case due.Time.After(p.now):

@@ -33,24 +33,36 @@ WHERE $2 = (SELECT min(id) FROM live)`
 // goes around the served ones, because at their front are the dead entries of
 // what was claimed.
 //
-//   - job_ready serves it: a seek for each queue.
+//   - job_ready and job_gated serve it: a seek for each queue.
 const unservedQueues = `WITH RECURSIVE found AS (
-	SELECT g.until, (
+	SELECT g.until, least((
 		SELECT job.queue
 		FROM pawl.job
-		WHERE job.namespace = $1 AND job.state = 2 AND job.queue > g.after AND job.queue < g.until
+		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NULL AND job.queue > g.after AND job.queue < g.until
 		ORDER BY job.queue
 		LIMIT 1
-	) AS queue
+	), (
+		SELECT job.queue
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NOT NULL AND job.queue > g.after AND job.queue < g.until
+		ORDER BY job.queue
+		LIMIT 1
+	)) AS queue
 	FROM unnest($2::text[], $3::text[]) AS g (after, until)
 	UNION ALL
-	SELECT f.until, (
+	SELECT f.until, least((
 		SELECT job.queue
 		FROM pawl.job
-		WHERE job.namespace = $1 AND job.state = 2 AND job.queue > f.queue AND job.queue < f.until
+		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NULL AND job.queue > f.queue AND job.queue < f.until
 		ORDER BY job.queue
 		LIMIT 1
-	)
+	), (
+		SELECT job.queue
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NOT NULL AND job.queue > f.queue AND job.queue < f.until
+		ORDER BY job.queue
+		LIMIT 1
+	))
 	FROM found AS f
 	WHERE f.queue IS NOT NULL
 )
@@ -59,26 +71,43 @@ FROM found
 WHERE queue IS NOT NULL
 LIMIT $4`
 
-// readyHeads groups the first ready jobs of each queue and priority.
+// readyHeads groups the first ready jobs of each queue and priority, and of each
+// queue the first behind gates, as if they had a priority of their own (0).
 //
-//   - job_ready serves it: a seek for each.
+//   - job_ready and job_gated serve it: a seek for each.
 const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint, max(jobs), min(oldest)
 FROM (
 	SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
 	FROM (
 		SELECT j.*
 		FROM unnest($2::text[]) AS q (name)
-		CROSS JOIN generate_series(1, 9) AS p (priority)
+		CROSS JOIN generate_series(0, 9) AS p (priority)
 		CROSS JOIN LATERAL (
-			SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
-			FROM pawl.job
-			WHERE job.namespace = $1
-				AND job.state = 2
-				AND job.queue = q.name
-				AND job.priority = p.priority
-				AND job.due <= {now} - $3 * interval '1 microsecond'
-			ORDER BY job.due, job.id
-			LIMIT $4
+			(
+				SELECT job.queue, job.kind, job.version, job.capabilities, job.due, job.priority
+				FROM pawl.job
+				WHERE job.namespace = $1
+					AND job.state = 2
+					AND job.gate IS NULL
+					AND job.queue = q.name
+					AND job.priority = p.priority
+					AND job.due <= {now} - $3 * interval '1 microsecond'
+				ORDER BY job.due, job.id
+				LIMIT $4
+			)
+			UNION ALL
+			(
+				SELECT job.queue, job.kind, job.version, job.capabilities, job.due, p.priority
+				FROM pawl.job
+				WHERE job.namespace = $1
+					AND job.state = 2
+					AND job.gate IS NOT NULL
+					AND job.queue = q.name
+					AND p.priority = 0
+					AND job.due <= {now} - $3 * interval '1 microsecond'
+				ORDER BY job.gate, job.priority, job.due, job.id
+				LIMIT $4
+			)
 		) AS j
 		WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
 		LIMIT $5

@@ -67,6 +67,7 @@ const redateJobs = `WITH early AS MATERIALIZED (
 		WHERE namespace = $1
 			AND queue = q.name
 			AND state = 2
+			AND gate IS NULL
 			AND priority = p.priority
 			AND due > {now}
 			AND due <= $4
@@ -76,6 +77,34 @@ const redateJobs = `WITH early AS MATERIALIZED (
 		FOR UPDATE SKIP LOCKED
 	) AS j
 	LIMIT $6
+)
+UPDATE pawl.job
+SET due = {now}
+FROM early
+WHERE job.ctid = early.place
+RETURNING job.queue, job.priority, job.due`
+
+// redateGated does so behind the gates of the queues, all of which it looks
+// through: clocks are seldom set back.
+//
+//   - job_gated finds them.
+const redateGated = `WITH early AS MATERIALIZED (
+	SELECT j.place
+	FROM unnest($2::text[]) AS q (name)
+	CROSS JOIN LATERAL (
+		SELECT ctid AS place
+		FROM pawl.job
+		WHERE namespace = $1
+			AND queue = q.name
+			AND state = 2
+			AND gate IS NOT NULL
+			AND due > {now}
+			AND due <= $3
+			AND (created > {now} OR created < {now} - $4::bigint * interval '1 microsecond')
+		LIMIT $5
+		FOR UPDATE SKIP LOCKED
+	) AS j
+	LIMIT $5
 )
 UPDATE pawl.job
 SET due = {now}
@@ -93,18 +122,23 @@ func (r *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (
 	redated := 0
 	err := r.pg.Retry(ctx, "redate", pg.Always, func(ctx context.Context, _ bool) error {
 		told, redated = nil, 0
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-			Text: redateJobs, Args: []any{r.pg.Namespace, b.Queues, Priorities, b.Was, b.Within.Microseconds(), limit},
-			Each: func(scan pg.Scan) error {
-				var queue string
-				var priority int
-				var due time.Time
-				err := scan(&queue, &priority, &due)
-				told.Add(queue, priority, due)
-				redated++
-				return err
-			},
-		})
+		each := func(scan pg.Scan) error {
+			var queue string
+			var priority int
+			var due time.Time
+			err := scan(&queue, &priority, &due)
+			told.Add(queue, priority, due)
+			redated++
+			return err
+		}
+		was, within := b.Was, b.Within.Microseconds()
+		err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
+			&pg.Statement{Text: redateJobs, Args: []any{r.pg.Namespace, b.Queues, Priorities, was, within, limit}, Each: each})
+		if err != nil || redated >= limit {
+			return err
+		}
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
+			&pg.Statement{Text: redateGated, Args: []any{r.pg.Namespace, b.Queues, was, within, limit - redated}, Each: each})
 	})
 	if err != nil {
 		return 0, err

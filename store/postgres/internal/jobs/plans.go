@@ -42,6 +42,7 @@ var Plans = []pg.Plan{
 	{Name: "lockMoreOrphans", Text: LockMoreOrphans, Indexes: []string{"worker_pkey", "job_held"}},
 	{Name: "markDrained", Text: markDrained, Indexes: []string{"job_held"}},
 	{Name: "redateJobs", Text: redateJobs, Indexes: []string{"job_ready"}},
+	{Name: "redateGated", Text: redateGated, Indexes: []string{"job_gated"}},
 	{Name: "lockLate", Text: lockLate, Indexes: []string{"job_deadline"}},
 	{Name: "purgeArchive", Text: purgeArchive, Indexes: []string{"job_archive_expires", "job_log_pkey"}},
 	{Name: "jobLines", Text: jobLines, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},

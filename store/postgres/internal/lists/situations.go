@@ -30,6 +30,7 @@ CROSS JOIN LATERAL (
 			WHERE a.namespace = j.namespace
 				AND a.queue = j.queue
 				AND a.state = 2
+				AND a.gate IS NULL
 				AND a.priority = level::smallint
 				AND (a.due, a.id) < (CASE WHEN level < j.priority THEN 'infinity' ELSE j.due END, j.id)
 				AND a.due <= {now}

@@ -29,7 +29,11 @@ func (r *Room) of(f store.Filter) (list []stretch) {
 		case state == job.Waiting && f.Queue == "":
 			s.match = append(s.match, when("state = 2"))
 		case state == job.Waiting:
-			s.where = append(s.where, when("state = 2 AND queue = %s", f.Queue))
+			gated := s
+			gated.where = append(slices.Clone(s.where), when("state = 2 AND gate IS NOT NULL AND queue = %s", f.Queue))
+			gated.unsorted, gated.index = true, "gate, priority, due, id"
+			list = append(list, gated)
+			s.where = append(s.where, when("state = 2 AND gate IS NULL AND queue = %s", f.Queue))
 			s.unsorted, s.index = true, "priority, due, id"
 		default:
 			s.where = append(s.where, when(fmt.Sprintf("state = %d", state)))
@@ -117,7 +121,7 @@ func (r *Room) stretches(ctx context.Context, f store.Filter, order store.Order)
 // order of job_ready.
 func (r *Room) byDue(f store.Filter) stretch {
 	s := r.live(f)
-	s.where = append(s.where, when("state = 2 AND queue = %s", f.Queue))
+	s.where = append(s.where, when("state = 2 AND gate IS NULL AND queue = %s", f.Queue))
 	if !f.DueBefore.IsZero() {
 		s.where = append(s.where, when("due <= %s", f.DueBefore))
 	}

@@ -46,9 +46,12 @@ func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.
 		if answer.Jobs, err = look.take(answer.Jobs); err != nil {
 			return answer, err
 		}
+		if err := look.gate(); err != nil {
+			return answer, err
+		}
 		answer.More = answer.More || look.bounded
 		if len(answer.Jobs)-before < q.Limit && !look.bounded {
-			due, err := nextDue(t, q.Queue)
+			due, err := nextDue(t, q)
 			if err != nil {
 				return answer, err
 			}
@@ -109,20 +112,37 @@ func lease(t *jobs.Transition, c *store.Claim, leased []store.LeasedJob) error {
 // time.Duration, and would be a time that is near.
 const maxNext = 365 * 24 * 3600 * 1_000_000
 
-// dueAfter is the due time of the next scheduled job of one priority.
-//   - A seek on pawl_job_ready.
-const dueAfter = `SELECT due
-	FROM pawl_job
-	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due > ?
+// The due time of the next scheduled job of one priority, without a gate and
+// behind one.
+//   - A seek on pawl_job_ready, and on pawl_job_gated.
+const (
+	dueAfter = `SELECT due
+	FROM pawl_job INDEXED BY pawl_job_ready
+	WHERE namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority = ? AND due > ?
 	ORDER BY due
 	LIMIT 1`
 
+	dueBehindGate = `SELECT due
+	FROM pawl_job INDEXED BY pawl_job_gated
+	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ? AND priority = ? AND due > ? AND gate = ?
+	ORDER BY due
+	LIMIT 1`
+)
+
 // nextDue is the due time of the queue's next scheduled job, 0 for none: one
 // seek per priority.
-func nextDue(t *jobs.Transition, queue string) (int64, error) {
+func nextDue(t *jobs.Transition, of *store.QueueClaim) (int64, error) {
 	var next int64
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
-		due, err := t.On(dueAfter).Text(queue).Int(int64(p)).Int(t.Now).One()
+		text := dueAfter
+		if of.Gate != 0 {
+			text = dueBehindGate
+		}
+		q := t.On(text).Text(of.Queue).Int(int64(p)).Int(t.Now)
+		if of.Gate != 0 {
+			q.Int(of.Gate)
+		}
+		due, err := q.One()
 		if err != nil {
 			return 0, err
 		}

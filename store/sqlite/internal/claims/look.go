@@ -19,6 +19,37 @@ type look struct {
 	lanes   [job.MaxPriority + 1]*lane
 	taken   int
 	bounded bool
+	gated   []gatedJob // that have to go behind a gate
+}
+
+// gatedJob is a job that was met in front of its gate.
+type gatedJob struct {
+	id   job.ID
+	gate int64
+}
+
+// gateOf is the gate behind which the row that a lane stands on has to go; 0 for none.
+func (l *look) gateOf(q *lite.Query) int64 {
+	if l.queue.Gate != 0 || len(l.claim.Gates) == 0 {
+		return 0
+	}
+	return l.claim.Gates[q.ColText(atKind)]
+}
+
+// moveToGate puts a job that waits behind a gate, by primary key.
+const moveToGate = `UPDATE pawl_job
+	SET gate = ?
+	WHERE namespace = ? AND id = ? AND state = 2`
+
+// gate moves what was met in front of its gate to behind it. All rows are read by
+// then: changing an index while stepping through it would show rows twice.
+func (l *look) gate() error {
+	for _, g := range l.gated {
+		if err := l.Query(moveToGate).Int(g.gate).Int(l.Namespace).Blob(g.id[:]).Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lane is the ready jobs of one priority, in order. The statement is stepped
@@ -40,12 +71,22 @@ type position struct {
 	id  job.ID
 }
 
-// readyAfter lists ready jobs of one priority, behind a place in their order.
-//   - pawl_job_ready, in its order.
-var readyAfter = "SELECT " + jobs.TakenRow.Columns + `
+// What lists ready jobs of one priority, behind a place in their order: those
+// without a gate, and those behind one.
+//   - pawl_job_ready, in its order; pawl_job_gated in its.
+var (
+	readyAfter = "SELECT " + jobs.TakenRow.Columns + `
 	FROM pawl_job INDEXED BY pawl_job_ready
-	WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?)
+	WHERE namespace = ? AND state = 2 AND gate IS NULL
+		AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?)
 	ORDER BY due, id`
+
+	gatedAfter = "SELECT " + jobs.TakenRow.Columns + `
+	FROM pawl_job INDEXED BY pawl_job_gated
+	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL
+		AND queue = ? AND priority = ? AND due <= ? AND (due, id) > (?, ?) AND gate = ?
+	ORDER BY due, id`
+)
 
 // Where a look finds what it decides by.
 var (
@@ -53,18 +94,19 @@ var (
 	atDue          = jobs.TakenRow.At("due")
 	atRescues      = jobs.TakenRow.At("rescues")
 	atVersion      = jobs.TakenRow.At("version")
-	atQueue        = jobs.TakenRow.At("queue")
 	atKind         = jobs.TakenRow.At("kind")
 	atCapabilities = jobs.TakenRow.At("capabilities")
 )
 
 // Each lane has a statement of its own, because several are open at once.
-var laneQueries = func() (texts [job.MaxPriority + 1]string) {
+var readyLanes, gatedLanes = laneQueries(readyAfter), laneQueries(gatedAfter)
+
+func laneQueries(text string) (texts [job.MaxPriority + 1]string) {
 	for p := range texts {
-		texts[p] = readyAfter + " -- priority " + string(rune('0'+p))
+		texts[p] = text + " -- priority " + string(rune('0'+p))
 	}
 	return texts
-}()
+}
 
 // take appends the jobs of one queue, up to its limit, in the order of their
 // priority, or of their shifted due times when the queue ages.
@@ -83,6 +125,9 @@ func (l *look) take(leased []store.LeasedJob) ([]store.LeasedJob, error) {
 		leased = append(leased, store.LeasedJob{})
 		j := &leased[len(leased)-1].Job
 		jobs.TakenRow.Read(lane.q, j)
+		if l.queue.Gate != 0 {
+			j.Rarely().Gate = l.queue.Gate
+		}
 		l.room -= jobs.Large(j)
 		l.taken++
 		if err := l.advance(lane); err != nil {
@@ -120,13 +165,22 @@ func (l *look) first() (int, error) {
 	return best, nil
 }
 
+func (l *look) name(p int) laneName { return laneName{l.queue.Queue, l.queue.Gate, p} }
+
 func (l *look) open(p int) error {
-	from := l.from[laneName{l.queue.Queue, p}]
+	from := l.from[l.name(p)]
 	if from.since > l.Now || from.at.due > l.Now {
 		from = front{} // the clock was set back: new jobs come in front of this place
 	}
 	lane := &lane{place: from, passed: from.at, bound: 1000 + 10*l.queue.Limit}
-	lane.q = l.On(laneQueries[p]).Text(l.queue.Queue).Int(int64(p)).Int(l.Now).Int(from.at.due).Blob(from.at.id[:])
+	text := readyLanes[p]
+	if l.queue.Gate != 0 {
+		text = gatedLanes[p]
+	}
+	lane.q = l.On(text).Text(l.queue.Queue).Int(int64(p)).Int(l.Now).Int(from.at.due).Blob(from.at.id[:])
+	if l.queue.Gate != 0 {
+		lane.q.Int(l.queue.Gate)
+	}
 	l.lanes[p] = lane
 	return l.advance(lane)
 }
@@ -143,7 +197,9 @@ func (l *look) advance(lane *lane) error {
 		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
 		needs, err := jobs.ParseWords(lane.q.ColText(atCapabilities))
 		lane.rescued = lane.q.ColInt(atRescues) > 0
-		if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
+		if gate := l.gateOf(lane.q); gate != 0 {
+			l.gated = append(l.gated, gatedJob{lane.head.id, gate})
+		} else if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
 			!(lane.rescued && l.taken >= l.queue.Start) {
 			lane.row = true
 			return nil
@@ -168,6 +224,6 @@ func (l *look) close() {
 			continue
 		}
 		_ = lane.q.Done()
-		l.from.leave(laneName{l.queue.Queue, p}, lane, l.Now)
+		l.from.leave(l.name(p), lane, l.Now)
 	}
 }

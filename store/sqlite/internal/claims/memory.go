@@ -61,11 +61,12 @@ func (c *Memory) Forget(w job.WorkerID) {
 	delete(c.workers, w)
 }
 
-// Places is where the looks of a worker go on, by queue and priority.
+// Places is where the looks of a worker go on, by queue, gate and priority.
 type Places map[laneName]front
 
 type laneName struct {
 	queue    string
+	gate     int64
 	priority int
 }
 

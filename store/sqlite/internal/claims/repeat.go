@@ -7,9 +7,11 @@ import (
 
 // heldOfClaim lists what a worker holds of a claim, in the order in which it took.
 //   - pawl_job_held finds what the worker holds, which is sorted then.
-var heldOfClaim = "SELECT " + jobs.TakenRow.Columns + `, begun
+var heldOfClaim = "SELECT " + jobs.LiveRow.Columns + `, begun
 	FROM ` + jobs.Running + ` AND worker = ? AND claim = ?
 	ORDER BY queue, priority, due, id`
+
+var heldQueue = jobs.LiveRow.At("queue")
 
 // claimedBy reads what a worker still holds of one of its claims, within the
 // bound of the claim.
@@ -18,12 +20,12 @@ func claimedBy(t *jobs.Transition, c *store.Claim) ([]store.LeasedJob, error) {
 	bytes := map[string]int64{}
 	q := t.On(heldOfClaim).Int(int64(c.Worker)).Int(c.Seq)
 	for q.Step() {
-		if bytes[q.ColText(atQueue)] >= c.PerQueue() {
+		if bytes[q.ColText(heldQueue)] >= c.PerQueue() {
 			continue
 		}
 		var l store.LeasedJob
-		jobs.TakenRow.Read(q, &l.Job)
-		l.Begun = q.ColBool(jobs.TakenRow.Len())
+		jobs.LiveRow.Read(q, &l.Job)
+		l.Begun = q.ColBool(jobs.LiveRow.Len())
 		bytes[l.Queue] += jobs.Large(&l.Job)
 		held = append(held, l)
 	}

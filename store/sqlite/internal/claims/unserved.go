@@ -7,18 +7,11 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
-
-// nextReadyQueue is the queue behind one that has waiting jobs.
-//   - A seek on pawl_job_ready.
-const nextReadyQueue = `SELECT queue
-	FROM pawl_job INDEXED BY pawl_job_ready
-	WHERE namespace = ? AND state = 2 AND queue > ?
-	ORDER BY queue
-	LIMIT 1`
 
 // Unserved finds jobs that no live worker takes.
 func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
@@ -30,7 +23,7 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 	var ready []store.Ready
 	queue, looked, unknown := "", 0, 0
 	for looked < store.UnservedLook && unknown < store.UnservedQueues {
-		q := c.On(nextReadyQueue).Text(queue)
+		q := c.On(jobs.NextWaitingQueue).Text(queue)
 		more := q.Step()
 		if more {
 			queue = strings.Clone(q.ColText(0))
@@ -48,7 +41,7 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 		if err != nil {
 			return nil, err
 		}
-		for p := job.MinPriority; p <= job.MaxPriority && !paused; p++ {
+		for p := 0; p <= job.MaxPriority && !paused; p++ {
 			head, err := readyHead(c, queue, p, now-older.Microseconds())
 			if err != nil {
 				return nil, err
@@ -62,21 +55,37 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 	return store.FindUnserved(ready, offers), nil
 }
 
-// groupReady groups the first ready jobs of a queue and priority.
-//   - pawl_job_ready, in its order.
-const groupReady = `SELECT kind, version, capabilities, count(*), min(due)
+// What groups the first ready jobs of a queue and priority, and the first of a queue
+// behind gates.
+//   - pawl_job_ready, in its order; pawl_job_gated in its.
+const (
+	groupReady = `SELECT kind, version, capabilities, count(*), min(due)
 	FROM (
 		SELECT kind, version, capabilities, due
 		FROM pawl_job INDEXED BY pawl_job_ready
-		WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND due <= ?
+		WHERE namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority = ? AND due <= ?
 		ORDER BY due, id
 		LIMIT ?)
 	GROUP BY kind, version, capabilities`
 
-// readyHead groups the first ready jobs of a queue and priority.
+	groupGated = `SELECT kind, version, capabilities, count(*), min(due)
+	FROM (
+		SELECT kind, version, capabilities, due
+		FROM pawl_job INDEXED BY pawl_job_gated
+		WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ? AND due <= ?
+		LIMIT ?)
+	GROUP BY kind, version, capabilities`
+)
+
+// readyHead groups the first ready jobs of a queue and priority; priority 0 is of
+// those behind gates.
 func readyHead(c *lite.Snapshot, queue string, priority int, until int64) ([]store.Ready, error) {
 	var list []store.Ready
-	q := c.On(groupReady).Text(queue).Int(int64(priority)).Int(until).Int(store.UnservedHead)
+	q := c.On(groupGated).Text(queue)
+	if priority > 0 {
+		q = c.On(groupReady).Text(queue).Int(int64(priority))
+	}
+	q.Int(until).Int(store.UnservedHead)
 	for q.Step() {
 		r := store.Ready{
 			Queue: queue, Kind: strings.Clone(q.ColText(0)), Version: int(q.ColInt(1)),

@@ -39,11 +39,24 @@ const redateJobs = `UPDATE pawl_job
 	WHERE namespace = ?1 AND id IN (
 		SELECT id
 		FROM pawl_job INDEXED BY pawl_job_ready
-		WHERE namespace = ?1 AND state = 2 AND queue = ?3 AND priority = ?4
+		WHERE namespace = ?1 AND state = 2 AND gate IS NULL AND queue = ?3 AND priority = ?4
 			AND due > ?2 AND due <= ?5
 			AND (created > ?2 OR created < ?6)
 		ORDER BY due, id
 		LIMIT ?7)`
+
+// redateGated does so behind the gates of a queue, all of which it looks through:
+// clocks are seldom set back.
+//   - pawl_job_gated finds them; the primary key changes them.
+const redateGated = `UPDATE pawl_job
+	SET due = ?2
+	WHERE namespace = ?1 AND id IN (
+		SELECT id
+		FROM pawl_job INDEXED BY pawl_job_gated
+		WHERE namespace = ?1 AND state = 2 AND gate IS NOT NULL AND queue = ?3
+			AND due > ?2 AND due <= ?4
+			AND (created > ?2 OR created < ?5)
+		LIMIT ?6)`
 
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
 func (t *Transition) MakeDueAgain(b *store.ClockStep, limit int) (redated int, err error) {
@@ -56,6 +69,12 @@ func (t *Transition) MakeDueAgain(b *store.ClockStep, limit int) (redated int, e
 			}
 			redated += int(n)
 		}
+		n, err := t.On(redateGated).Int(t.Now).Text(queue).Int(lite.Micros(b.Was)).
+			Int(t.Now - b.Within.Microseconds()).Int(int64(limit - redated)).Changes()
+		if err != nil {
+			return redated, err
+		}
+		redated += int(n)
 	}
 	return redated, nil
 }

@@ -109,3 +109,27 @@ const anyRun = `SELECT 1
 func (t *Transition) Holds(w job.WorkerID) (bool, error) {
 	return t.On(anyRun).Int(int64(w)).Found()
 }
+
+// NextWaitingQueue is the queue behind one that has waiting jobs.
+//   - A seek on pawl_job_ready, and one on pawl_job_gated.
+const NextWaitingQueue = `SELECT queue
+	FROM (
+		SELECT (
+			SELECT queue
+			FROM pawl_job INDEXED BY pawl_job_ready
+			WHERE namespace = ?1 AND state = 2 AND gate IS NULL AND queue > ?2
+			ORDER BY queue
+			LIMIT 1
+		) AS queue
+		UNION ALL
+		SELECT (
+			SELECT queue
+			FROM pawl_job INDEXED BY pawl_job_gated
+			WHERE namespace = ?1 AND state = 2 AND gate IS NOT NULL AND queue > ?2
+			ORDER BY queue
+			LIMIT 1
+		) AS queue
+	)
+	WHERE queue IS NOT NULL
+	ORDER BY queue
+	LIMIT 1`

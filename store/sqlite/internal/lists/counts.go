@@ -3,26 +3,23 @@ package lists
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 const (
-	// nextWaitingQueue is the queue behind one that has waiting jobs.
-	//   - A seek on pawl_job_ready.
-	nextWaitingQueue = `SELECT queue
-	FROM pawl_job INDEXED BY pawl_job_ready
-	WHERE namespace = ? AND state = 2 AND queue > ?
-	ORDER BY queue
-	LIMIT 1`
-
 	// countWaiting counts those of one queue.
-	//   - pawl_job_ready alone.
+	//   - pawl_job_ready and pawl_job_gated alone.
 	countWaiting = `SELECT count(*)
 	FROM (
 		SELECT 1
 		FROM pawl_job INDEXED BY pawl_job_ready
-		WHERE namespace = ? AND state = 2 AND queue = ?
-		LIMIT ?)`
+		WHERE namespace = ?1 AND state = 2 AND gate IS NULL AND queue = ?2
+		UNION ALL
+		SELECT 1
+		FROM pawl_job INDEXED BY pawl_job_gated
+		WHERE namespace = ?1 AND state = 2 AND gate IS NOT NULL AND queue = ?2
+		LIMIT ?3)`
 
 	// countArchived counts those of one queue and state.
 	//   - pawl_job_archive_state alone.
@@ -54,7 +51,7 @@ func Counts(c *lite.Snapshot) (counts []store.QueueCount, err error) {
 		switch {
 		case s == job.Waiting:
 			for queue := ""; ; {
-				q := c.On(nextWaitingQueue).Text(queue)
+				q := c.On(jobs.NextWaitingQueue).Text(queue)
 				found := q.Step()
 				if found {
 					queue = q.ColText(0)

@@ -34,7 +34,7 @@ const countAhead = `SELECT count(*)
 	FROM (
 		SELECT 1
 		FROM pawl_job
-		WHERE namespace = ? AND state = 2 AND queue = ? AND priority = ? AND (due, id) < (?, ?)
+		WHERE namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority = ? AND (due, id) < (?, ?)
 		LIMIT ?)`
 
 // ahead counts the ready jobs of the queue that a claim meets first, as far as

@@ -25,8 +25,12 @@ func spansOf(c *lite.Snapshot, f store.Filter) (spans []span, err error) {
 		case s == 0 || s == job.Waiting && f.Queue == "":
 			r = walk(r, f, s)
 		case s == job.Waiting:
+			gated := r
+			gated.index, gated.unsorted = "pawl_job_gated", true
+			gated = gated.and("state = 2 AND gate IS NOT NULL AND queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
+			spans = append(spans, gated.narrow(f, true))
 			r.index, r.unsorted = "pawl_job_ready", true
-			r = r.and("state = 2 AND queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
+			r = r.and("state = 2 AND gate IS NULL AND queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
 		case s == job.Running && f.Worker == 0:
 			r.index, r.unsorted = "pawl_job_held", true
 			r = inQueue(r.and("state <> 2 AND state = 3", nil), f)
@@ -128,7 +132,7 @@ func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, er
 // dueSpan is the waiting jobs of one queue and priority, the next one due first.
 func dueSpan(c *lite.Snapshot, f store.Filter, priority int) span {
 	r := span{table: "pawl_job", index: "pawl_job_ready", row: jobs.LiveRow}.
-		and("namespace = ? AND state = 2 AND queue = ? AND priority = ?", func(q *lite.Query) { q.Int(c.Namespace).Text(f.Queue).Int(int64(priority)) })
+		and("namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority = ?", func(q *lite.Query) { q.Int(c.Namespace).Text(f.Queue).Int(int64(priority)) })
 	if !f.DueBefore.IsZero() {
 		r = r.and("due <= ?", func(q *lite.Query) { q.Int(lite.Micros(f.DueBefore)) })
 	}

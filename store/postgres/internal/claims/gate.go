@@ -1,0 +1,94 @@
+package claims
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
+
+// laneText is a statement for the jobs of a queue that have no gate, or for those
+// behind one. They are two statements: the condition of an index has to be repeated
+// to the letter, and plain jobs pay for nothing.
+//
+//   - job_ready serves the first, job_gated the second.
+type laneText struct{ plain, gated string }
+
+// newLaneText makes both of a text in which {gate} stands for the condition.
+func newLaneText(text, gate string) laneText {
+	return laneText{
+		plain: strings.ReplaceAll(text, "{gate}", "gate IS NULL"),
+		gated: strings.ReplaceAll(text, "{gate}", "gate = "+gate),
+	}
+}
+
+// of is the text for a lane, with its arguments.
+func (t laneText) of(gate int64, args ...any) (string, []any) {
+	if gate == 0 {
+		return t.plain, args
+	}
+	return t.gated, append(args, gate)
+}
+
+// moveToGates puts waiting jobs behind gates. What is locked, or has one by now, is
+// left out.
+//
+//   - job_pkey finds the rows.
+const moveToGates = `WITH picked AS MATERIALIZED (
+	SELECT job.ctid AS place, c.gate
+	FROM (
+		SELECT $1::int AS namespace, 2::smallint AS waiting, c.*
+		FROM unnest($2::uuid[], $3::bigint[]) AS c (id, gate)
+		OFFSET 0
+	) AS c
+	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
+	WHERE job.state = c.waiting AND job.gate IS NULL
+	ORDER BY job.id
+	FOR UPDATE OF job SKIP LOCKED
+)
+UPDATE pawl.job
+SET gate = picked.gate
+FROM picked
+WHERE job.ctid = picked.place
+RETURNING job.id, job.queue, job.priority, job.due`
+
+// gate moves the jobs that a look has met in front of their gates to behind them,
+// and says which are there now: the frontier may pass those.
+func (k *claiming) gate(ctx context.Context, found []candidate) (moved map[job.ID]bool, err error) {
+	var ids [][16]byte
+	var gates []int64
+	for _, c := range found {
+		if c.gate != 0 {
+			ids, gates = append(ids, c.ID), append(gates, c.gate)
+		}
+	}
+	if ids == nil {
+		return nil, nil
+	}
+	var told hints.Set
+	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
+		if moved == nil { // one whose answer was lost does not find them again
+			moved = map[job.ID]bool{}
+		}
+		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
+			Text: moveToGates, Args: []any{k.room.pg.Namespace, ids, gates}, Each: func(scan pg.Scan) error {
+				var id job.ID
+				var queue string
+				var priority int
+				var due time.Time
+				err := scan(&id, &queue, &priority, &due)
+				moved[id] = true
+				told.Add(queue, priority, due)
+				return err
+			},
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.room.hints.Tell(told)
+	return moved, nil
+}
