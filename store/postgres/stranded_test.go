@@ -326,7 +326,7 @@ func TestP10_ARescueDoesNotVisitWhatItTookBack(t *testing.T) {
 			visited = c.entries("job_held", jobs.LockMoreOrphans, s.pg.Namespace, jobs.RescuedAtOnce, at.Worker, at.Claim)
 		}
 		err := s.pg.Transact(t.Context(), s.pg.Reserved, pg.UpkeepLimits, func(tx *pg.Transaction) error {
-			rescued, _, err := s.jobs.RescueIn(t.Context(), tx, jobs.RescuedAtOnce, &at)
+			rescued, _, err := s.jobs.RescueIn(t.Context(), tx, nil, jobs.RescuedAtOnce, &at)
 			if len(rescued) != jobs.RescuedAtOnce {
 				t.Fatalf("%d came back with others, after %d: %v", len(rescued), back, err)
 			}

@@ -54,6 +54,7 @@ type operation struct {
 	// somebody's transaction was found to hold: their jobs are answered Busy.
 	wanted []LockKey
 	held   map[string]bool
+	ahead  *followed // nil in a user's transaction
 }
 
 // archivedSubject is what an operator's verb needs to know of an archived row.
@@ -78,9 +79,10 @@ func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, ver
 	var o *operation
 	skip := false
 	held := map[string]bool{}
+	var ahead followed
 	err := r.pg.Retry(ctx, verb.Action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
-		err := r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-			o = &operation{room: r, session: t, skip: skip, held: held}
+		err := r.transact(ctx, r.pg.Work, pg.UpkeepLimits, &ahead, func(t *pg.Transaction) (err error) {
+			o = &operation{room: r, session: t, skip: skip, held: held, ahead: &ahead}
 			changes, err = o.recorded(ctx, ids, op, verb)
 			return err
 		})
@@ -297,7 +299,7 @@ func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, e
 			moves = append(moves, m)
 		}
 	}
-	if _, err := o.room.apply(ctx, o.session, moves, o.now); err != nil {
+	if _, err := o.room.apply(ctx, o.session, o.ahead, moves, o.now); err != nil {
 		return nil, err
 	}
 	return changes, o.ask(ctx, asked)

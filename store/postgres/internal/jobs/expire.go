@@ -43,9 +43,9 @@ func (r *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error)
 	if err != nil || !some {
 		return store.ExpireReply{}, err
 	}
-	moves, err := r.transit(ctx, "expire", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+	moves, err := r.transit(ctx, "expire", func(ctx context.Context, t pg.Session, f *followed) ([]job.Move, hints.Set, error) {
 		late := lockBy(lockLate, r.pg.Namespace, limit)
-		return r.moveAll(ctx, t, late, func(l *job.Subject) job.End { return job.Expire(l, r.keep(l.Queue)) })
+		return r.moveAll(ctx, t, f, late, func(l *job.Subject) job.End { return job.Expire(l, r.keep(l.Queue)) })
 	})
 	var expired store.ExpireReply
 	for i := range moves {

@@ -140,13 +140,15 @@ type finishing struct {
 	// skip: a job whose row is locked is passed over, and its end answered Held:
 	// nobody waits for a user's transaction (P8).
 	skip bool
+	// ahead: for which jobs followers lock first. Nil in a user's transaction.
+	ahead *followed
 	// careful: a copy of a job that should not be there met a plain end: all of them
 	// are looked at.
 	careful bool
 }
 
 func newFinishing(r *Room, calls []*finishCall) *finishing {
-	f := &finishing{room: r, ends: calls[0].ends, calls: calls}
+	f := &finishing{room: r, ends: calls[0].ends, calls: calls, ahead: &followed{}}
 	n := 0
 	for _, c := range calls {
 		n += len(c.ends)
@@ -196,7 +198,10 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 		ways = endsByWay{rest: f.stale(ways.plain)} // some may have ties that their worker does not know of
 	}
 	if err == nil && len(ways.light)+len(ways.rest) > 0 {
-		err = f.room.pg.Transact(ctx, f.room.pg.Reserved, l, func(t *pg.Transaction) error {
+		for _, i := range ways.rest {
+			f.room.expect(f.ahead, f.ends[i].ID, f.ends[i].Ties)
+		}
+		err = f.room.transact(ctx, f.room.pg.Reserved, l, f.ahead, func(t *pg.Transaction) error {
 			err := f.run(ctx, t, ways)
 			if err == nil && !f.again {
 				f.foreign = make([]bool, len(f.ends))
@@ -485,7 +490,7 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 			then = append(then, m.Then.Drafts...)
 		}
 	}
-	told, err := f.room.apply(ctx, session, moves, now.Time)
+	told, err := f.room.apply(ctx, session, f.ahead, moves, now.Time)
 	f.told.Join(told)
 	if err != nil || len(then) == 0 {
 		return err

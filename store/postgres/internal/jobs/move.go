@@ -29,9 +29,13 @@ func readSubject(scan pg.Scan, more ...any) (*job.Subject, error) {
 	return s, err
 }
 
-// apply writes moves in the transaction that has locked their subjects, and
+// apply writes moves in the transaction that has locked their subjects, and has
+// followers do what belongs to them. It
 // returns what claims should be told when it commits.
-func (r *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, now time.Time) (hints.Set, error) {
+func (r *Room) apply(ctx context.Context, session pg.Session, f *followed, moves []job.Move, now time.Time) (hints.Set, error) {
+	if err := r.followable(f, moves); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(moves, func(a, b job.Move) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	var told hints.Set
 	var released, ended []job.Move
@@ -67,7 +71,10 @@ func (r *Room) apply(ctx context.Context, session pg.Session, moves []job.Move, 
 	if len(steps) == 0 {
 		return told, nil
 	}
-	return told, session.Run(ctx, steps...)
+	if err := session.Run(ctx, steps...); err != nil {
+		return told, err
+	}
+	return told, r.follow(ctx, session, f, moves)
 }
 
 // locking finds and locks the jobs of a transition, with the store's time.
@@ -77,14 +84,17 @@ type locking func(ctx context.Context, session pg.Session) (found []*job.Subject
 // decide and apply in a transaction, which is tried until it is answered, then
 // tell. It returns what was moved, also by a try whose answer is lost, because
 // the next one no longer finds that.
-func (r *Room) transit(ctx context.Context, name string, in func(context.Context, pg.Session) ([]job.Move, hints.Set, error)) ([]job.Move, error) {
+func (r *Room) transit(
+	ctx context.Context, name string, in func(context.Context, pg.Session, *followed) ([]job.Move, hints.Set, error),
+) ([]job.Move, error) {
 	var all []job.Move
 	var told hints.Set
+	var ahead followed
 	err := r.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
 		var moves []job.Move
-		err := r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+		err := r.transact(ctx, r.pg.Reserved, pg.UpkeepLimits, &ahead, func(t *pg.Transaction) (err error) {
 			var woken hints.Set
-			moves, woken, err = in(ctx, t)
+			moves, woken, err = in(ctx, t, &ahead)
 			told.Join(woken)
 			return err
 		})
@@ -101,20 +111,22 @@ func (r *Room) transit(ctx context.Context, name string, in func(context.Context
 }
 
 // moveAll locks, decides and applies, in a transaction.
-func (r *Room) moveAll(ctx context.Context, session pg.Session, lock locking, decide func(*job.Subject) job.End) ([]job.Move, hints.Set, error) {
+func (r *Room) moveAll(
+	ctx context.Context, session pg.Session, f *followed, lock locking, decide func(*job.Subject) job.End,
+) ([]job.Move, hints.Set, error) {
 	found, now, err := lock(ctx, session)
 	if err != nil {
 		return nil, nil, err
 	}
 	moves := make([]job.Move, 0, len(found))
-	for _, f := range found {
-		m, err := job.MoveOf(f, decide(f), now)
+	for _, s := range found {
+		m, err := job.MoveOf(s, decide(s), now)
 		if err != nil {
 			return nil, nil, err
 		}
 		moves = append(moves, m)
 	}
-	told, err := r.apply(ctx, session, moves, now)
+	told, err := r.apply(ctx, session, f, moves, now)
 	return moves, told, err
 }
 

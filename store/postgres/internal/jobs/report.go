@@ -22,10 +22,10 @@ func (r *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunR
 	if err != nil || len(unknown) == 0 {
 		return held, err
 	}
-	moves, err := r.transit(ctx, "hold", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+	moves, err := r.transit(ctx, "hold", func(ctx context.Context, t pg.Session, f *followed) ([]job.Move, hints.Set, error) {
 		ids, runs := workers.RefArrays(unknown)
 		leased := lockBy(lostRuns, r.pg.Namespace, w, ids, runs)
-		return r.moveAll(ctx, t, leased, func(f *job.Subject) job.End { return job.GiveBack(f, r.keep(f.Queue)) })
+		return r.moveAll(ctx, t, f, leased, func(s *job.Subject) job.End { return job.GiveBack(s, r.keep(s.Queue)) })
 	})
 	if err != nil {
 		return store.ReportReply{}, err

@@ -80,9 +80,9 @@ func (r *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 	for all.Total() < limit {
 		n := min(RescuedAtOnce, limit-all.Total())
 		var reached RescueMark
-		moves, err := r.transit(ctx, "rescue", func(ctx context.Context, t pg.Session) ([]job.Move, hints.Set, error) {
+		moves, err := r.transit(ctx, "rescue", func(ctx context.Context, t pg.Session, f *followed) ([]job.Move, hints.Set, error) {
 			reached = at
-			return r.RescueIn(ctx, t, n, &reached)
+			return r.RescueIn(ctx, t, f, n, &reached)
 		})
 		if err != nil {
 			if all.Total() > 0 {
@@ -106,9 +106,9 @@ func (r *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 const RescuedAtOnce = 50
 
 // RescueIn takes back what comes behind a place, and moves that on.
-func (r *Room) RescueIn(ctx context.Context, session pg.Session, limit int, at *RescueMark) ([]job.Move, hints.Set, error) {
+func (r *Room) RescueIn(ctx context.Context, session pg.Session, f *followed, limit int, at *RescueMark) ([]job.Move, hints.Set, error) {
 	drained := &pg.Statement{Text: markDrained, Args: []any{r.pg.Namespace}}
-	moves, told, err := r.moveAll(ctx, session, func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
+	moves, told, err := r.moveAll(ctx, session, f, func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
 		text, args := lockOrphans, []any{r.pg.Namespace, limit, at.Worker}
 		steps := []*pg.Statement{drained, nowStep(&now)}
 		if at.Claim.Valid { // drained was once for all that follow: it passes the dead entries of every suspect

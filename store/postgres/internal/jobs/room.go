@@ -62,6 +62,8 @@ type Room struct {
 	Lines    lines // of calls that wait for a held key
 	Purges   purges
 
+	followers []Follower // in the order in which they lock
+
 	lookDue    string
 	purgeTexts []string // each removes at most $2 rows, which are counted
 }

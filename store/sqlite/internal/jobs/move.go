@@ -27,10 +27,30 @@ func (t *Transition) move(s *subject, e job.End) (job.Move, error) {
 	}
 	switch e.To {
 	case job.Waiting, job.Suspended:
-		return m, t.release(s, e)
+		err = t.release(s, e)
 	default:
-		return m, t.archive(s, e)
+		err = t.archive(s, e)
 	}
+	if err != nil || m.Of.Ties == 0 {
+		return m, err
+	}
+	return m, t.follow(m)
+}
+
+// follow has the followers do what belongs to a move. They may look for other jobs,
+// so the subject of this one has to be its own.
+func (t *Transition) follow(m job.Move) error {
+	of := *m.Of
+	m.Of = &of
+	for _, f := range t.Followers {
+		if m.Of.Ties&f.Tie == 0 {
+			continue
+		}
+		if err := f.Apply(t, &m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // What a move changes of a live row, by its primary key.

@@ -23,6 +23,17 @@ type Transition struct {
 type Rules struct {
 	Keep    func(queue string) job.Keep
 	MaxLost int
+	// Followers are what has to happen together with moves.
+	Followers []Follower
+}
+
+// Follower is what has to happen together with a move of a job that has a tie: the
+// release of a flow's nodes, an event. It belongs to a later room, which this one
+// does not know. Plain jobs are never shown to it. There is one writer, so it has
+// nothing to lock, and does in a user's transaction what it does in any other.
+type Follower struct {
+	Tie   job.Ties
+	Apply func(t *Transition, m *job.Move) error // in the transaction of the move, after it
 }
 
 // Group is how many rows one statement takes where many are alike: it saves the
