@@ -33,6 +33,8 @@ type (
 	WhyCode = job.WhyCode
 	// Wait is what a suspended job waits for.
 	Wait = job.Wait
+	// Ties say what a job has beside its own row.
+	Ties = job.Ties
 	// LogLine is one line that a handler logged.
 	LogLine = job.LogLine
 	// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
@@ -104,6 +106,18 @@ const (
 const (
 	WaitNone   = job.NoWait // it is not suspended
 	WaitParked = job.Parked // its arguments cannot be read; Retry tries again
+)
+
+// What a job has beside its own row.
+const (
+	TieUnique = job.TieUnique // a unique key
+	TieLogs   = job.TieLogs   // lines in its log
+	TieSteps  = job.TieSteps  // results of steps
+	TieNode   = job.TieNode   // a node of a flow, which it is
+	TieKey    = job.TieKey    // a key by which jobs are ordered or bounded
+	TieSignal = job.TieSignal // signals
+	TieOutput = job.TieOutput // output of its attempts
+	TieEvents = job.TieEvents // events of its moves
 )
 
 // What keeps a job from running, in the order in which a claim would meet it.

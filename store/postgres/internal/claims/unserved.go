@@ -44,7 +44,8 @@ const unservedQueues = `WITH RECURSIVE found AS (
 	), (
 		SELECT job.queue
 		FROM pawl.job
-		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NOT NULL AND job.queue > g.after AND job.queue < g.until
+		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NOT NULL
+			AND job.queue > g.after AND job.queue < g.until
 		ORDER BY job.queue
 		LIMIT 1
 	)) AS queue
@@ -59,7 +60,8 @@ const unservedQueues = `WITH RECURSIVE found AS (
 	), (
 		SELECT job.queue
 		FROM pawl.job
-		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NOT NULL AND job.queue > f.queue AND job.queue < f.until
+		WHERE job.namespace = $1 AND job.state = 2 AND job.gate IS NOT NULL
+			AND job.queue > f.queue AND job.queue < f.until
 		ORDER BY job.queue
 		LIMIT 1
 	))
