@@ -212,4 +212,3 @@ func TestP3_EveryMoveIsFollowed(t *testing.T) {
 	}
 	check("a deadline", 1, 1)
 }
-
