@@ -15,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
@@ -42,6 +43,7 @@ type Store struct {
 	workers  *workers.Room
 	jobs     *jobs.Room
 	claims   *claims.Room
+	intents  *intents.Room
 
 	closeOnce sync.Once
 }
@@ -116,6 +118,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.workers = workers.New(s.pg, s.hints)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
+	s.intents = intents.New(s.pg, s.hints)
 	return s, nil
 }
 
@@ -132,6 +135,7 @@ func (s *Store) open(ctx context.Context) error {
 	s.db = stdlib.OpenDBFromPool(s.pg.Users)
 	s.jobs.Start()
 	s.hints.Start()
+	s.intents.Start()
 	return nil
 }
 
@@ -158,10 +162,12 @@ func (s *Store) Close() (err error) {
 	s.pg.Refuse()
 	s.closeOnce.Do(func() {
 		s.pg.Await()
+		s.intents.Stop()
 		s.hints.Stop()
 		s.jobs.Stop()
 		s.pg.End()
 		s.hints.Await()
+		s.intents.Await()
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own
