@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // countedKind is a kind of intents that only these tests have: each that is applied
@@ -68,6 +71,19 @@ func applied(t *testing.T, users *pgxpool.Pool) map[string]int {
 		t.Fatal(err)
 	}
 	return times
+}
+
+// untilApplied waits until so many are applied, without a sweep.
+func untilApplied(t *testing.T, s *Store, n int) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for len(applied(t, s.pg.Users)) < n {
+		select {
+		case <-late:
+			t.Fatalf("%d of %d intents are applied, and nobody looks", len(applied(t, s.pg.Users)), n)
+		default:
+		}
+	}
 }
 
 // settleIntents waits until what is committed is applied, whoever does it.
@@ -146,11 +162,7 @@ func TestP5_IntentsOfACallersOwnTransactionAreFound(t *testing.T) {
 	if err := errors.Join(s.Within(tx).(store.IntendingTx).Intend(t.Context(), list), tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	for len(applied(t, s.pg.Users)) < len(list) { // the test's own time is the bound
-		if t.Context().Err() != nil {
-			t.Fatal("nobody looked")
-		}
-	}
+	untilApplied(t, s, len(list))
 }
 
 // Intents of a kind that this process does not know are told to the others, who listen.
@@ -174,14 +186,15 @@ func TestP5_AnotherProcessHearsOfIntents(t *testing.T) {
 	if err := errors.Join(tx.(store.IntendingTx).Intend(t.Context(), list), tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if h := <-heard; h.Subject != store.SubjectIntent {
-		t.Errorf("heard of %+v", h)
-	}
-	for len(applied(t, s.pg.Users)) < len(list) {
-		if t.Context().Err() != nil {
-			t.Fatal("nobody looked")
+	select {
+	case h := <-heard:
+		if h.Subject != store.SubjectIntent {
+			t.Errorf("heard of %+v", h)
 		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("nobody was told")
 	}
+	untilApplied(t, newer, len(list))
 }
 
 // An intent whose rows somebody's open transaction holds is put off alone, and applied later.
@@ -228,5 +241,80 @@ func TestP8_AnIntentWhoseRowIsHeldIsPutOffAlone(t *testing.T) {
 		if n != 1 {
 			t.Errorf("intent %s was applied %d times", id, n)
 		}
+	}
+}
+
+// Looks begin where the last one ended, and miss nothing: a transaction that began before others may commit after them.
+func TestP5_IntentsOfALateCommitAreFound(t *testing.T) {
+	t.Parallel()
+	db := need.Postgres(t)
+	s := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	makeCounted(t, s.pg.Users)
+	countIntents(s)
+	begin := func(list []store.Intent) store.Tx {
+		t.Helper()
+		tx, err := s.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.(store.IntendingTx).Intend(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		return tx
+	}
+	commit := func(tx store.Tx) {
+		t.Helper()
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := begin(counted(1))
+	for n := 1; n <= 20; n++ {
+		commit(begin(counted(1)))
+		untilApplied(t, s, n)
+	}
+	commit(late)
+	untilApplied(t, s, 21)
+}
+
+// noted is an applier that notes what it is asked.
+type noted struct {
+	name string
+	asks *[]string
+}
+
+func (n noted) Lock(_ context.Context, _ pg.Session, list []store.Intent) error {
+	*n.asks = append(*n.asks, fmt.Sprintf("lock %s %d", n.name, len(list)))
+	return nil
+}
+
+func (n noted) Apply(_ context.Context, _ pg.Session, list []store.Intent) error {
+	*n.asks = append(*n.asks, fmt.Sprintf("apply %s %d", n.name, len(list)))
+	return nil
+}
+
+// Every kind locks before any applies, in the order of the kinds, which is the lock order of transitions.
+func TestP8_KindsLockInOrderBeforeAnyApplies(t *testing.T) {
+	t.Parallel()
+	db := need.Postgres(t)
+	s := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	tx, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []store.Intent
+	for i := range 5 {
+		list = append(list, store.Intent{ID: job.NewID(), Kind: 30_010 - store.IntentKind(i%2)})
+	}
+	if err := errors.Join(tx.(store.IntendingTx).Intend(t.Context(), list), tx.Commit(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	sweeper := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	var asks []string
+	sweeper.intents.Register(30_010, noted{"nodes", &asks})
+	sweeper.intents.Register(30_009, noted{"jobs", &asks})
+	settleIntents(t, sweeper)
+	if want := []string{"lock nodes 3", "lock jobs 2", "apply nodes 3", "apply jobs 2"}; !slices.Equal(asks, want) {
+		t.Errorf("%q, want %q", asks, want)
 	}
 }
