@@ -53,6 +53,8 @@ type Upkeep interface {
 type Due struct {
 	Expire bool // jobs that are not running are past their deadline
 	Purge  bool // the time of rows is over, or there are log lines to look through
+	// Intents: some of the kinds this build knows are to be applied.
+	Intents bool
 }
 
 // PurgeLines is how many log lines a purge removes for each row it may remove.

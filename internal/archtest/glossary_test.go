@@ -20,6 +20,7 @@ var floors = map[string]map[string]string{
 	"room": {
 		"a store's": "of claims", "store/postgres/internal/hints.Room": "of hints", "store/postgres/internal/settings.Room": "of what operators set",
 		"store/postgres/internal/workers.Room": "of the registry", "store/postgres/internal/jobs.Room": "of jobs", "store/postgres/internal/lists.Room": "of what people ask",
+		"store/postgres/internal/intents.Room": "of intents",
 	},
 	"stuck":  {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
 	"worker": {".Worker": "as a user sees it", "store.Worker": "the worker"},

@@ -155,6 +155,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/intents", is: "what users' transactions want done after their commit",
+		may:   list("job/...", "store", rooms("store/sqlite", "lite", "intents")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
 		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
@@ -199,6 +204,12 @@ var layers = []layer{
 		never: list("."),
 	},
 	{
+		at: "store/postgres/internal/intents", is: "what users' transactions want done after their commit",
+		may: list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
+		never: list("."),
+	},
+	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
 			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),
@@ -224,7 +235,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists"}
+var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {

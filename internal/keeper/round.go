@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -27,6 +28,9 @@ func (k *Keeper) Rounds() []Round {
 		{"expire", k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
 		{"purge", k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
 		{"unserved", k.config.Report, k.unservedRound, nil},
+	}
+	if k.intents != nil {
+		rounds = slices.Insert(rounds, 2, Round{"intents", k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
 	}
 	for i, r := range rounds {
 		do := r.Do

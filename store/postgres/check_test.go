@@ -26,6 +26,8 @@ var damage = map[string]string{
 	"archived job in a live state":        "UPDATE pawl.job_archive SET state = 2",
 	"archived without an end":             "UPDATE pawl.job_archive SET expires = '2001-01-01'",
 	"unique key without its job":          "INSERT INTO pawl.job_unique SELECT namespace, '\\x0102', $done, NULL FROM pawl.job LIMIT 1",
+	"intent out of bounds":                "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject) SELECT namespace, '1', $done, 0, now(), 's' FROM pawl.job LIMIT 1",
+	"intent put off for nothing":          "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject, due) SELECT namespace, '1', $done, 1, now(), 's', '2100-01-01' FROM pawl.job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
@@ -45,7 +47,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.intent")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()

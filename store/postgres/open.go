@@ -15,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -44,6 +45,7 @@ type Store struct {
 	jobs     *jobs.Room
 	claims   *claims.Room
 	lists    *lists.Room
+	intents  *intents.Room
 
 	closeOnce sync.Once
 }
@@ -121,6 +123,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
 	s.lists = lists.New(s.pg, s.workers, s.jobs)
+	s.intents = intents.New(s.pg, s.hints)
 	return s, nil
 }
 
@@ -137,6 +140,7 @@ func (s *Store) open(ctx context.Context) error {
 	s.db = stdlib.OpenDBFromPool(s.pg.Users)
 	s.jobs.Start()
 	s.hints.Start()
+	s.intents.Start()
 	return nil
 }
 
@@ -163,10 +167,12 @@ func (s *Store) Close() (err error) {
 	s.pg.Refuse()
 	s.closeOnce.Do(func() {
 		s.pg.Await()
+		s.intents.Stop()
 		s.hints.Stop()
 		s.jobs.Stop()
 		s.pg.End()
 		s.hints.Await()
+		s.intents.Await()
 		s.begun.cut()
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own

@@ -16,6 +16,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -24,10 +25,10 @@ import (
 )
 
 // plans are those of all rooms.
-var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.PurgePlans(tables), claims.Plans, lists.Plans)
+var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.PurgePlans(tables), claims.Plans, lists.Plans, intents.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
-var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit"}
+var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}
 
 // Every statement finds its rows by its index, whatever the planner believes
 // about the tables: they are empty and without statistics here, the moment in

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 )
 
@@ -63,7 +65,10 @@ func (s *Store) Cancels(ctx context.Context, w job.WorkerID) ([]store.RunRef, er
 
 // Due says which rounds of upkeep have something to do.
 func (s *Store) Due(ctx context.Context) (store.Due, error) {
-	return s.jobs.Due(ctx)
+	intents := false
+	due, err := s.jobs.Due(ctx, s.intents.Look(&intents)...)
+	due.Intents = intents
+	return due, err
 }
 
 // MarkLost declares workers lost whose last beat is older than their own limit.
@@ -165,12 +170,17 @@ func (s *Store) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPag
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
 func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
-	return s.jobs.Check(ctx, c)
+	report, err := s.jobs.Check(ctx, c)
+	if err != nil {
+		return report, err
+	}
+	err = s.intents.Check(ctx, cmp.Or(c.Step, jobs.CheckStep), &report)
+	return report, err
 }
 
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
-	return jobs.CheckRules()
+	return append(jobs.CheckRules(), intents.CheckRules()...)
 }
 
 // Now is the store's clock.

@@ -212,6 +212,9 @@ type ownTx struct {
 	within
 	hints hints.Set
 	asked bool // a running job was asked to stop
+
+	intended       bool // intents were left
+	foreignIntents bool // some of a kind that other builds apply
 }
 
 // Enqueue accepts drafts with the transaction.

@@ -85,4 +85,10 @@ func (o *ownTx) tell() {
 	if o.asked {
 		o.s.hints.Notifier.Cancel()
 	}
+	if o.intended {
+		o.s.intents.Committed()
+	}
+	if o.foreignIntents {
+		o.s.hints.Notifier.Say(store.Hint{Subject: store.SubjectIntent})
+	}
 }

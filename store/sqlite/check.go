@@ -3,12 +3,17 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
+
+// checkRules are those of all rooms.
+var checkRules = slices.Concat(jobs.CheckRules, intents.CheckRules)
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a
 // snapshot of its own, so that a check of a large store holds no one up; what
@@ -17,7 +22,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	grace := cmp.Or(c.Grace, time.Minute).Microseconds()
 	step := cmp.Or(c.Step, 10_000)
 	var report store.CheckReport
-	for _, w := range jobs.CheckRules {
+	for _, w := range checkRules {
 		last := []byte{}
 		for last != nil {
 			var findings []lite.Finding
@@ -62,7 +67,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
 	var names []string
-	for _, w := range jobs.CheckRules {
+	for _, w := range checkRules {
 		for _, r := range w.Rules {
 			names = append(names, r.Name)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 )
 
 // damage breaks one rule with SQL, as a bug or a person with a shell would.
@@ -31,10 +30,12 @@ var damage = map[string]string{
 	"archived without an end":             "UPDATE pawl_job_archive SET expires = 0",
 	"unique key without its job":          "INSERT INTO pawl_job_unique VALUES ((SELECT max(namespace) FROM pawl_job), x'0102', $done, NULL)",
 	"log lines without their job":         "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
+	"intent out of bounds":                "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 0, 1, 's')",
+	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
-	for _, w := range jobs.CheckRules {
+	for _, w := range checkRules {
 		for _, r := range w.Rules {
 			if damage[r.Name] == "" {
 				t.Errorf("no test breaks the rule %q", r.Name)

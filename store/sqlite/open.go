@@ -19,6 +19,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
+	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
@@ -52,10 +53,12 @@ type Store struct {
 	clock     lite.Clock
 	claims    claims.Memory
 	alive     *lite.Alive
+	intents   intents.Appliers
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
 	lock    *lite.WriteLock
 	writer  *writer
+	applier *applier
 	readers *lite.Readers
 	log     *lite.WAL
 	db      *sql.DB
@@ -187,6 +190,7 @@ func (s *Store) open(ctx context.Context, settings store.Settings) error {
 		}
 	}
 	s.db = openDB(s)
+	s.applier = startApplier(s)
 	if !s.file.Memory && !s.file.URI && !s.options.TrustNetworkLocks {
 		s.alive = lite.OpenAlive(s.file.Path+lite.AliveSuffix, s.logger)
 	}
@@ -244,6 +248,9 @@ func (s *Store) Close() error {
 		}
 		if s.writer != nil {
 			s.writer.close()
+			if s.applier != nil {
+				<-s.applier.stopped
+			}
 			errs = append(errs, s.readers.Close()...)
 			errs = append(errs, s.writer.conn.Close())
 		}

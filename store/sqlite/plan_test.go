@@ -60,7 +60,7 @@ func second[T any](_ T, err error) error { return err }
 // scans reports whether a step of a plan reads a whole table of a namespace.
 // Workers are few, and so is what pawl_job_cancel holds.
 func scans(step string) bool {
-	large := regexp.MustCompile(`^(SCAN|SEARCH) (pawl_job|pawl_job_archive|pawl_job_unique|pawl_tombstone|pawl_job_log|pawl_audit|j|a|u)( |$)`)
+	large := regexp.MustCompile(`^(SCAN|SEARCH) (pawl_job|pawl_job_archive|pawl_job_unique|pawl_tombstone|pawl_job_log|pawl_audit|pawl_intent|j|a|u)( |$)`)
 	return large.MatchString(step) && !strings.Contains(step, "pawl_job_cancel") &&
 		(strings.HasPrefix(step, "SCAN") || strings.HasSuffix(step, "(namespace=?)"))
 }

@@ -162,6 +162,19 @@ func (s *spread) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return s.Store.(store.Counter).Counts(ctx)
 }
 
+// Intents are applied in this process: functions do not travel.
+func (s *spread) HandleIntents(kind store.IntentKind, apply func(exec func(text string, args ...any) error, list []store.Intent) error) {
+	s.Store.(*sqlite.Store).HandleIntents(kind, apply)
+}
+
+func (s *spread) ApplyIntents(ctx context.Context, limit int) (store.IntentsReply, error) {
+	return s.Store.(store.Intents).ApplyIntents(ctx, limit)
+}
+
+func (s *spread) WaitingIntents(ctx context.Context, limit int) ([]store.IntentInfo, error) {
+	return s.Store.(store.Intents).WaitingIntents(ctx, limit)
+}
+
 // CheckRules are those of the build, which both run.
 func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()

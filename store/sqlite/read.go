@@ -89,5 +89,5 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 			return store.ErrClosed
 		}
 	}
-	return hints.Listen(ctx, &s.file, s.namespace, &s.splits, s.closing, hear)
+	return hints.Listen(ctx, &s.file, s.namespace, &s.splits, s.closing, s.lookAlso, hear)
 }

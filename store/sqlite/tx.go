@@ -49,8 +49,9 @@ type watch struct {
 // ours, and sees it.
 func (w within) OnEnd(f func(error)) { w.watch.told = f }
 
-// run takes a transition into the transaction.
-func (w within) run(ctx context.Context, run func(*jobs.Transition) error) error {
+// run takes a transition into the transaction, and lets others look at its
+// connection once it is done.
+func (w within) run(ctx context.Context, run func(*jobs.Transition) error, then ...func(*userConn)) error {
 	work := &work{run: func(c *userConn) error {
 		switch {
 		case c.s != w.s:
@@ -63,7 +64,13 @@ func (w within) run(ctx context.Context, run func(*jobs.Transition) error) error
 			c.tx.told = append(c.tx.told, w.watch.told)
 		}
 		c.t = w.s.transition(c.conn)
-		return run(&c.t)
+		if err := run(&c.t); err != nil {
+			return err
+		}
+		for _, f := range then {
+			f(c)
+		}
+		return nil
 	}}
 	_, err := w.tx.ExecContext(context.WithValue(ctx, workKey{}, work), workText)
 	if !work.ran && (err == nil || !errors.Is(err, sql.ErrTxDone)) && ctx.Err() == nil {

@@ -15,7 +15,13 @@ import (
 
 // Due says which rounds of upkeep have something to do. It reads, and waits for no writer.
 func (s *Store) Due(ctx context.Context) (store.Due, error) {
-	return view(ctx, s, func(c *lite.Snapshot) (store.Due, error) { return jobs.Due(c, lookDue) })
+	return view(ctx, s, func(c *lite.Snapshot) (due store.Due, err error) {
+		if due, err = jobs.Due(c, lookDue); err != nil {
+			return due, err
+		}
+		due.Intents, err = s.intents.Due(c)
+		return due, err
+	})
 }
 
 // MarkLost declares workers lost whose last beat is older than their own limit, if

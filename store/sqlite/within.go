@@ -64,6 +64,8 @@ func (f foreign) Delete(context.Context, []job.ID, store.Operator) ([]store.Chan
 	return nil, f.fault
 }
 
+func (f foreign) Intend(context.Context, []store.Intent) error { return f.fault }
+
 func (f foreign) Exec(context.Context, string, ...any) (int64, error) { return 0, f.fault }
 
 func (f foreign) Query(context.Context, string, ...any) (store.Rows, error) { return nil, f.fault }

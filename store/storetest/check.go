@@ -26,6 +26,8 @@ var rules = []string{
 	"archived job in a live state",
 	"archived without an end",
 	"unique key without its job",
+	"intent out of bounds",
+	"intent put off for nothing",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

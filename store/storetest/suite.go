@@ -80,6 +80,7 @@ func suite() []verb {
 		{"audit", audit()},
 		{"tx", transactions()},
 		{"tx_operate", txOperate()},
+		{"intent", intent()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},

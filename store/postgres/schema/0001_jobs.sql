@@ -224,6 +224,29 @@ CREATE TABLE pawl.hint (
 );
 CREATE INDEX hint_transaction ON pawl.hint (namespace, transaction);
 
+-- What transactions of users want done to rows that others need, too: they only
+-- insert here. Rows are applied in the order of their transaction and number, and
+-- removed by the transaction that applied them. A kind that nobody knows stays.
+CREATE TABLE pawl.intent (
+    namespace   int         NOT NULL,
+    kind        smallint    NOT NULL,           -- store.IntentKind
+    failures    int         NOT NULL DEFAULT 0,
+    transaction xid8        NOT NULL,
+    number      bigint      GENERATED ALWAYS AS IDENTITY,
+    created     timestamptz NOT NULL,
+    due         timestamptz,                    -- put off until then
+    id          uuid        NOT NULL,
+    subject     text        COLLATE "C" NOT NULL,
+    payload     bytea,
+    error       text,                           -- of the last failure
+    PRIMARY KEY (namespace, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = false
+);
+CREATE INDEX intent_fresh ON pawl.intent (namespace, kind, transaction, number) WHERE due IS NULL;
+CREATE INDEX intent_due ON pawl.intent (namespace, kind, due) WHERE due IS NOT NULL;
+CREATE INDEX intent_subject ON pawl.intent (namespace, kind, subject, transaction, number) WHERE kind > 0;
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl.audit (
     namespace int         NOT NULL,

@@ -197,6 +197,27 @@ CREATE TABLE pawl_queue (
     PRIMARY KEY (namespace, name)
 ) STRICT, WITHOUT ROWID;
 
+-- What transactions of users want done to rows that others need, too. Rows are
+-- applied in the order of their number, and removed by the transaction that applied
+-- them. A kind that nobody knows stays.
+CREATE TABLE pawl_intent (
+    namespace INTEGER NOT NULL,
+    id        BLOB NOT NULL,
+    number    INTEGER NOT NULL,           -- ascends
+    kind      INTEGER NOT NULL,           -- store.IntentKind
+    failures  INTEGER NOT NULL DEFAULT 0,
+    created   INTEGER NOT NULL,
+    due       INTEGER,                    -- put off until then
+    subject   TEXT NOT NULL,
+    error     TEXT,                       -- of the last failure
+    payload   BLOB,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_intent_fresh ON pawl_intent (namespace, kind, number) WHERE due IS NULL;
+CREATE INDEX pawl_intent_due ON pawl_intent (namespace, kind, due) WHERE due IS NOT NULL;
+CREATE INDEX pawl_intent_subject ON pawl_intent (namespace, kind, subject, number);
+CREATE INDEX pawl_intent_number ON pawl_intent (namespace, number);
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl_audit (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

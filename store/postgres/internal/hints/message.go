@@ -60,6 +60,7 @@ func (r *Room) hear(text string, tell func(store.Hint)) {
 		switch t.Subject {
 		case store.SubjectAll:
 			r.frontier.Drop()
+			r.intents()
 		case store.SubjectQueue:
 			switch {
 			case t.Name == "":
@@ -70,7 +71,9 @@ func (r *Room) hear(text string, tell func(store.Hint)) {
 				hint.Due = time.UnixMicro(t.Due).UTC()
 				r.frontier.Lower(t.Name, t.Priority, hint.Due)
 			}
-		case store.SubjectJob, store.SubjectMembers, store.SubjectSetting, store.SubjectTopic, store.SubjectIntent:
+		case store.SubjectIntent:
+			r.intents()
+		case store.SubjectJob, store.SubjectMembers, store.SubjectSetting, store.SubjectTopic:
 		default:
 			continue // of a newer build, which knows who is to hear it
 		}

@@ -24,12 +24,16 @@ type Room struct {
 	Notifier *notifier
 	Remover  *Remover
 	frontier Frontier
+	intents  func() // is told that transactions elsewhere have left some
 }
 
-func New(db *pg.DB) *Room { return &Room{pg: db, instance: uuid.NewString()} }
+func New(db *pg.DB) *Room { return &Room{pg: db, instance: uuid.NewString(), intents: func() {}} }
 
 // Register names what learns of hints in this process.
 func (r *Room) Register(f Frontier) { r.frontier = f }
+
+// OnIntents names what learns of intents that were left elsewhere.
+func (r *Room) OnIntents(f func()) { r.intents = f }
 
 // Start begins to tell and to remove.
 func (r *Room) Start() {

@@ -15,7 +15,7 @@ import (
 // Defaults of a check.
 const (
 	checkGrace = time.Minute
-	checkStep  = 10_000
+	CheckStep  = 10_000 // rows of one snapshot
 	// maxFaults bounds a report: who has a thousand faults needs no more of them.
 	maxFaults = 1000
 )
@@ -165,7 +165,7 @@ func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 		c.Grace = checkGrace
 	}
 	if c.Step == 0 {
-		c.Step = checkStep
+		c.Step = CheckStep
 	}
 	var report store.CheckReport
 	for _, table := range []struct {

@@ -238,18 +238,19 @@ func lookDue(expiring []table.Table) string {
 	return text
 }
 
-// Due says which rounds have something to do.
-func (r *Room) Due(ctx context.Context) (due store.Due, err error) {
+// Due says which rounds have something to do. What later rooms ask goes along.
+func (r *Room) Due(ctx context.Context, also ...*pg.Statement) (due store.Due, err error) {
 	if err := r.pg.Enter(ctx); err != nil {
 		return due, err
 	}
 	defer r.pg.Leave()
 	var now time.Time
 	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{
+		look := &pg.Statement{
 			Text: r.lookDue, Args: []any{r.pg.Namespace, r.Purges.forLook()},
 			Each: func(scan pg.Scan) error { return scan(&now, &due.Expire, &due.Purge) },
-		})
+		}
+		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, append([]*pg.Statement{look}, also...)...)
 	})
 	if err != nil {
 		return store.Due{}, err

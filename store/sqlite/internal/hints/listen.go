@@ -21,9 +21,12 @@ const registryVersion = `SELECT registry
 // Listen tells of commits made on other connections than its own until ctx ends
 // or the store closes. It cannot tell those of other processes from those of
 // this one, nor say what changed; a look that finds nothing is cheap. While
-// splits is set it also tells when the registry has changed.
+// splits is set it also tells when the registry has changed, and after every change
+// what also finds on its connection: it is the one look of a process for all who
+// listen.
 func Listen(
-	ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{}, hear func(store.Hint),
+	ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{},
+	also func(*lite.Conn) ([]store.Hint, error), hear func(store.Hint),
 ) error {
 	c, err := d.Connect(ctx, lite.SmallCache)
 	if err != nil {
@@ -56,6 +59,13 @@ func Listen(
 		last = now
 		hear(store.Hint{Subject: store.SubjectQueue})
 		hear(store.Hint{Subject: store.SubjectJob})
+		found, err := also(c)
+		if err != nil {
+			return d.Explain("listen on", err)
+		}
+		for _, hint := range found {
+			hear(hint)
+		}
 		if !splits.Load() {
 			continue
 		}
