@@ -82,6 +82,7 @@ func suite() []verb {
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},
+		{"erase", erase()},
 		{"close", closing()},
 	}
 }
