@@ -63,6 +63,13 @@ func TestJ29_ErasedFromEveryTable(t *testing.T) {
 			t.Errorf("another namespace has %d rows of %s left, want %d", n, l.Name, had[l.Name])
 		}
 	}
+	// Nobody knows that other namespace, and Check says so of every table.
+	for _, step := range []int{1, 100} {
+		report, err := s.Check(t.Context(), store.Check{Step: step})
+		if err != nil || len(report.Faults) != len(listed) {
+			t.Errorf("check in steps of %d: %+v, %v, want a fault of each of the %d tables", step, report.Faults, err, len(listed))
+		}
+	}
 }
 
 // rowOf makes a row that differs from others in every column it must have.

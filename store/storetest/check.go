@@ -25,6 +25,7 @@ var rules = []string{
 	"archived job in a live state",
 	"archived without an end",
 	"unique key without its job",
+	"row of no namespace",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter
