@@ -36,6 +36,7 @@ var (
 	ErrForeignTx   = store.ErrForeignTx   // a transaction given to Within is not of the engine's database
 	ErrLogHeld     = store.ErrLogHeld     // Health: somebody reads from SQLite's log without end
 	ErrUnavailable = store.ErrUnavailable // the connection is lost; nothing was done
+	ErrInUse       = store.ErrInUse       // EraseNamespace: workers of the namespace are live
 )
 
 // The errors of the engine itself.

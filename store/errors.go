@@ -19,4 +19,5 @@ var (
 	ErrInsideTx    = errors.New("pawl: engine call inside a transaction, use the transaction's own methods")
 	ErrLogHeld     = errors.New("pawl: write-ahead log cannot be emptied") // somebody reads from it without end; SQLite's Health only
 	ErrUnavailable = errors.New("pawl: store is unavailable")              // connection lost; nothing was done
+	ErrInUse       = errors.New("pawl: namespace is in use")               // by live workers; Erase only
 )

@@ -25,6 +25,7 @@ var damage = map[string]string{
 	"names cannot be read":                "UPDATE pawl.job SET tags = '{a,NULL}' WHERE id = $waiting",
 	"archived job in a live state":        "UPDATE pawl.job_archive SET state = 2",
 	"archived without an end":             "UPDATE pawl.job_archive SET expires = '2001-01-01'",
+	"row of no namespace":                 "INSERT INTO pawl.job_unique SELECT namespace + 1000, '\\x0102', $done, '2030-01-01' FROM pawl.job LIMIT 1",
 	"unique key without its job":          "INSERT INTO pawl.job_unique SELECT namespace, '\\x0102', $done, NULL FROM pawl.job LIMIT 1",
 	"intent out of bounds":                "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject) SELECT namespace, '1', $done, 0, now(), 's' FROM pawl.job LIMIT 1",
 	"intent put off for nothing":          "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject, due) SELECT namespace, '1', $done, 1, now(), 's', '2100-01-01' FROM pawl.job LIMIT 1",

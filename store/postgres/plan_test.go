@@ -25,7 +25,7 @@ import (
 )
 
 // plans are those of all rooms.
-var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.PurgePlans(tables), claims.Plans, lists.Plans, intents.Plans)
+var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables), claims.Plans, lists.Plans, intents.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}

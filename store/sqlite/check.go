@@ -3,10 +3,12 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -22,6 +24,19 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	grace := cmp.Or(c.Grace, time.Minute).Microseconds()
 	step := cmp.Or(c.Step, 10_000)
 	var report store.CheckReport
+	for _, listed := range table.InNamespace(tables) {
+		for last, more := int64(math.MinInt64), true; more; {
+			var faults []store.Fault
+			err := s.read(ctx, func(c *lite.Snapshot) (err error) {
+				faults, last, more, err = jobs.Strays(c, &listed, last, step)
+				return err
+			})
+			if err != nil {
+				return store.CheckReport{}, err
+			}
+			report.Faults = append(report.Faults, faults...)
+		}
+	}
 	for _, w := range checkRules {
 		last := []byte{}
 		for last != nil {
@@ -66,7 +81,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
-	var names []string
+	names := []string{table.NoNamespace}
 	for _, w := range checkRules {
 		for _, r := range w.Rules {
 			names = append(names, r.Name)

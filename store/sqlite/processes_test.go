@@ -175,6 +175,11 @@ func (s *spread) WaitingIntents(ctx context.Context, limit int) ([]store.IntentI
 	return s.Store.(store.Intents).WaitingIntents(ctx, limit)
 }
 
+// Erase is done by this process; what the other one remembers must not matter.
+func (s *spread) Erase(ctx context.Context, limit int) (int, bool, error) {
+	return s.Store.(store.Eraser).Erase(ctx, limit)
+}
+
 // CheckRules are those of the build, which both run.
 func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()

@@ -28,6 +28,7 @@ var rules = []string{
 	"unique key without its job",
 	"intent out of bounds",
 	"intent put off for nothing",
+	"row of no namespace",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

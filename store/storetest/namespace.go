@@ -10,14 +10,6 @@ import (
 // namespaces: two namespaces of one database know nothing of each other.
 func namespaces() []testCase {
 	shared := Features{Shared: true}
-	// beside gives the same case in another namespace.
-	beside := func(d *database) *database {
-		d.Helper()
-		other := *d
-		other.Store = d.open(store.Settings{Namespace: "other"})
-		d.Cleanup(other.inspect)
-		return &other
-	}
 	return []testCase{
 		{name: "JobsAreApart", needs: shared, run: func(d *database) {
 			o := beside(d)
@@ -88,4 +80,13 @@ func namespaces() []testCase {
 			equal(d, "found", len(must[[]job.Job](d, "get")(named.Get(d.ctx, []job.ID{id}))), 1)
 		}},
 	}
+}
+
+// beside gives the same case in another namespace.
+func beside(d *database) *database {
+	d.Helper()
+	other := *d
+	other.Store = d.open(store.Settings{Namespace: "other"})
+	d.Cleanup(other.inspect)
+	return &other
 }

@@ -84,6 +84,7 @@ func suite() []verb {
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},
+		{"erase", erase()},
 		{"close", closing()},
 	}
 }

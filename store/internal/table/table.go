@@ -66,10 +66,6 @@ func InNamespace(list []Table) []Table {
 	return order
 }
 
-// Rest is the key behind the namespace, or all of it where it begins otherwise.
-func (t Table) Rest() []string {
-	if len(t.Key) > 0 && t.Key[0] == "namespace" {
-		return t.Key[1:]
-	}
-	return t.Key
-}
+// NoNamespace is the rule of Check that holds for every table: its rows are of a
+// namespace that exists.
+const NoNamespace = "row of no namespace"

@@ -45,11 +45,3 @@ func TestJ15_WhatIsSimplyDeleted(t *testing.T) {
 		t.Errorf("%v, want those that expire and have no statement of their own", got)
 	}
 }
-
-func TestP6_TheKeyBehindTheNamespace(t *testing.T) {
-	for _, c := range []struct{ key, want []string }{{[]string{"namespace", "a", "b"}, []string{"a", "b"}}, {[]string{"id"}, []string{"id"}}, {[]string{"namespace"}, nil}} {
-		if got := (Table{Key: c.key}).Rest(); !slices.Equal(got, c.want) {
-			t.Errorf("of %v: %v, want %v", c.key, got, c.want)
-		}
-	}
-}

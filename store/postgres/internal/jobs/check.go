@@ -3,12 +3,16 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -94,7 +98,7 @@ var checkedTables = []checkedTable{
 
 // CheckRules lists the names of the rules that Check knows.
 func CheckRules() []string {
-	var names []string
+	names := []string{table.NoNamespace}
 	for _, w := range checkedTables {
 		for _, r := range w.rules {
 			names = append(names, r.name)
@@ -130,6 +134,63 @@ func (w checkedTable) text() string {
 			"FROM (" + r.find + ") AS f (id, detail)"
 	}
 	return text
+}
+
+// strays lists the namespaces that a table has rows of, after one ($1) and at most
+// so many ($2), and says which do not exist: one seek for each.
+//
+//   - The index of the key, which the order chooses; namespace_pkey.
+func strays(t *table.Table) string {
+	next := func(after string) string {
+		return `(
+		SELECT t.namespace
+		FROM pawl.` + t.Name + ` AS t
+		WHERE t.namespace > ` + after + `
+		ORDER BY ` + strings.Join(t.Key, ", ") + `
+		LIMIT 1
+	)`
+	}
+	return `WITH RECURSIVE seen AS (
+	SELECT ` + next("$1") + ` AS namespace, 1 AS n
+	UNION ALL
+	SELECT ` + next("seen.namespace") + `, seen.n + 1
+	FROM seen
+	WHERE seen.namespace IS NOT NULL AND seen.n < $2
+)
+SELECT seen.namespace, NOT EXISTS (SELECT FROM pawl.namespace AS n WHERE n.id = seen.namespace)
+FROM seen
+WHERE seen.namespace IS NOT NULL`
+}
+
+// checkNamespaces finds rows of no namespace, in any table.
+func (r *Room) checkNamespaces(ctx context.Context, step int) (faults []store.Fault, err error) {
+	for _, t := range table.InNamespace(r.Tables) {
+		for last, more := int32(math.MinInt32), true; more; {
+			var seen, missing []int32
+			err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
+				seen, missing = nil, nil
+				return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: strays(&t), Args: []any{last, step}, Each: func(scan pg.Scan) error {
+					var namespace int32
+					var stray bool
+					err := scan(&namespace, &stray)
+					if seen = append(seen, namespace); stray {
+						missing = append(missing, namespace)
+					}
+					return err
+				}})
+			})
+			if err != nil {
+				return nil, err
+			}
+			for _, namespace := range missing {
+				faults = append(faults, store.Fault{Rule: table.NoNamespace, Detail: fmt.Sprintf("%s has rows of %d", t.Name, namespace)})
+			}
+			if more = len(seen) == step; more {
+				last = slices.Max(seen)
+			}
+		}
+	}
+	return faults, nil
 }
 
 // brokenFailures finds failures that job.AppendFailure did not write, by their
@@ -168,7 +229,12 @@ func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 		c.Step = CheckStep
 	}
 	var report store.CheckReport
-	for _, table := range []struct {
+	strays, err := r.checkNamespaces(ctx, c.Step)
+	if err != nil {
+		return store.CheckReport{}, err
+	}
+	report.Faults = strays[:min(len(strays), maxFaults)]
+	for _, part := range []struct {
 		text  string
 		key   func(last []byte) any
 		count *int64
@@ -182,13 +248,13 @@ func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 			err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 				seen = look{}
 				return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{
-					Text: table.text, Args: []any{r.pg.Namespace, table.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read,
+					Text: part.text, Args: []any{r.pg.Namespace, part.key(last), c.Step, c.Grace.Microseconds()}, Each: seen.read,
 				})
 			})
 			if err != nil {
 				return store.CheckReport{}, err
 			}
-			*table.count += seen.rows
+			*part.count += seen.rows
 			report.Faults = append(report.Faults, seen.faults[:min(len(seen.faults), maxFaults-len(report.Faults))]...)
 			if last = seen.last; seen.rows < int64(c.Step) {
 				last = nil

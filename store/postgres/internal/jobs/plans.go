@@ -54,14 +54,21 @@ var Plans = []pg.Plan{
 	{Name: "checkUnique", Text: checkUnique, Indexes: []string{"job_unique_pkey", "job_pkey"}},
 }
 
-// PurgePlans are those of the statements that are made from the list of tables.
-func PurgePlans(tables []table.Table) []pg.Plan {
+// TablePlans are those of the statements that are made from the list of tables.
+func TablePlans(tables []table.Table) []pg.Plan {
 	expiring := table.Expiring(tables)
 	due := []string{"job_deadline", "job_archive_expires", "worker_lost", "job_held", "job_log_pkey"}
 	var plans []pg.Plan
 	for _, t := range expiring {
 		due = append(due, t.Expiry.Index)
 		plans = append(plans, pg.Plan{Name: "purge " + t.Name, Text: pg.PurgeText(&t), Indexes: []string{t.Expiry.Index}})
+	}
+	for _, t := range table.InNamespace(tables) {
+		key := t.Name + "_pkey"
+		if t.Except != "" {
+			key = t.Expiry.Index
+		}
+		plans = append(plans, pg.Plan{Name: "strays of " + t.Name, Text: strays(&t), Indexes: []string{key, "namespace_pkey"}})
 	}
 	return append(plans, pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due})
 }

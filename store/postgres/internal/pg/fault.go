@@ -149,7 +149,7 @@ func Explain(doing string, err error) error {
 func Meant(err error) bool {
 	for _, m := range []error{
 		store.ErrClosed, store.ErrTxTooLong, store.ErrForeignTx, store.ErrFull, store.ErrBusy, store.ErrReadOnly, store.ErrCorrupt,
-		store.ErrUnavailable, store.ErrSchemaNewer, store.ErrSchemaOlder, store.ErrForeign,
+		store.ErrUnavailable, store.ErrInUse, store.ErrSchemaNewer, store.ErrSchemaOlder, store.ErrForeign,
 		job.ErrWorkerLost, job.ErrNotFound, job.ErrInvalid, job.ErrOutcomeUnknown, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, m) {

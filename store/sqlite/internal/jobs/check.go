@@ -1,6 +1,12 @@
 package jobs
 
-import "github.com/pawlwork/pawl/store/sqlite/internal/lite"
+import (
+	"fmt"
+
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
 
 // CheckRules are the rules of the tables of jobs.
 //   - Each walks a table by its primary key, which also finds the rows beside it.
@@ -85,4 +91,31 @@ func rule(table, name, detail, broken string) lite.Rule {
 	FROM ` + table + ` AS j
 	WHERE j.namespace = ?1 AND j.id > ?2 AND j.id <= ?3 AND ?4 + ?5 > 0
 		AND (` + broken + `)`}
+}
+
+// StrayText lists the namespaces that a table has rows of, after one (?1) and at most
+// so many (?2), and says which do not exist: one seek for each.
+//   - An index that begins with the namespace; the primary key of pawl_namespace.
+func StrayText(t *table.Table) string {
+	return `WITH RECURSIVE seen (namespace, n) AS (
+		SELECT (SELECT min(t.namespace) FROM ` + t.Name + ` AS t WHERE t.namespace > ?1), 1
+		UNION ALL
+		SELECT (SELECT min(t.namespace) FROM ` + t.Name + ` AS t WHERE t.namespace > seen.namespace), n + 1
+		FROM seen
+		WHERE seen.namespace IS NOT NULL AND n < ?2)
+	SELECT namespace, NOT EXISTS (SELECT 1 FROM pawl_namespace WHERE id = namespace)
+	FROM seen
+	WHERE namespace IS NOT NULL`
+}
+
+// Strays finds rows of no namespace in a table: of the next step namespaces after
+// one. It answers the last of them, and whether there may be more.
+func Strays(c *lite.Snapshot, t *table.Table, after int64, step int) (faults []store.Fault, last int64, more bool, err error) {
+	q, n := c.Query(StrayText(t)).Int(after).Int(int64(step)), 0
+	for ; q.Step(); n++ {
+		if last = q.ColInt(0); q.ColBool(1) {
+			faults = append(faults, store.Fault{Rule: table.NoNamespace, Detail: fmt.Sprintf("%s has rows of %d", t.Name, last)})
+		}
+	}
+	return faults, last, n == step, q.Done()
 }

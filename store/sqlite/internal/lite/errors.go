@@ -54,7 +54,7 @@ func meaning(err error) error {
 // meant reports whether an error says already what it means to the caller.
 func meant(err error) bool {
 	for _, m := range []error{
-		store.ErrClosed, store.ErrTxTooLong, store.ErrForeignTx, store.ErrFull, store.ErrBusy, store.ErrReadOnly, store.ErrCorrupt,
+		store.ErrClosed, store.ErrTxTooLong, store.ErrForeignTx, store.ErrFull, store.ErrBusy, store.ErrReadOnly, store.ErrCorrupt, store.ErrInUse,
 		job.ErrWorkerLost, job.ErrNotFound, job.ErrInvalid, job.ErrOutcomeUnknown,
 		context.Canceled, context.DeadlineExceeded,
 	} {
