@@ -15,7 +15,7 @@ type Offer struct {
 // Takes is the predicate of a claim: whether a worker with this offer may run
 // a job with these needs. [Explain] answers from the same predicate.
 func (o Offer) Takes(kind string, version int, needs []string) bool {
-	return o.Knows(kind, version) && o.Has(needs)
+	return o.Knows(kind, version) && (len(needs) == 0 || o.Has(needs))
 }
 
 // Knows reports whether the build can read the arguments.

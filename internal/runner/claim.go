@@ -349,7 +349,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 // if the suspect can run. The caller holds mu.
 func (r *Runner) wantClaim(q *queue, now time.Time) {
 	if r.suspect.holdsUp() {
-		if r.tasks.count(placeRunning) == 0 {
+		if r.tasks.counts[placeRunning] == 0 {
 			r.signal(r.claimWanted)
 		}
 		return

@@ -148,7 +148,7 @@ func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	default:
 		r.hand(t)
 	}
-	if r.tasks.count(placeRunning) == 0 {
+	if r.tasks.counts[placeRunning] == 0 {
 		r.emptying.neverEmpty = false
 	}
 	if t == r.suspect.task {

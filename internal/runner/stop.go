@@ -109,13 +109,13 @@ func (r *Runner) wait(atMost time.Duration, done func() bool) bool {
 func (r *Runner) noneRunning() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tasks.count(placeRunning) == 0 && !r.claims.underWay
+	return r.tasks.counts[placeRunning] == 0 && !r.claims.underWay
 }
 
 func (r *Runner) noneEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tasks.ends+r.tasks.count(placeOver) == 0
+	return r.tasks.ends+r.tasks.counts[placeOver] == 0
 }
 
 // abandon gives back, on their behalf, the runs that did not stop: another

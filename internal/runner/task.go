@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -173,13 +174,7 @@ func (t *Task) cause() error { return context.Cause(t.ctx) }
 
 // timeout is the time one attempt may take; 0 means any.
 func (t *Task) timeout(fallback time.Duration) time.Duration {
-	switch {
-	case t.Job.Timeout > 0:
-		return t.Job.Timeout
-	case t.kind.Timeout > 0:
-		return t.kind.Timeout
-	}
-	return fallback
+	return cmp.Or(t.Job.Timeout, t.kind.Timeout, fallback)
 }
 
 // decide applies the pure rule with the policy of kind and queue.

@@ -18,8 +18,8 @@ var handOvers = map[string][]string{
 	},
 	"store/commit.Committer.yield": {"store/commit.UntilHalf", "store/commit.UntilAll"},
 	// What each gather commits.
-	"store/postgres/jobs.Room.enqueueOnce": {"store/postgres/jobs.Room.commitPlain"},
-	"store/postgres/jobs.Room.Finish":      {"store/postgres/jobs.Room.commitFinishes"},
+	"store/postgres/jobs.Room.enqueue": {"store/postgres/jobs.Room.commitPlain"},
+	"store/postgres/jobs.Room.Finish":  {"store/postgres/jobs.Room.commitEnds"},
 	// How columns are read and filled is a table of functions.
 	"store/sqlite/jobs.Row.Read": {
 		"store/sqlite/lite.Query.ColBool", "store/sqlite/lite.Query.ColBlob", "store/sqlite/lite.Query.ColTime", "store/sqlite/lite.Query.ColNull",

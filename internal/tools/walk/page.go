@@ -20,8 +20,8 @@ Every function of ours that one plain job passes from %[1]sEnqueue%[1]s to purge
 options, and a handler that returns nil at once; the engine has one queue with one worker and has done jobs before.
 
 It is measured: [internal/tools/walk](../internal/tools/walk) runs such jobs, one at a time, and counts what runs for each. The
-page has what ran for every one of %[2]d jobs on each store, so that what the engine does by the clock beside them (beats, other
-rounds of upkeep) is not taken for theirs. Calls go down and to the right; a function stands where it comes first, once, also
+page has what ran for nine of ten of %[2]d jobs on each store, so that what the engine does by the clock beside them (beats,
+other rounds of upkeep) is not taken for theirs. Calls go down and to the right; a function stands where it comes first, once, also
 when others call it later. What a function literal does counts for the function it is written in. The words are the beginning
 of each function's comment.
 

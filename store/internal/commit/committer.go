@@ -130,10 +130,20 @@ func (m *Committer[C]) Close() {
 	<-m.ended
 }
 
+// work commits batch after batch, until it is closed and nobody waits any more.
 func (m *Committer[C]) work() {
 	defer close(m.ended)
 	var batch []C
-	for m.wait() {
+	for {
+		m.mu.Lock()
+		for len(m.waiting) == m.left && !m.closed {
+			m.arrived.Wait()
+		}
+		over := len(m.waiting) == m.left
+		m.mu.Unlock()
+		if over {
+			return
+		}
 		var err error
 		if m.options.Begin != nil {
 			err = m.options.Begin()
@@ -157,16 +167,6 @@ func (m *Committer[C]) work() {
 			batch = nil
 		}
 	}
-}
-
-// wait returns when there is something to do, false when there never will be.
-func (m *Committer[C]) wait() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for len(m.waiting) == m.left && !m.closed {
-		m.arrived.Wait()
-	}
-	return len(m.waiting) > m.left
 }
 
 // take moves waiting calls into a batch, up to the bound.

@@ -50,7 +50,8 @@ func (r *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, 
 	return r.enqueue(ctx, NewEnqueueCall(drafts, weight), plain)
 }
 
-// enqueue sends a call until it is answered. While somebody's open transaction
+// enqueue sends a call, with those it shares a commit with or alone if it is large,
+// until it is answered. While somebody's open transaction
 // holds a key that it needs, it stands in the line of that key, for as long as the
 // busy limit allows: nobody else waits with it.
 func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.Receipt, error) {
@@ -62,7 +63,15 @@ func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.R
 			key, known = r.Lines.among(c.Drafts, c.again)
 		}
 		if !known {
-			err := r.enqueueOnce(ctx, c, plain)
+			var err error
+			switch {
+			case len(c.Drafts) >= Bulk || c.weight >= MaxGathered:
+				err = r.enqueueBulk(ctx, c, plain)
+			case plain:
+				err = r.plain.Do(ctx, c)
+			default:
+				err = r.careful.Do(ctx, c)
+			}
 			if err == nil {
 				return c.Receipts, nil
 			}
@@ -82,18 +91,6 @@ func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.R
 			return nil, pg.Failure("enqueue", err, c.again)
 		}
 	}
-}
-
-// enqueueOnce sends a call with those it shares a commit with, or alone if it is
-// large.
-func (r *Room) enqueueOnce(ctx context.Context, c *EnqueueCall, plain bool) error {
-	switch {
-	case len(c.Drafts) >= Bulk || c.weight >= MaxGathered:
-		return r.enqueueBulk(ctx, c, plain)
-	case plain:
-		return r.plain.Do(ctx, c)
-	}
-	return r.careful.Do(ctx, c)
 }
 
 // isPlain reports whether a draft cannot meet a row of anybody else: its id is
@@ -144,10 +141,10 @@ func (r *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 			for i := range c.Drafts {
 				c.Receipts[i].ID = c.Drafts[i].ID
 			}
-			answer(c, nil)
+			c.Answer(nil)
 		}
 	case len(calls) == 1 && !unknown && !pg.HasCode(err, uniqueViolation):
-		answer(calls[0], err)
+		calls[0].Answer(err)
 	default:
 		// Its answer was lost, or one of many rows is bad, or an id is not fresh after
 		// all: it is sent again as what it may be, a repetition, and with care.

@@ -27,7 +27,7 @@ func (r *Room) turnAway(calls []*EnqueueCall) []*EnqueueCall {
 	return slices.DeleteFunc(slices.Clone(calls), func(c *EnqueueCall) bool {
 		key, held := r.Lines.among(c.Drafts, c.again)
 		if held {
-			answer(c, &keyHeld{key})
+			c.Answer(&keyHeld{key})
 		}
 		return held
 	})
@@ -41,7 +41,7 @@ func (r *Room) commitAccepted(ctx context.Context, calls []*EnqueueCall) {
 		r.blocked.alone(func() { r.sortOut(ctx, calls) })
 	default:
 		for _, c := range calls {
-			r.blocked.alone(func() { answer(c, r.acceptAlone(ctx, c, pg.SharedLimits)) })
+			r.blocked.alone(func() { c.Answer(r.acceptAlone(ctx, c, pg.SharedLimits)) })
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (r *Room) acceptTogether(ctx context.Context, calls []*EnqueueCall, l *pg.L
 	}
 	for _, c := range calls {
 		c.Receipts, receipts = receipts[:len(c.Drafts):len(c.Drafts)], receipts[len(c.Drafts):]
-		answer(c, nil)
+		c.Answer(nil)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (o *sorting) work(ctx context.Context) {
 		part := o.next()
 		if !ok {
 			for _, c := range slices.Concat(part...) {
-				answer(c, pg.Failure("enqueue", context.Cause(ctx), c.again))
+				c.Answer(pg.Failure("enqueue", context.Cause(ctx), c.again))
 			}
 		} else {
 			o.try(ctx, part)
@@ -247,13 +247,13 @@ func (r *Room) answerGroup(ctx context.Context, calls []*EnqueueCall) (err error
 	for i, c := range calls {
 		keys := lockKeys(c.Drafts, c.again)
 		err = r.acceptAlone(ctx, c, probeLimits)
-		answer(c, err)
+		c.Answer(err)
 		held := HeldBy(err)
 		if held == nil || len(keys) == 0 || held.Key != keys[0] {
 			continue
 		}
 		for _, c := range calls[i+1:] {
-			answer(c, held)
+			c.Answer(held)
 		}
 		return held
 	}

@@ -23,6 +23,7 @@ type finishCall struct {
 	worker   job.WorkerID
 	ends     []job.End
 	weight   int
+	again    bool // they may have been committed before, the answer was lost
 	verdicts []job.Verdict
 }
 
@@ -49,17 +50,10 @@ func (r *Room) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]jo
 	return verdicts, nil
 }
 
-// commitFinishes commits the ends of many callers together; where one of them
-// fails, each goes on alone.
-func (r *Room) commitFinishes(ctx context.Context, calls []*finishCall) {
-	r.commitEnds(ctx, calls, false)
-}
-
-// commitEnds is commitFinishes for calls of which again says whether they may
-// have been committed before.
-func (r *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) {
+// commitEnds commits the ends of many callers together; where one of them fails,
+// each goes on alone.
+func (r *Room) commitEnds(ctx context.Context, calls []*finishCall) {
 	f := newFinishing(r, calls)
-	f.again = again
 	err := f.try(ctx)
 	if pg.FaultOf(err).Blocked && !f.again {
 		f.skip = true
@@ -68,7 +62,8 @@ func (r *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) 
 	switch {
 	case err != nil && len(calls) > 1:
 		for _, c := range calls {
-			r.blocked.alone(func() { r.commitEnds(ctx, []*finishCall{c}, f.again) })
+			c.again = f.again
+			r.blocked.alone(func() { r.commitEnds(ctx, []*finishCall{c}) })
 		}
 		return
 	case pg.FaultOf(err).Blocked:
@@ -79,11 +74,12 @@ func (r *Room) commitEnds(ctx context.Context, calls []*finishCall, again bool) 
 }
 
 func (f *finishing) answer(calls []*finishCall, err error) {
-	if err == nil {
-		f.distribute(calls)
-	}
+	rest := f.verdicts
 	for _, c := range calls {
-		answer(c, err)
+		if err == nil {
+			c.verdicts, rest = rest[:len(c.ends):len(c.ends)], rest[len(c.ends):]
+		}
+		c.Answer(err)
 	}
 }
 
@@ -153,6 +149,7 @@ func newFinishing(r *Room, calls []*finishCall) *finishing {
 	for _, c := range calls {
 		n += len(c.ends)
 		f.weight += c.weight
+		f.again = f.again || c.again
 	}
 	if len(calls) > 1 {
 		f.ends = make([]job.End, 0, n)
@@ -178,13 +175,6 @@ func (f *finishing) deserted() bool {
 		}
 	}
 	return true
-}
-
-func (f *finishing) distribute(calls []*finishCall) {
-	rest := f.verdicts
-	for _, c := range calls {
-		c.verdicts, rest = rest[:len(c.ends):len(c.ends)], rest[len(c.ends):]
-	}
 }
 
 // commit is one try.
@@ -214,8 +204,10 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 		f.again = f.again || sent && err != nil // the others are committed
 	}
 	switch {
-	case err == nil:
+	case err == nil && slices.Contains(f.verdicts, job.Stale):
 		return f.recover(ctx)
+	case err == nil:
+		return nil
 	case pg.HasCode(err, uniqueViolation) && !f.careful:
 		f.careful = true
 		return f.commit(ctx, l)

@@ -92,7 +92,7 @@ func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers
 func (r *Room) Start() {
 	r.plain = newGather(r.pg, MaxGathered, r.commitPlain)
 	r.careful = newGather(r.pg, MaxGathered, r.CommitCareful)
-	r.finisher = newGather(r.pg, MaxGathered, r.commitFinishes)
+	r.finisher = newGather(r.pg, MaxGathered, r.commitEnds)
 }
 
 // Stop ends shared commits. No call is under way any more.
@@ -116,18 +116,18 @@ const BytesOfRow = 4 << 10
 func WeightOf(d *job.Draft) int { return 1 + (len(d.Args)+len(d.HeaderBytes))/BytesOfRow }
 
 func WeightOfEnd(e *job.End) int {
-	bytes := len(e.Result) + len(e.Reason) + len(e.Failure) + e.Then.Weight()
+	rows, bytes := 1, len(e.Result)+len(e.Reason)+len(e.Failure)
+	if e.Then != nil {
+		rows += len(e.Then.Drafts)
+		bytes += e.Then.Weight()
+	}
 	if e.Progress != nil {
 		bytes += len(e.Progress.Note)
 	}
 	for i := range e.Logs {
 		bytes += len(e.Logs[i].Text)
 	}
-	rows := 1 + bytes/BytesOfRow
-	if e.Then.Some() {
-		rows += len(e.Then.Drafts)
-	}
-	return rows
+	return rows + bytes/BytesOfRow
 }
 
 // portion is how many of the items go into one commit, at least one, and what
@@ -159,6 +159,3 @@ func newGather[C commit.Shareable](db *pg.DB, most int, run func(context.Context
 		Closed:  store.ErrClosed,
 	})
 }
-
-// answer ends a call.
-func answer(c interface{ Answer(error) }, err error) { c.Answer(err) }
