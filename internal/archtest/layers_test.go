@@ -156,7 +156,7 @@ var layers = []layer{
 	},
 	{
 		at: "store/sqlite/internal/intents", is: "what users' transactions want done after their commit",
-		may:   list("job/...", "store", rooms("store/sqlite", "lite", "intents")),
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "intents")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{

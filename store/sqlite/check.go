@@ -12,6 +12,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // checkRules are those of all rooms.
@@ -76,6 +77,11 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			report.Faults = append(report.Faults, faults...)
 		}
 	}
+	faults, err := view(ctx, s, settings.Check)
+	if err != nil {
+		return store.CheckReport{}, err
+	}
+	report.Faults = append(report.Faults, faults...)
 	return report, nil
 }
 
@@ -86,6 +92,9 @@ func (s *Store) CheckRules() []string {
 		for _, r := range w.Rules {
 			names = append(names, r.Name)
 		}
+	}
+	for _, r := range settings.CheckRules {
+		names = append(names, r.Name)
 	}
 	return names
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // damage breaks one rule with SQL, as a bug or a person with a shell would.
@@ -33,12 +34,19 @@ var damage = map[string]string{
 	"log lines without their job":         "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
 	"intent out of bounds":                "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 0, 1, 's')",
 	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
+	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
+	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	for _, name := range (*Store)(nil).CheckRules() {
 		if damage[name] == "" {
 			t.Errorf("no test breaks the rule %q", name)
+		}
+	}
+	for _, r := range settings.CheckRules {
+		if _, ok := damage[r.Name]; !ok {
+			t.Errorf("no test breaks the rule %q", r.Name)
 		}
 	}
 	for name, text := range damage {

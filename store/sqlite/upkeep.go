@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
@@ -86,8 +87,14 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 			}
 			purged += int(n)
 		}
-		n, err := workers.Purge(&t.Session, limit)
-		return purged + int(n), err
+		for _, purge := range []func(*lite.Session, int) (int64, error){settings.PurgeVersions, workers.Purge} {
+			n, err := purge(&t.Session, limit)
+			if err != nil {
+				return 0, err
+			}
+			purged += int(n)
+		}
+		return purged, nil
 	})
 }
 

@@ -29,6 +29,8 @@ var rules = []string{
 	"intent out of bounds",
 	"intent put off for nothing",
 	"row of no namespace",
+	"declaration without its version",
+	"pause of an unknown scope",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

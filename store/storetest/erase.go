@@ -43,7 +43,7 @@ func erase() []testCase {
 		waits := d.one(once("held", 0))
 		held := d.one(priority(1))
 		w.take()
-		if err := d.Store.SetPaused(d.ctx, queue, true, store.Operator{Name: "ann", Note: "why"}); err != nil {
+		if err := d.Store.SetPaused(d.ctx, store.OfQueue(queue), true, store.Operator{Name: "ann", Note: "why"}); err != nil {
 			d.Fatal(err)
 		}
 		return []job.ID{noted, gone, waits, held}

@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // Defaults of a check.
@@ -104,7 +105,7 @@ func CheckRules() []string {
 			names = append(names, r.name)
 		}
 	}
-	return names
+	return append(names, settings.CheckRules()...)
 }
 
 // Each look covers one stretch of a table in one statement, which is one
@@ -261,6 +262,11 @@ func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 			}
 		}
 	}
+	faults, err := r.settings.Check(ctx)
+	if err != nil {
+		return store.CheckReport{}, err
+	}
+	report.Faults = append(report.Faults, faults[:min(len(faults), maxFaults-len(report.Faults))]...)
 	return report, nil
 }
 

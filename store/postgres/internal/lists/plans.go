@@ -6,6 +6,6 @@ import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 // that must serve them.
 var Plans = []pg.Plan{
 	{Name: "runsOfQueues", Text: runsOfQueues, Indexes: []string{"job_pkey", "job_held"}},
-	{Name: "queuesAndWorkers", Text: queuesAndWorkers, Indexes: []string{"job_pkey", "worker_pkey"}},
+	{Name: "whoRuns", Text: whoRuns, Indexes: []string{"job_pkey", "worker_pkey"}},
 	{Name: "aheadOf", Text: aheadOf, Indexes: []string{"job_pkey", "job_ready"}},
 }

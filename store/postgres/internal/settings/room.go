@@ -8,7 +8,13 @@ import (
 
 // Tables are those of this room.
 var Tables = []table.Table{
-	{Name: "queue", Key: []string{"namespace", "name"}},
+	{
+		Name: "code_version", Key: []string{"namespace", "owner", "version"},
+		Expiry: table.Expiry{Column: "ended", Own: "30 days after its last worker"},
+	},
+	{Name: "declaration", Key: []string{"namespace", "owner", "kind", "name", "version"}, Ours: []string{"value"}},
+	{Name: "override", Key: []string{"namespace", "kind", "name"}, Users: []string{"note"}, Ours: []string{"value", "by"}},
+	{Name: "pause", Key: []string{"namespace", "scope", "name"}, Users: []string{"note"}, Ours: []string{"by"}},
 	{
 		Name: "audit", Key: []string{"namespace", "time", "id"}, Users: []string{"note"}, Ours: []string{"by", "action", "target"},
 		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "audit_expires"},

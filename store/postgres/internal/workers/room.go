@@ -4,13 +4,14 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // Tables are those of this room.
 var Tables = []table.Table{
 	{
 		Name: "worker", Key: []string{"namespace", "id"},
-		Ours:   []string{"label", "host", "machine", "start", "queues", "totals", "offer"},
+		Ours:   []string{"label", "owner", "version", "host", "machine", "start", "queues", "totals", "offer"},
 		Expiry: table.Expiry{Column: "lost", When: "lost IS NOT NULL", Index: "worker_lost", Own: "a day after it left or was lost, when it holds nothing"},
 	},
 	{Name: "alone", Key: []string{"namespace"}, Parent: table.Parent{Column: "job", Tables: []string{"job"}}},
@@ -18,12 +19,13 @@ var Tables = []table.Table{
 
 // Room is the registry of workers, and their leases.
 type Room struct {
-	pg     *pg.DB
-	hints  *hints.Room
-	Asked  asked
-	Leader leader
+	pg       *pg.DB
+	hints    *hints.Room
+	settings *settings.Room
+	Asked    asked
+	Leader   leader
 }
 
-func New(db *pg.DB, hints *hints.Room) *Room {
-	return &Room{pg: db, hints: hints}
+func New(db *pg.DB, hints *hints.Room, settings *settings.Room) *Room {
+	return &Room{pg: db, hints: hints, settings: settings}
 }

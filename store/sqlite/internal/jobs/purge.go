@@ -5,6 +5,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
@@ -20,6 +21,8 @@ func LookDue(expiring []table.Table) string {
 		SELECT 1
 		FROM pawl_job_archive
 		WHERE namespace = ?1 AND expires <= ?2
+	) OR EXISTS (
+		` + settings.VersionExpired + `
 	) OR EXISTS (
 		` + workers.Idle + `
 	)`

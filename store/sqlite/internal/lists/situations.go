@@ -54,8 +54,8 @@ func ahead(c *lite.Snapshot, j *job.Job, now int64, most int) (n int, capped boo
 	return min(n, most), n > most, nil
 }
 
-// Situations gathers why jobs are not running. Workers are read once, and once for
-// each queue whether it is paused and what runs of it.
+// Situations gathers why jobs are not running. Workers and pauses are read once, and
+// once for each queue what runs of it.
 func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 	found, err := jobs.Get(c, ids)
 	if err != nil {
@@ -65,11 +65,11 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 	if err != nil {
 		return nil, err
 	}
-	type known struct {
-		paused bool
-		runs   []store.QueueRuns
+	pauses, err := settings.Pauses(c)
+	if err != nil {
+		return nil, err
 	}
-	queues := map[string]known{}
+	queues := map[string][]store.QueueRuns{}
 	now, most := c.Clock.Now(), store.AheadCap(len(ids))
 	list := make([]job.Situation, len(found))
 	for i := range found {
@@ -78,18 +78,15 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 		if j.State.Final() {
 			continue
 		}
-		q, ok := queues[j.Queue]
+		runs, ok := queues[j.Queue]
 		if !ok {
-			if q.paused, err = settings.Paused(c, j.Queue); err != nil {
+			if runs, err = runsOfQueue(c, j.Queue); err != nil {
 				return nil, err
 			}
-			if q.runs, err = runsOfQueue(c, j.Queue); err != nil {
-				return nil, err
-			}
-			queues[j.Queue] = q
+			queues[j.Queue] = runs
 		}
-		sit.QueuePaused = q.paused
-		store.Situate(sit, registry, q.runs)
+		sit.Pause = store.PauseOf(pauses, j.Queue, j.Kind)
+		store.Situate(sit, registry, runs)
 		switch j.State {
 		case job.Running:
 			sit.Label, err = workers.Label(c, j.Worker)

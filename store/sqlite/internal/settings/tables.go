@@ -4,7 +4,13 @@ import "github.com/pawlwork/pawl/store/internal/table"
 
 // Tables are those of this room.
 var Tables = []table.Table{
-	{Name: "pawl_queue", Key: []string{"namespace", "name"}},
+	{
+		Name: "pawl_code_version", Key: []string{"namespace", "owner", "version"},
+		Expiry: table.Expiry{Column: "ended", Own: "30 days after its last worker"},
+	},
+	{Name: "pawl_declaration", Key: []string{"namespace", "owner", "kind", "name", "version"}, Ours: []string{"value"}},
+	{Name: "pawl_override", Key: []string{"namespace", "kind", "name"}, Users: []string{"note"}, Ours: []string{"value", "by"}},
+	{Name: "pawl_pause", Key: []string{"namespace", "scope", "name"}, Users: []string{"note"}, Ours: []string{"by"}},
 	{
 		Name: "pawl_audit", Key: []string{"id"}, Users: []string{"note"}, Ours: []string{"by", "action", "target"},
 		Except: "numbers are never used again, and SQLite keeps that promise for a key of one column only",
