@@ -199,13 +199,13 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/internal/lists", is: "what people ask about jobs",
-		may: list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+		may: list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
 			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
 		never: list("."),
 	},
 	{
 		at: "store/postgres/internal/intents", is: "what users' transactions want done after their commit",
-		may: list(domain, "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+		may: list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
 			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
 		never: list("."),
 	},
