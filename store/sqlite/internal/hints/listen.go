@@ -14,16 +14,16 @@ import (
 const listenEvery = 50 * time.Millisecond
 
 // By primary key.
-const registryVersion = `SELECT registry
+const namespaceNow = `SELECT registry, revision
 	FROM pawl_namespace
 	WHERE id = ?`
 
 // Listen tells of commits made on other connections than its own until ctx ends
 // or the store closes. It cannot tell those of other processes from those of
-// this one, nor say what changed; a look that finds nothing is cheap. While
-// splits is set it also tells when the registry has changed, and after every change
-// what also finds on its connection: it is the one look of a process for all who
-// listen.
+// this one, nor say what changed; a look that finds nothing is cheap. Only of the
+// settings it tells when their revision has changed, while splits is set of the
+// registry, and after every change what also finds on its connection: it is the one
+// look of a process for all who listen.
 func Listen(
 	ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{},
 	also func(*lite.Conn) ([]store.Hint, error), hear func(store.Hint),
@@ -38,7 +38,18 @@ func Listen(
 	if err != nil {
 		return d.Explain("listen on", err)
 	}
-	members := int64(-1) // the version of the registry; nobody asks for it where no worker has totals
+	registry, revision := int64(-1), int64(-1)
+	look := func() (members, setting bool, err error) {
+		q := c.Query(namespaceNow).Int(namespace)
+		if q.Step() {
+			members, setting = q.ColInt(0) != registry, q.ColInt(1) != revision
+			registry, revision = q.ColInt(0), q.ColInt(1)
+		}
+		return members, setting, q.Done()
+	}
+	if _, _, err := look(); err != nil {
+		return d.Explain("listen on", err)
+	}
 	tick := time.NewTicker(listenEvery)
 	defer tick.Stop()
 	for {
@@ -66,15 +77,14 @@ func Listen(
 		for _, hint := range found {
 			hear(hint)
 		}
-		if !splits.Load() {
-			continue
-		}
-		registry, err := c.Query(registryVersion).Int(namespace).One()
+		members, setting, err := look()
 		if err != nil {
 			return d.Explain("listen on", err)
 		}
-		if registry != members {
-			members = registry
+		if setting {
+			hear(store.Hint{Subject: store.SubjectSetting})
+		}
+		if members && splits.Load() {
 			hear(store.Hint{Subject: store.SubjectMembers})
 		}
 	}
