@@ -17,7 +17,7 @@ type Order uint8
 const (
 	ByID     Order = iota // the newest id first
 	ByDue                 // the earliest due time first: waiting jobs of one queue
-	ByFinish              // the last end first: dead and cancelled jobs, when they are at most MaxWalked
+	ByFinish              // the last end first: dead and cancelled jobs
 )
 
 func (o Order) String() string {
@@ -34,9 +34,15 @@ func (o Order) String() string {
 
 // Bookmark is a place in a list that the next page goes on behind.
 type Bookmark struct {
-	ID job.ID
-	At time.Time // the due time or the finish, in lists by those
+	ID    job.ID
+	At    time.Time // the due time or the finish, in lists by those
+	Part  Part      // of a list by id in which a queue is too long to be sorted
+	Below job.ID    // in a LongQueue whose list began by id: larger ones came before it
 }
+
+// Begins reports whether nothing is before the place: it is where a list or a part
+// of it begins.
+func (b Bookmark) Begins() bool { return b.ID == job.ID{} }
 
 // Bookmark is where a job is in a list.
 func (o Order) Bookmark(j *job.Job) Bookmark {
@@ -82,8 +88,8 @@ func (p Page) Check(f Filter) error {
 		}
 		return nil
 	case ByFinish:
-		few := func(s job.State) bool { return s == job.Dead || s == job.Cancelled }
-		if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s job.State) bool { return !few(s) }) {
+		indexed := func(s job.State) bool { return s == job.Dead || s == job.Cancelled }
+		if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s job.State) bool { return !indexed(s) }) {
 			return job.Invalid("order", p.Order, "the filter must name the states dead or cancelled, and no other")
 		}
 		return nil
@@ -91,19 +97,15 @@ func (p Page) Check(f Filter) error {
 	return job.Invalid("order", p.Order, "must be ByID, ByDue or ByFinish")
 }
 
-// TooManyToSort is the error of a page by finish where too many jobs ended so.
-func TooManyToSort() error {
-	return job.Invalid("order", ByFinish, fmt.Sprintf("more than %d jobs ended so; name one queue, or list them by id", MaxWalked))
-}
-
 // Listed is one page.
 type Listed struct {
 	Jobs []job.Job
 	More bool // there are more behind the page; where it stopped, there may be
-	// Stopped says that the page came to the bound of rows that it may look at
-	// before it was full. It may be empty even.
+	// Stopped says that the page ended before it was full: at the bound of rows that
+	// it may look at, or at the end of a LongQueue. It may be empty even.
 	Stopped bool
 	Next    Bookmark // the next page goes on behind it; zero without More
+	Order   Order    // of this page: ByDue in a LongQueue, else the one asked for
 }
 
 // Fill makes a page of jobs that are one more than its limit, or fewer.

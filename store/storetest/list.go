@@ -276,6 +276,50 @@ func list() []testCase {
 				means(d, "an order that no index has", err, job.ErrInvalid)
 			}
 		}},
+		{name: "J35_ManyInOrderOfFinish", run: func(d *database) {
+			w := d.hire("rare")
+			d.enqueue(drafts(2, onQueue("rare"))...)
+			rare := w.ask(store.QueueClaim{Queue: "rare", Limit: 2, Start: 2}).Jobs
+			first, last := rare[0], rare[1]
+			w.end(first, job.Dead)
+			var want []job.ID
+			for n := range 12 { // more than a page may walk, of the newest enqueued first
+				ids := d.enqueue(drafts(store.MaxWalked / 10)...)
+				d.advance(time.Minute)
+				d.cancel(ids...)
+				if n == 11 {
+					want = ids
+				}
+			}
+			slices.SortFunc(want, func(a, b job.ID) int { return slices.Compare(b[:], a[:]) })
+			d.advance(time.Minute)
+			w.end(last, job.Dead)
+			both := []job.State{job.Dead, job.Cancelled}
+			finish := store.Page{Limit: 10, Order: store.ByFinish}
+			found, listed := page(d, store.Filter{States: both}, finish)
+			equal(d, "the last", found, append([]job.ID{last.ID}, want[:9]...))
+			equal(d, "stopped", listed.Stopped, false)
+			finish.After = listed.Next
+			found, _ = page(d, store.Filter{States: both}, finish)
+			equal(d, "the next", found, want[9:19])
+			finish.After = store.Bookmark{}
+			for what, f := range map[string]store.Filter{
+				"dead ones":            {States: []job.State{job.Dead}},
+				"those of a queue":     {States: both, Queue: "rare"},
+				"dead ones of a queue": {States: []job.State{job.Dead}, Queue: "rare"},
+			} {
+				found, listed := page(d, f, finish)
+				equal(d, what, found, []job.ID{last.ID, first.ID})
+				equal(d, what+": more", listed.More, false)
+			}
+			found, _ = page(d, store.Filter{States: both, Queue: queue}, finish)
+			equal(d, "those of a queue with many", found, want[:10])
+			at := d.get(first.ID).Finished
+			found, _ = page(d, store.Filter{States: both, FinishedBefore: at.Add(time.Second)}, finish)
+			equal(d, "before", found, []job.ID{first.ID})
+			found, _ = page(d, store.Filter{States: both, FinishedAfter: d.get(last.ID).Finished}, finish)
+			equal(d, "after", found, []job.ID{last.ID})
+		}},
 		{name: "J35_APageStopsAtItsBound", run: func(d *database) {
 			rare := d.one(ofKind("other"))
 			for range 7 {
@@ -350,9 +394,68 @@ func list() []testCase {
 			found, listed := page(d, store.Filter{States: []job.State{job.Running}}, store.Page{Limit: 10})
 			equal(d, "running jobs", found, []job.ID{running})
 			equal(d, "stopped", listed.Stopped, false)
-			// Its own queue is too long to be sorted by id, and is walked.
-			found, _ = page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting}}, store.Page{Limit: 1000})
-			equal(d, "a page of a long queue", len(found), 1000)
+		}},
+		{name: "J35_ALongQueueComesByDueThenTheRest", run: func(d *database) {
+			w := d.hire()
+			now := d.now()
+			d.enqueue(drafts(3)...)
+			var ended []job.ID
+			for range 3 {
+				j := w.take()
+				w.end(j, job.Dead)
+				ended = append([]job.ID{j.ID}, ended...)
+			}
+			var waiting []job.ID // the later enqueued, the sooner due
+			var list []job.Draft
+			for n := range store.MaxSorted + 10 {
+				list = append(list, drafts(1, at(now.Add(24*time.Hour-time.Duration(n)*time.Second)), priority(1+n%9))...)
+			}
+			waiting = d.enqueue(list...)
+			slices.Reverse(waiting)
+			d.enqueue(drafts(20, onQueue("other"))...)
+			var got []job.ID
+			var orders []store.Order
+			for p := (store.Page{Limit: 1000}); ; {
+				found, listed := page(d, store.Filter{Queue: queue}, p)
+				got, orders = append(got, found...), append(orders, listed.Order)
+				equal(d, "stopped", listed.Stopped, len(orders) == 3)
+				if !listed.More {
+					break
+				}
+				p.After = listed.Next
+			}
+			equal(d, "listed", got, append(waiting, ended...))
+			equal(d, "orders", orders, []store.Order{store.ByDue, store.ByDue, store.ByDue, store.ByID})
+			found, listed := page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Running}, DueAfter: now.Add(24*time.Hour - 3*time.Second)}, store.Page{Limit: 1000})
+			equal(d, "of few that match", found, waiting[len(waiting)-3:])
+			equal(d, "more", listed.More, true)
+		}},
+		{name: "J35_AQueueThatBecomesLongIsListedOnce", run: func(d *database) {
+			old := d.enqueue(drafts(6)...)
+			slices.Reverse(old)
+			f := store.Filter{Queue: queue}
+			got, listed := page(d, f, store.Page{Limit: 2})
+			equal(d, "order", listed.Order, store.ByID)
+			d.enqueue(drafts(store.MaxSorted)...)
+			for listed.More {
+				var found []job.ID
+				found, listed = page(d, f, store.Page{Limit: 3, After: listed.Next})
+				got = append(got, found...)
+			}
+			slices.Reverse(old[2:]) // by due
+			equal(d, "listed", got, old)
+		}},
+		{name: "J35_AQueueThatBecomesShortIsListedOnce", run: func(d *database) {
+			all := d.enqueue(drafts(store.MaxSorted + 20)...)
+			f := store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Suspended}}
+			got, listed := page(d, f, store.Page{Limit: 10})
+			d.cancel(all[20:]...)
+			for listed.More {
+				var found []job.ID
+				found, listed = page(d, f, store.Page{Limit: 7, After: listed.Next})
+				got = append(got, found...)
+			}
+			equal(d, "listed", got, all[:20])
 		}},
 	}
 }

@@ -117,6 +117,8 @@ CREATE TABLE pawl.job_archive (
 
 -- Lists and counts by state; the newest id first, which is how lists page.
 CREATE INDEX job_archive_state ON pawl.job_archive (namespace, state, queue, id) WITH (deduplicate_items = off) WHERE state >= 5;
+-- Lists by finish, of what is rare: the end of a job that is done has no entry here.
+CREATE INDEX job_archive_finished ON pawl.job_archive (namespace, state, finished, id) WHERE state IN (6, 7);
 CREATE INDEX job_archive_expires ON pawl.job_archive (namespace, expires) WHERE state >= 5;
 
 -- One job per hash: while it is live (until IS NULL), or until a time.

@@ -110,6 +110,8 @@ CREATE TABLE pawl_job_archive (
 
 -- Lists and counts by state; the newest id first, which is how lists page.
 CREATE INDEX pawl_job_archive_state ON pawl_job_archive (namespace, state, queue, id);
+-- Lists by finish, of what is rare: the end of a job that is done has no entry here.
+CREATE INDEX pawl_job_archive_finished ON pawl_job_archive (namespace, state, finished, id) WHERE state IN (6, 7);
 CREATE INDEX pawl_job_archive_expires ON pawl_job_archive (namespace, expires, id);
 
 -- One job per hash: while it is live (until IS NULL), or until a time.

@@ -7,14 +7,6 @@ import (
 )
 
 const (
-	// nextWaitingQueue is the queue behind one that has waiting jobs.
-	//   - A seek on pawl_job_ready.
-	nextWaitingQueue = `SELECT queue
-	FROM pawl_job INDEXED BY pawl_job_ready
-	WHERE namespace = ? AND state = 2 AND queue > ?
-	ORDER BY queue
-	LIMIT 1`
-
 	// countWaiting counts those of one queue.
 	//   - pawl_job_ready alone.
 	countWaiting = `SELECT count(*)
@@ -46,58 +38,55 @@ const (
 
 // Counts counts the jobs of each queue in each state.
 func Counts(c *lite.Snapshot) (counts []store.QueueCount, err error) {
-	const most = store.MaxCounted + 1
-	add := func(queue string, s job.State, n int64) {
-		counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Bounded(int(n))})
-	}
 	for _, s := range job.States() {
-		switch {
-		case s == job.Waiting:
-			for queue := ""; ; {
-				q := c.On(nextWaitingQueue).Text(queue)
-				found := q.Step()
-				if found {
-					queue = q.ColText(0)
-				}
-				if err := q.Done(); err != nil {
-					return nil, err
-				}
-				if !found {
-					break
-				}
-				n, err := c.On(countWaiting).Text(queue).Int(most).One()
-				if err != nil {
-					return nil, err
-				}
-				add(queue, s, n)
-			}
-		case s.Final():
-			queues, err := archivedQueues(c, s)
-			if err != nil {
-				return nil, err
-			}
-			for _, queue := range queues {
-				n, err := c.On(countArchived).Int(int64(s)).Text(queue).Int(most).One()
-				if err != nil {
-					return nil, err
-				}
-				add(queue, s, n)
-			}
-		default:
-			first, total := len(counts), int64(0)
-			q := c.On(countHeld).Int(int64(s)).Int(most)
-			for q.Step() {
-				add(q.ColText(0), s, q.ColInt(1))
-				total += q.ColInt(1)
-			}
-			if err := q.Done(); err != nil {
-				return nil, err
-			}
-			for i := range counts[first:] {
-				counts[first+i].More = total > store.MaxCounted
-			}
+		var some []store.QueueCount
+		if s.Final() || s == job.Waiting {
+			some, err = countQueues(c, s)
+		} else {
+			some, err = held(c, s)
 		}
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, some...)
 	}
 	store.SortCounts(counts)
 	return counts, nil
+}
+
+// countQueues counts the jobs of a state that an index has queue by queue.
+func countQueues(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err error) {
+	names, err := queuesOf(c, s)
+	if err != nil {
+		return nil, err
+	}
+	names = store.FirstQueues(names)
+	cap := store.QueueCap(len(names))
+	for _, queue := range names {
+		q := c.On(countWaiting)
+		if s.Final() {
+			q = c.On(countArchived).Int(int64(s))
+		}
+		n, err := q.Text(queue).Int(int64(cap + 1)).One()
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Bounded(int(n), cap)})
+	}
+	return counts, nil
+}
+
+// held counts what runs, is suspended or blocked, of all queues together as far as
+// MaxCounted.
+func held(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err error) {
+	total := int64(0)
+	q := c.On(countHeld).Int(int64(s)).Int(store.MaxCounted + 1)
+	for q.Step() {
+		counts = append(counts, store.QueueCount{Queue: q.ColText(0), State: s, Counted: store.Bounded(int(q.ColInt(1)), store.MaxCounted)})
+		total += q.ColInt(1)
+	}
+	for i := range counts {
+		counts[i].More = total > store.MaxCounted
+	}
+	return counts, q.Done()
 }

@@ -74,7 +74,7 @@ var orders = map[store.Order]struct{ by, behind string }{
 // page is the span from a position on, and the end of its statement.
 func (r span) page(p store.Page) (span, string) {
 	order := orders[p.Order]
-	if p.After != (store.Bookmark{}) {
+	if !p.After.Begins() {
 		r = r.and(order.behind, func(q *lite.Query) {
 			if p.Order != store.ByID {
 				q.Int(lite.Micros(p.After.At))
