@@ -62,6 +62,10 @@ type (
 	Counted = store.Counted
 	// QueueCount is how many jobs of a queue are in a state.
 	QueueCount = store.QueueCount
+	// QueueState is how a queue stands.
+	QueueState = store.QueueState
+	// Pause is what is paused, since when, by whom and why.
+	Pause = store.Pause
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
 	// AuditFilter chooses operator actions; zero fields match everything.

@@ -41,6 +41,8 @@ type Worker struct {
 	// dead (internal/boot); empty when that cannot be told.
 	Machine, Start string
 	Queues         []string
+	// Slots is how many jobs of each of its queues it runs at most, in their order.
+	Slots []int
 	// Totals are those of the queues whose running jobs the cluster bounds.
 	Totals    []Total
 	Offer     job.Offer

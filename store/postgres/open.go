@@ -118,7 +118,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.workers = workers.New(s.pg, s.hints)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
-	s.lists = lists.New(s.pg, s.workers, s.jobs)
+	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	return s, nil
 }
 

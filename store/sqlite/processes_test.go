@@ -162,6 +162,11 @@ func (s *spread) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return s.Store.(store.Counter).Counts(ctx)
 }
 
+// Queues are those of this process too.
+func (s *spread) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	return s.Store.(store.QueueReader).Queues(ctx, names)
+}
+
 // CheckRules are those of the build, which both run.
 func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()

@@ -164,6 +164,7 @@ CREATE TABLE pawl.worker (
     machine    text        NOT NULL,               -- and start: see internal/boot
     start      text        NOT NULL,
     queues     text[]      NOT NULL,
+    slots      int[],                              -- of each of them; NULL means unknown
     totals     jsonb,                              -- []store.Total; NULL means none
     split      bigint      NOT NULL DEFAULT 0,     -- version of the registry by which it splits them; 0: it does not share yet
     offer      bytea       NOT NULL,               -- job.Offer as JSON

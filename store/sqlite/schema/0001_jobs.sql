@@ -155,6 +155,7 @@ CREATE TABLE pawl_worker (
     start      TEXT NOT NULL,
     lock       TEXT NOT NULL,              -- the file in which it holds its byte; empty means none
     queues     TEXT NOT NULL,              -- JSON array
+    slots      TEXT,                       -- of each of them, JSON array; NULL means unknown
     totals     TEXT,                       -- []store.Total as JSON; NULL means none
     split      INTEGER NOT NULL DEFAULT 0, -- version of the registry by which it splits them; 0: it does not share yet
     offer      TEXT NOT NULL,              -- job.Offer as JSON

@@ -43,7 +43,7 @@ func Counts(c *lite.Snapshot) (counts []store.QueueCount, err error) {
 		if s.Final() || s == job.Waiting {
 			some, err = countQueues(c, s)
 		} else {
-			some, err = held(c, s)
+			some, err = heldCounts(c, s)
 		}
 		if err != nil {
 			return nil, err
@@ -76,17 +76,28 @@ func countQueues(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err 
 	return counts, nil
 }
 
-// held counts what runs, is suspended or blocked, of all queues together as far as
-// MaxCounted.
-func held(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err error) {
-	total := int64(0)
+// heldCounts counts the jobs of a state that no index has queue by queue.
+func heldCounts(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err error) {
+	jobs, err := held(c, s)
+	total := 0
+	for _, n := range jobs {
+		total += n
+	}
+	for queue, n := range jobs {
+		counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Counted{
+			Jobs: min(n, store.MaxCounted), More: total > store.MaxCounted,
+		}})
+	}
+	return counts, err
+}
+
+// held counts what runs, is suspended or blocked by queue, one more than MaxCounted
+// of all queues together at most.
+func held(c *lite.Snapshot, s job.State) (map[string]int, error) {
+	jobs := map[string]int{}
 	q := c.On(countHeld).Int(int64(s)).Int(store.MaxCounted + 1)
 	for q.Step() {
-		counts = append(counts, store.QueueCount{Queue: q.ColText(0), State: s, Counted: store.Bounded(int(q.ColInt(1)), store.MaxCounted)})
-		total += q.ColInt(1)
+		jobs[q.ColText(0)] = int(q.ColInt(1))
 	}
-	for i := range counts {
-		counts[i].More = total > store.MaxCounted
-	}
-	return counts, q.Done()
+	return jobs, q.Done()
 }

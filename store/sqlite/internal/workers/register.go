@@ -12,7 +12,7 @@ import (
 // Boot is one boot of one process, as it is entered.
 type Boot struct {
 	*store.Worker
-	offer, queues, totals string
+	offer, queues, slots, totals string
 }
 
 // Encode writes down what a worker takes.
@@ -25,13 +25,19 @@ func Encode(w *store.Worker) (Boot, error) {
 	if err != nil {
 		return Boot{}, fmt.Errorf("pawl: encode the worker's queues: %w", err)
 	}
+	var slots []byte // NULL
+	if len(w.Slots) > 0 {
+		if slots, err = json.Marshal(w.Slots); err != nil {
+			return Boot{}, fmt.Errorf("pawl: encode the worker's slots: %w", err)
+		}
+	}
 	var totals []byte // NULL
 	if len(w.Totals) > 0 {
 		if totals, err = json.Marshal(w.Totals); err != nil {
 			return Boot{}, fmt.Errorf("pawl: encode the worker's totals: %w", err)
 		}
 	}
-	return Boot{w, string(offer), string(queues), string(totals)}, nil
+	return Boot{w, string(offer), string(queues), string(slots), string(totals)}, nil
 }
 
 // What registers and removes a worker, by primary keys.
@@ -42,8 +48,8 @@ const (
 	RETURNING last_worker`
 
 	insertWorker = `INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, lock,
-		queues, totals, offer, lost_after, started, beat)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		queues, slots, totals, offer, lost_after, started, beat)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	markGone = `UPDATE pawl_worker
 	SET gone = 1, lost = coalesce(lost, ?)
@@ -64,7 +70,7 @@ func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err
 	// The byte first: whoever sees the row sees the byte taken.
 	return id, t.On(insertWorker).
 		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(alive.Take(t.Namespace, id)).
-		Text(w.queues).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
+		Text(w.queues).TextOrNull(w.slots).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
 }
 
 // Deregister removes a worker. While it holds jobs, its row stays, marked as
