@@ -56,6 +56,8 @@ type (
 	Bookmark = store.Bookmark
 	// Order is how a list is sorted.
 	Order = store.Order
+	// Part is a part of a list by id.
+	Part = store.Part
 	// Listed is one page of jobs.
 	Listed = store.Listed
 	// Counted is how many jobs there are, up to a bound.
@@ -66,6 +68,8 @@ type (
 	QueueState = store.QueueState
 	// Pause is what is paused, since when, by whom and why.
 	Pause = store.Pause
+	// PauseScope says what a pause stops.
+	PauseScope = store.PauseScope
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
 	// AuditFilter chooses operator actions; zero fields match everything.
@@ -135,7 +139,21 @@ const (
 const (
 	ByID     = store.ByID     // the newest id first
 	ByDue    = store.ByDue    // the earliest due time first: waiting jobs of one queue
-	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs, 10,000 at most
+	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs
+)
+
+// The parts of a list by id in which a queue is too long to be sorted.
+const (
+	PartWhole = store.PartWhole // everything, by id
+	PartLong  = store.PartLong  // waiting jobs of that queue, by due
+	PartRest  = store.PartRest  // everything else, by id
+)
+
+// What a pause stops.
+const (
+	PauseQueue = store.PauseQueue
+	PauseKind  = store.PauseKind
+	PauseAll   = store.PauseAll
 )
 
 // What a run came to.

@@ -37,7 +37,7 @@ type Bookmark struct {
 	ID    job.ID
 	At    time.Time // the due time or the finish, in lists by those
 	Part  Part      // of a list by id in which a queue is too long to be sorted
-	Below job.ID    // in a LongQueue whose list began by id: larger ones came before it
+	Below job.ID    // of the ids of a long queue whose list began by id
 }
 
 // Begins reports whether nothing is before the place: it is where a list or a part
@@ -79,6 +79,9 @@ func (p Page) Check(f Filter) error {
 	if p.Limit < 1 || p.Limit > MaxPage {
 		return job.Invalid("limit", p.Limit, fmt.Sprintf("must be 1..%d", MaxPage))
 	}
+	if part := p.After.Part; part > PartRest || part != PartWhole && (p.Order != ByID || f.Queue == "") {
+		return job.Invalid("after", part, "only lists by id of one queue have parts")
+	}
 	switch p.Order {
 	case ByID:
 		return nil
@@ -102,10 +105,10 @@ type Listed struct {
 	Jobs []job.Job
 	More bool // there are more behind the page; where it stopped, there may be
 	// Stopped says that the page ended before it was full: at the bound of rows that
-	// it may look at, or at the end of a LongQueue. It may be empty even.
+	// it may look at, or at the end of a long queue. It may be empty even.
 	Stopped bool
 	Next    Bookmark // the next page goes on behind it; zero without More
-	Order   Order    // of this page: ByDue in a LongQueue, else the one asked for
+	Order   Order    // of this page: ByDue in a long queue, else the one asked for
 }
 
 // Fill makes a page of jobs that are one more than its limit, or fewer.

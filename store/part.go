@@ -10,30 +10,30 @@ import (
 // Part is a part of a list by id. No index has the waiting jobs of one queue by id,
 // and a list of one queue must not walk the others. So they are sorted where they
 // are few (MaxSorted). Where they are more, the list has two parts: first the
-// waiting jobs of that queue by due, then the rest by id. Every job still comes
-// once, and a bookmark says in which part it is, so that a queue that grows or
-// shrinks between two pages changes nothing about what was listed:
+// waiting jobs of that queue by due, then the rest by id. Every job that does not
+// move meanwhile still comes once: a bookmark says in which part it is, so that it
+// does not matter that a queue grows or shrinks between two pages.
 //
-//	page 1 finds 40,000 waiting jobs  LongQueue, by due … Rest, by id
+//	page 1 finds 40,000 waiting jobs  PartLong, by due … PartRest, by id
 //	they have become 10 meanwhile     it goes on in its part all the same
-//	page 1 finds 10 of them           WholeList, by id, to its end
-//	they have become 40,000 by page 2 LongQueue, of ids below page 1; then Rest
+//	page 1 finds 10 of them           PartWhole, by id, to its end
+//	they have become 40,000 by page 2 PartLong, of ids below page 1; then PartRest
 type Part uint8
 
 // The parts.
 const (
-	WholeList Part = iota // everything, by id
-	LongQueue             // waiting jobs of the queue, by due
-	Rest                  // everything else, by id
+	PartWhole Part = iota // everything, by id
+	PartLong              // waiting jobs of the queue, by due
+	PartRest              // everything else, by id
 )
 
 func (p Part) String() string {
 	switch p {
-	case WholeList:
+	case PartWhole:
 		return "whole list"
-	case LongQueue:
+	case PartLong:
 		return "long queue"
-	case Rest:
+	case PartRest:
 		return "rest"
 	}
 	return fmt.Sprintf("part(%d)", uint8(p))
@@ -43,7 +43,7 @@ func (p Part) String() string {
 // store counts them then, as far as MaxSorted, to tell whether the queue is long.
 func (p *Page) Sorts(f *Filter) bool {
 	live, _ := f.Reads()
-	return p.Order == ByID && p.After.Part == WholeList && f.Queue != "" && slices.Contains(live, job.Waiting)
+	return p.Order == ByID && p.After.Part == PartWhole && f.Queue != "" && slices.Contains(live, job.Waiting)
 }
 
 // Of is what the page reads of a list: that of a part of it, where the queue is
@@ -53,12 +53,12 @@ func (p Page) Of(f Filter, long bool) (Page, Filter) {
 		return p, f
 	}
 	if long {
-		p.After = Bookmark{Part: LongQueue, Below: p.After.ID}
+		p.After = Bookmark{Part: PartLong, Below: p.After.ID}
 	}
 	switch p.After.Part {
-	case LongQueue:
+	case PartLong:
 		p.Order, f.States = ByDue, []job.State{job.Waiting}
-	case Rest:
+	case PartRest:
 		f.States = f.rest()
 	}
 	return p, f
@@ -83,7 +83,7 @@ func (l *Listed) End(of Page, asked *Filter) {
 	switch {
 	case l.More:
 		l.Next.Part, l.Next.Below = part, of.After.Below
-	case part == LongQueue && len(asked.rest()) > 0:
-		l.Stop(Bookmark{Part: Rest, ID: of.After.Below})
+	case part == PartLong && len(asked.rest()) > 0:
+		l.Stop(Bookmark{Part: PartRest, ID: of.After.Below})
 	}
 }

@@ -26,7 +26,12 @@ type sentStatements struct {
 func openTraced(t testing.TB) (*Store, *sentStatements) {
 	t.Helper()
 	db := need.Postgres(t)
-	config, err := pgxpool.ParseConfig(db.URL)
+	return openTracedOn(t, db.URL, db.Schema)
+}
+
+func openTracedOn(t testing.TB, address, schema string) (*Store, *sentStatements) {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +42,7 @@ func openTraced(t testing.TB) (*Store, *sentStatements) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	opened, err := Pool(pool, Options{Schema: db.Schema}).Open(t.Context(), store.Settings{})
+	opened, err := Pool(pool, Options{Schema: schema}).Open(t.Context(), store.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

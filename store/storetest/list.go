@@ -427,6 +427,16 @@ func list() []testCase {
 			equal(d, "listed", got, append(waiting, ended...))
 			equal(d, "orders", orders, []store.Order{store.ByDue, store.ByDue, store.ByDue, store.ByID})
 			found, listed := page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Running}, DueAfter: now.Add(24*time.Hour - 3*time.Second)}, store.Page{Limit: 1000})
+			for _, p := range []store.Page{
+				{After: store.Bookmark{Part: store.PartRest + 1}},
+				{After: store.Bookmark{Part: store.PartRest}, Order: store.ByDue},
+			} {
+				p.Limit = 10
+				_, err := d.Store.List(d.ctx, store.Filter{Queue: queue, States: []job.State{job.Waiting}}, p)
+				means(d, "a part that no list has", err, job.ErrInvalid)
+			}
+			_, err := d.Store.List(d.ctx, store.Filter{}, store.Page{Limit: 10, After: store.Bookmark{Part: store.PartLong}})
+			means(d, "a part of a list of all queues", err, job.ErrInvalid)
 			equal(d, "of few that match", found, waiting[len(waiting)-3:])
 			equal(d, "more", listed.More, true)
 		}},

@@ -89,7 +89,7 @@ func (r *Room) byFinish(ctx context.Context, f store.Filter) (list []stretch, er
 }
 
 // long reports whether the waiting jobs of the page's queue are too many to be
-// sorted (store.LongQueue).
+// sorted (store.PartLong).
 func (r *Room) long(ctx context.Context, f store.Filter, p store.Page) (bool, error) {
 	if !p.Sorts(&f) {
 		return false, nil

@@ -49,7 +49,7 @@ func (r *Room) live(f store.Filter) stretch {
 }
 
 // waiting is the waiting jobs of a queue, in the order of job_ready. Those of a page
-// by id are few: it knows that they are no LongQueue.
+// by id are few, else it lists them as store.PartLong.
 func (r *Room) waiting(f store.Filter) stretch {
 	s := r.live(f)
 	s.state = job.Waiting

@@ -37,7 +37,7 @@ func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, er
 }
 
 // isLong reports whether the waiting jobs of the page's queue are too many to be
-// sorted (store.LongQueue).
+// sorted (store.PartLong).
 func isLong(c *lite.Snapshot, f store.Filter, p store.Page) (bool, error) {
 	if !p.Sorts(&f) {
 		return false, nil

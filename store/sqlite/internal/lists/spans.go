@@ -66,8 +66,8 @@ func archivedSpan(c *lite.Snapshot) span {
 	return span{table: "pawl_job_archive", row: jobs.ArchivedRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 }
 
-// waitingSpan is the waiting jobs of a queue. Those of a page by id are few: it
-// knows that they are no LongQueue.
+// waitingSpan is the waiting jobs of a queue. Those of a page by id are few, else it
+// lists them as store.PartLong.
 func waitingSpan(c *lite.Snapshot, queue string) span {
 	r := liveSpan(c)
 	r.index, r.unsorted = "pawl_job_ready", true
