@@ -140,13 +140,15 @@ const (
 	ByID     = store.ByID     // the newest id first
 	ByDue    = store.ByDue    // the earliest due time first: waiting jobs of one queue
 	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs
+	ByWorker = store.ByWorker // worker by worker: running jobs
 )
 
-// The parts of a list by id in which a queue is too long to be sorted.
+// The parts of a list by id in which too many jobs would have to be sorted.
 const (
-	PartWhole = store.PartWhole // everything, by id
-	PartLong  = store.PartLong  // waiting jobs of that queue, by due
-	PartRest  = store.PartRest  // everything else, by id
+	PartWhole   = store.PartWhole   // everything, by id: the list is not split
+	PartWaiting = store.PartWaiting // waiting jobs of the queue, by due
+	PartRunning = store.PartRunning // running jobs, by worker
+	PartRest    = store.PartRest    // everything else, by id
 )
 
 // What a pause stops.

@@ -36,6 +36,7 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.claim(7)
+	exec(t, s, runMany, s.pg.Namespace, store.MaxSorted+500)
 	exec(t, s, cancelMany, s.pg.Namespace, 2*store.MaxWalked)
 	waiting := []job.State{job.Waiting}
 	for _, analyzed := range []bool{false, true} {
@@ -53,7 +54,7 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 			{"everything", store.Filter{}, store.Page{}, 1_000},
 			{"a kind that nobody has", store.Filter{Kind: "none"}, store.Page{}, store.MaxVisits},
 			{"a tag of waiting jobs", store.Filter{Tag: "none", States: waiting}, store.Page{}, store.MaxVisits},
-			{"a rare queue", store.Filter{Queue: "rare"}, store.Page{}, 100},
+			{"a rare queue", store.Filter{Queue: "rare"}, store.Page{}, store.MaxSorted + 100}, // to see that many run
 			{"waiting jobs of a rare queue", store.Filter{Queue: "rare", States: waiting}, store.Page{}, 100},
 			{"waiting jobs of a rare queue by due", store.Filter{Queue: "rare", States: waiting}, store.Page{Order: store.ByDue}, 100},
 			{"waiting jobs of a long queue", store.Filter{Queue: "q", States: waiting}, store.Page{}, store.MaxSorted + 1_100}, // at its front are the dead entries of what was claimed
@@ -62,7 +63,9 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 			{"none of an old queue", store.Filter{Queue: "old", Kind: "none"}, store.Page{}, 2 * (store.MaxSorted + 100)},
 			{"waiting jobs of a long queue by due", store.Filter{Queue: "q", States: waiting}, store.Page{Order: store.ByDue}, store.MaxVisits},
 			{"none of a long queue by due", store.Filter{Queue: "q", States: waiting, Kind: "none"}, store.Page{Order: store.ByDue}, store.MaxVisits},
-			{"running jobs", store.Filter{States: []job.State{job.Running}}, store.Page{}, 1_100}, // of 1007 entries most are dead
+			{"running jobs", store.Filter{States: []job.State{job.Running}}, store.Page{}, store.MaxSorted + 1_100}, // of 1007 entries of a worker most are dead
+			{"running jobs of a rare queue", store.Filter{States: []job.State{job.Running}, Queue: "rare"}, store.Page{}, 2*store.MaxSorted + 2_100},
+			{"running jobs by worker", store.Filter{States: []job.State{job.Running}}, store.Page{Order: store.ByWorker}, 1_100},
 			{"what a worker runs", store.Filter{Worker: c.worker}, store.Page{}, 1_100},
 			{"suspended jobs", store.Filter{States: []job.State{job.Suspended}}, store.Page{}, 10},
 			{"dead jobs", store.Filter{States: []job.State{job.Dead}}, store.Page{}, 100},
@@ -114,6 +117,11 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// runMany writes running jobs, of 50 workers that were before all others.
+const runMany = `INSERT INTO pawl.job (namespace, priority, state, id, due, created, max_attempts, queue, kind, run, worker, claim)
+	SELECT $1, 5, 3, gen_random_uuid(), {now}, {now}, 5, 'runs', 'k', 1, 1 + n % 50, n
+	FROM generate_series(1, $2::int) AS n`
 
 // cancelMany writes cancelled jobs into the archive, one a second.
 const cancelMany = `INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, lost, rescues, snoozes)

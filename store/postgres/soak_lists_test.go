@@ -61,7 +61,7 @@ func TestSoak_J35_FindingJobsAmongMillions(t *testing.T) {
 		{"ready in a long queue", store.Filter{States: in(job.Waiting), Queue: "q1", DueBefore: now}, []store.Order{store.ByDue}},
 		{"scheduled in a long queue", store.Filter{States: in(job.Waiting), Queue: "q1", DueAfter: now}, []store.Order{store.ByDue}},
 		{"a rare queue", store.Filter{Queue: "rare"}, nil},
-		{"running", store.Filter{States: in(job.Running)}, nil},
+		{"running", store.Filter{States: in(job.Running)}, []store.Order{store.ByWorker}},
 		{"running of a worker", store.Filter{Worker: 17}, nil},
 		{"running in a queue", store.Filter{States: in(job.Running), Queue: "q2"}, nil},
 		{"suspended", store.Filter{States: in(job.Suspended)}, nil},
@@ -132,17 +132,17 @@ func TestSoak_J35_FindingJobsAmongMillions(t *testing.T) {
 }
 
 const (
-	// manyLive writes live jobs: most wait on five queues, a tenth is scheduled, a
-	// tenth has failed before, two in a hundred run, one is suspended. Those of
+	// manyLive writes live jobs: most wait on five queues, a thirteenth is scheduled,
+	// an eleventh has failed before, two in a hundred run, one is suspended. Those of
 	// queue old are older than all of the others.
 	manyLive = `INSERT INTO pawl.job (namespace, priority, state, id, due, created, max_attempts, used, run, queue, kind, args, worker, claim, started, tags, wait)
-		SELECT $1, 1 + n % 9, state, ` + soakID + `, t + interval '10 days' * (n % 10 / 9), t, 5, (n % 11) / 10, 1,
+		SELECT $1, 1 + n % 9, state, ` + soakID + `, t + interval '10 days' * (n % 13 / 12), t, 5, n % 11 / 10, 1,
 			CASE WHEN n <= $2::int / 10 THEN 'old' WHEN n % 100000 = 77 THEN 'rare' ELSE 'q' || n % 5 END, 'k' || n % 7, '{"n": 12345}',
-			CASE state WHEN 3 THEN 1 + n / 50 % 200 END, CASE state WHEN 3 THEN 1 END, CASE state WHEN 3 THEN t END,
+			CASE state WHEN 3 THEN 1 + n / 101 % 200 END, CASE state WHEN 3 THEN 1 END, CASE state WHEN 3 THEN t END,
 			CASE n % 1000 WHEN 1 THEN '{red,blue}'::text[] END, CASE state WHEN 4 THEN 1 END
 		FROM (
 			SELECT n, now() - interval '1 hour' + n * interval '1 hour' / $2 AS t,
-				CASE n % 100 WHEN 50 THEN 3 WHEN 51 THEN 3 WHEN 52 THEN 4 ELSE 2 END AS state
+				CASE n % 101 WHEN 50 THEN 3 WHEN 51 THEN 3 WHEN 52 THEN 4 ELSE 2 END AS state
 			FROM generate_series(1, $2::int) AS n
 		) AS made`
 

@@ -18,11 +18,11 @@ func (r *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 	if err := p.Check(f); err != nil {
 		return store.Listed{}, err
 	}
-	long, err := r.long(ctx, f, p)
+	split, err := r.splits(ctx, f, p)
 	if err != nil {
 		return store.Listed{}, err
 	}
-	of, part := p.Of(f, long)
+	of, part := p.Of(f, split)
 	listed, err := r.list(ctx, part, of)
 	if err != nil {
 		return store.Listed{}, err

@@ -10,33 +10,18 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// stretches are those of a page: what has no index in its order is sorted where
-// it is few, else walked by its id.
-func (r *Room) stretches(ctx context.Context, f store.Filter, p store.Page) (list []stretch, err error) {
+// stretches are those of a page. What has no index in its order is few, else the
+// list is split.
+func (r *Room) stretches(ctx context.Context, f store.Filter, p store.Page) ([]stretch, error) {
 	switch p.Order {
 	case store.ByDue:
 		return []stretch{r.byDue(f, p.After.Below)}, nil
+	case store.ByWorker:
+		return []stretch{r.byWorker(f, p.After.Below)}, nil
 	case store.ByFinish:
 		return r.byFinish(ctx, f)
 	}
-	list, err = r.withQueues(ctx, r.of(f))
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range list {
-		if !s.unsorted || s.state == job.Waiting { // those are few: the queue is not long
-			continue
-		}
-		few, err := r.few(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		if !few {
-			list[i] = r.live(f)
-			list[i].match = append(append(list[i].match, when("state = 3")), inQueue(f)...)
-		}
-	}
-	return list, nil
+	return r.withQueues(ctx, r.of(f))
 }
 
 // byDue is the waiting jobs of a queue, priority after priority, each in the
@@ -50,11 +35,25 @@ func (r *Room) byDue(f store.Filter, below job.ID) stretch {
 	if !f.DueAfter.IsZero() {
 		s.where = append(s.where, when("due > %s", f.DueAfter))
 	}
-	if below != (job.ID{}) {
-		s.match = append(s.match, when("id < %s", below))
-	}
+	s.match = append(s.match, onlyBelow(below)...)
 	s.each, s.lists, s.by = jobs.Priorities, len(jobs.Priorities), "priority"
 	return s
+}
+
+// byWorker is the running jobs, worker after worker. The index has those of a worker
+// by claim: they are sorted, a worker at a time.
+func (r *Room) byWorker(f store.Filter, below job.ID) stretch {
+	s := r.running(f)
+	s.match = append(s.match, onlyBelow(below)...)
+	s.unsorted = false
+	return s
+}
+
+func onlyBelow(id job.ID) []condition {
+	if id == (job.ID{}) {
+		return nil
+	}
+	return []condition{when("id < %s", id)}
 }
 
 // byFinish is the dead and the cancelled jobs, each in the order of
@@ -88,14 +87,19 @@ func (r *Room) byFinish(ctx context.Context, f store.Filter) (list []stretch, er
 	return list, nil
 }
 
-// long reports whether the waiting jobs of the page's queue are too many to be
-// sorted (store.PartLong).
-func (r *Room) long(ctx context.Context, f store.Filter, p store.Page) (bool, error) {
-	if !p.Sorts(&f) {
-		return false, nil
+// splits reports whether a list has to be split: too many jobs would have to be
+// sorted (store.Part).
+func (r *Room) splits(ctx context.Context, f store.Filter, p store.Page) (bool, error) {
+	for _, state := range p.Sorts(&f) {
+		s := r.running(f)
+		if state == job.Waiting {
+			s = r.waiting(f)
+		}
+		if few, err := r.few(ctx, s); err != nil || !few {
+			return true, err
+		}
 	}
-	few, err := r.few(ctx, r.waiting(f))
-	return err == nil && !few, err
+	return false, nil
 }
 
 // few reports whether a stretch is short enough to be sorted: it counts no more of

@@ -25,12 +25,11 @@ func (r *Room) of(f store.Filter) (list []stretch) {
 			s.match = append(s.match, when("state = 2"))
 		case state == job.Waiting:
 			s = r.waiting(f)
+		case state == job.Running:
+			s = r.running(f)
 		default:
 			s.where = append(s.where, when(fmt.Sprintf("state = %d", state)))
-			s.unsorted, s.index = state == job.Running, "worker, claim"
-			if f.Worker != 0 {
-				s.where = append(s.where, when("worker = %s", int64(f.Worker)))
-			}
+			s.index = "id DESC"
 			s.match = append(s.match, inQueue(f)...)
 		}
 		list = append(list, s)
@@ -48,13 +47,27 @@ func (r *Room) live(f store.Filter) stretch {
 	return stretch{table: "pawl.job", columns: jobs.LiveColumns, where: []condition{r.here()}, match: narrow(f, true)}
 }
 
-// waiting is the waiting jobs of a queue, in the order of job_ready. Those of a page
-// by id are few, else it lists them as store.PartLong.
+// waiting is the waiting jobs of a queue, in the order of job_ready. Those of a list
+// by id are few, else it is split.
 func (r *Room) waiting(f store.Filter) stretch {
 	s := r.live(f)
 	s.state = job.Waiting
 	s.where = append(s.where, when("state = 2 AND queue = %s", f.Queue))
 	s.unsorted, s.index = true, "priority, due, id"
+	return s
+}
+
+// running is the running jobs, in the order of job_held. Those of a list by id are
+// few, else it is split.
+func (r *Room) running(f store.Filter) stretch {
+	s := r.live(f)
+	s.state = job.Running
+	s.where = append(s.where, when("state = 3"))
+	if f.Worker != 0 {
+		s.where = append(s.where, when("worker = %s", int64(f.Worker)))
+	}
+	s.match = append(s.match, inQueue(f)...)
+	s.unsorted, s.index = true, "worker, claim"
 	return s
 }
 

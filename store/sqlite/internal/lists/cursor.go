@@ -82,6 +82,8 @@ func (x *cursor) next() error {
 		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("due")))
 	case store.ByFinish:
 		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("finished")))
+	case store.ByWorker:
+		x.at.Worker = job.WorkerID(x.q.ColInt(x.span.row.At("worker")))
 	}
 	return nil
 }

@@ -6,48 +6,50 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// listSpans are the spans that are in the order of a page, and those that are few
-// enough to be sorted. What is neither is walked by its id.
+// listSpans are the spans of a page. What is not in its order is few, else the list
+// is split.
 func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, err error) {
 	switch p.Order {
 	case store.ByDue:
 		for n := job.MinPriority; n <= job.MaxPriority; n++ {
-			spans = append(spans, dueSpan(c, f, n, p.After.Below))
+			spans = append(spans, dueSpan(c, f, n).below(p.After.Below))
 		}
 		return spans, nil
+	case store.ByWorker:
+		r := inQueue(runningSpan(c, f), f).narrow(f, true).below(p.After.Below)
+		r.unsorted = false
+		return []span{r}, nil
 	case store.ByFinish:
 		return finishSpans(c, f)
 	}
-	if spans, err = spansOf(c, f); err != nil {
-		return nil, err
-	}
-	for i, r := range spans {
-		if !r.unsorted || r.index == "pawl_job_ready" { // those are few: the queue is not long
-			continue
-		}
-		few, err := r.few(c)
-		if err != nil {
-			return nil, err
-		}
-		if !few {
-			spans[i] = walk(liveSpan(c), f, job.Running).narrow(f, true)
-		}
-	}
-	return spans, nil
+	return spansOf(c, f)
 }
 
-// isLong reports whether the waiting jobs of the page's queue are too many to be
-// sorted (store.PartLong).
-func isLong(c *lite.Snapshot, f store.Filter, p store.Page) (bool, error) {
-	if !p.Sorts(&f) {
-		return false, nil
+// splits reports whether a list has to be split: too many jobs would have to be
+// sorted (store.Part).
+func splits(c *lite.Snapshot, f store.Filter, p store.Page) (bool, error) {
+	for _, state := range p.Sorts(&f) {
+		r := runningSpan(c, f)
+		if state == job.Waiting {
+			r = waitingSpan(c, f.Queue)
+		}
+		if few, err := r.few(c); err != nil || !few {
+			return true, err
+		}
 	}
-	few, err := waitingSpan(c, f.Queue).few(c)
-	return err == nil && !few, err
+	return false, nil
+}
+
+// below leaves the ids below one, if there is one.
+func (r span) below(id job.ID) span {
+	if id == (job.ID{}) {
+		return r
+	}
+	return r.but("id < ?", func(q *lite.Query) { q.Blob(id[:]) })
 }
 
 // dueSpan is the waiting jobs of one queue and priority, the next one due first.
-func dueSpan(c *lite.Snapshot, f store.Filter, priority int, below job.ID) span {
+func dueSpan(c *lite.Snapshot, f store.Filter, priority int) span {
 	r := waitingSpan(c, f.Queue).and("priority = ?", func(q *lite.Query) { q.Int(int64(priority)) })
 	r.unsorted = false
 	if !f.DueBefore.IsZero() {
@@ -55,9 +57,6 @@ func dueSpan(c *lite.Snapshot, f store.Filter, priority int, below job.ID) span 
 	}
 	if !f.DueAfter.IsZero() {
 		r = r.and("due > ?", func(q *lite.Query) { q.Int(lite.Micros(f.DueAfter)) })
-	}
-	if below != (job.ID{}) {
-		r = r.but("id < ?", func(q *lite.Query) { q.Blob(below[:]) })
 	}
 	return r.narrow(f, true)
 }

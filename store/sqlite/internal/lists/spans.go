@@ -22,12 +22,8 @@ func spansOf(c *lite.Snapshot, f store.Filter) (spans []span, err error) {
 			r = walk(r, f, s)
 		case s == job.Waiting:
 			r = waitingSpan(c, f.Queue)
-		case s == job.Running && f.Worker == 0:
-			r.index, r.unsorted = "pawl_job_held", true
-			r = inQueue(r.and("state <> 2 AND state = 3", nil), f)
 		case s == job.Running:
-			r.index = "pawl_job_held"
-			r = inQueue(r.and("state <> 2 AND state = 3 AND worker = ?", func(q *lite.Query) { q.Int(int64(f.Worker)) }), f)
+			r = inQueue(runningSpan(c, f), f)
 		default:
 			r.index = "pawl_job_held"
 			r = inQueue(r.and("state <> 2 AND state = ? AND worker IS NULL", func(q *lite.Query) { q.Int(int64(s)) }), f)
@@ -66,12 +62,24 @@ func archivedSpan(c *lite.Snapshot) span {
 	return span{table: "pawl_job_archive", row: jobs.ArchivedRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
 }
 
-// waitingSpan is the waiting jobs of a queue. Those of a page by id are few, else it
-// lists them as store.PartLong.
+// waitingSpan is the waiting jobs of a queue. Those of a list by id are few, else it
+// is split.
 func waitingSpan(c *lite.Snapshot, queue string) span {
 	r := liveSpan(c)
 	r.index, r.unsorted = "pawl_job_ready", true
 	return r.and("state = 2 AND queue = ?", func(q *lite.Query) { q.Text(queue) })
+}
+
+// runningSpan is the running jobs, by worker and id: those of one are in order. Those
+// of all in a list by id are few, else it is split.
+func runningSpan(c *lite.Snapshot, f store.Filter) span {
+	r := liveSpan(c)
+	r.index = "pawl_job_held"
+	if f.Worker != 0 {
+		return r.and("state <> 2 AND state = 3 AND worker = ?", func(q *lite.Query) { q.Int(int64(f.Worker)) })
+	}
+	r.unsorted = true
+	return r.and("state <> 2 AND state = 3", nil)
 }
 
 // endedSpan is the jobs of a queue that ended in one way, by id.
