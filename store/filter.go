@@ -64,6 +64,12 @@ func (f *Filter) Reads() (live, archived []job.State) {
 	return live, archived
 }
 
+// ReadsLive reports whether a filter reads live jobs of a state.
+func (f *Filter) ReadsLive(s job.State) bool {
+	live, _ := f.Reads()
+	return slices.Contains(live, s)
+}
+
 // Matches looks at what a store cannot compare in a statement: the last failure.
 func (f *Filter) Matches(failures job.Failures) bool {
 	if f.Fingerprint == "" {

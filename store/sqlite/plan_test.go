@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -142,5 +143,41 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 			}
 		}
 		s.readers.GiveBack(c)
+	}
+}
+
+// Counts and queues seek: from queue to queue, and within each up to a bound.
+func TestPlans_CountsAndQueuesSeek(t *testing.T) {
+	s := open(t, newFile(t))
+	w := s.mustRegister(t)
+	s.mustEnqueue(t, drafts(3)...)
+	for _, l := range s.mustClaim(t, claimOf(w, 1, 1)).Jobs {
+		if _, err := s.Finish(t.Context(), w, []job.End{{ID: l.ID, Run: l.Run, To: job.Dead}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := s.readers.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.readers.GiveBack(c)
+	snapshot := &lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}
+	if err := errors.Join(second(lists.Counts(snapshot)), second(lists.Queues(snapshot, nil))); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, text := range c.Texts() {
+		q := c.Once("EXPLAIN QUERY PLAN " + text)
+		for ; q.Step(); looked++ {
+			if step := q.ColText(3); scans(step) {
+				t.Errorf("%s\nin %s", step, text)
+			}
+		}
+		if err := q.Close(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if looked < 9 {
+		t.Errorf("only %d steps of plans were looked at", looked)
 	}
 }

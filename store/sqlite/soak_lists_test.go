@@ -11,9 +11,9 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// TestSoak_J35_FindingJobsInAFile asks everything that can be asked of a file with
-// 200,000 live and a million archived jobs, a fifth of what the test on Postgres
-// has: SQLite takes minutes to write more. No answer takes longer than two seconds.
+// TestSoak_J35_FindingJobsInAFile asks everything that can be asked of a file with a
+// million live and five million archived jobs. No answer takes longer than two
+// seconds.
 func TestSoak_J35_FindingJobsInAFile(t *testing.T) {
 	opened, err := newFile(t).Open(t.Context(), store.Settings{})
 	if err != nil {
@@ -26,13 +26,13 @@ func TestSoak_J35_FindingJobsInAFile(t *testing.T) {
 		}
 	}()
 	began := time.Now()
-	for from, part := 0, 50_000; from < 1_000_000; from += part { // a transaction may take five seconds
+	for from, part := 0, 50_000; from < 5_000_000; from += part { // a transaction may take five seconds
 		exec := func(text string) {
 			if _, err := s.DB().Exec(text, s.namespace, from, part); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if from < 200_000 {
+		if from < 1_000_000 {
 			exec(manyLive)
 		}
 		exec(manyEnded)
@@ -117,17 +117,17 @@ const (
 )
 
 var (
-	manyLive = fmt.Sprintf(soakNumbers, "(200000 - n) / 60") + `
+	manyLive = fmt.Sprintf(soakNumbers, "(1000000 - n) / 300") + `
 	INSERT INTO pawl_job (namespace, id, state, priority, due, run, worker, claim, used, max_attempts, created, queue, kind, wait)
 	SELECT ?1, ` + soakID + `, CASE n % 101 WHEN 50 THEN 3 WHEN 51 THEN 3 WHEN 52 THEN 4 ELSE 2 END, 1 + n % 9,
 		t + 864000000000 * (n % 13 / 12), 1, CASE WHEN n % 101 IN (50, 51) THEN 1 + n / 101 % 200 END, CASE WHEN n % 101 IN (50, 51) THEN 1 END,
-		n % 11 / 10, 5, t, CASE WHEN n <= 20000 THEN 'old' WHEN n % 100000 = 77 THEN 'rare' ELSE 'q' || n % 5 END, 'k' || n % 7,
+		n % 11 / 10, 5, t, CASE WHEN n <= 100000 THEN 'old' WHEN n % 100000 = 77 THEN 'rare' ELSE 'q' || (n % 5) END, 'k' || (n % 7),
 		CASE n % 101 WHEN 52 THEN 1 END
 	FROM made`
 
-	manyEnded = fmt.Sprintf(soakNumbers, "(1000000 - n) * 31") + `
+	manyEnded = fmt.Sprintf(soakNumbers, "(5000000 - n) * 6") + `
 	INSERT INTO pawl_job_archive (namespace, id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, finished, expires, queue, kind)
 	SELECT ?1, ` + soakID + `, CASE n % 20 WHEN 3 THEN 6 WHEN 4 THEN 7 ELSE 5 END, 5, t, 1, 0, 5, 0, 0, 0, 0, 0, t, t + n % 60 * 60000000, t + 86400000000000,
-		CASE WHEN n % 100000 = 83 THEN 'rare' ELSE 'q' || n % 7 END, 'k' || n % 3
+		CASE WHEN n % 100000 = 83 THEN 'rare' ELSE 'q' || (n % 7) END, 'k' || (n % 3)
 	FROM made`
 )

@@ -346,6 +346,7 @@ func list() []testCase {
 			equal(d, "count", must[store.Counted](d, "count")(d.Store.Count(d.ctx, f, 0)).More, true)
 			equal(d, "count of all", must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{}, 0)), store.Counted{Jobs: store.MaxCounted, More: true})
 		}},
+		listRandom(),
 		{name: "J35_CountsByQueueAndState", run: func(d *database) {
 			counter, ok := d.Store.(store.Counter)
 			if !ok {
@@ -405,13 +406,15 @@ func list() []testCase {
 				w.end(j, job.Dead)
 				ended = append([]job.ID{j.ID}, ended...)
 			}
-			var waiting []job.ID // the later enqueued, the sooner due
+			const many = store.MaxSorted + 10
+			waiting := make([]job.ID, many) // by due, which is another order than that of their ids
 			var list []job.Draft
-			for n := range store.MaxSorted + 10 {
-				list = append(list, drafts(1, at(now.Add(24*time.Hour-time.Duration(n)*time.Second)), priority(1+n%9))...)
+			for n := range many {
+				list = append(list, drafts(1, at(now.Add(time.Hour+time.Duration(n*7%many)*time.Second)), priority(1+n%9))...)
 			}
-			waiting = d.enqueue(list...)
-			slices.Reverse(waiting)
+			for n, id := range d.enqueue(list...) {
+				waiting[n*7%many] = id
+			}
 			d.enqueue(drafts(20, onQueue("other"))...)
 			var got []job.ID
 			var orders []store.Order
@@ -426,7 +429,7 @@ func list() []testCase {
 			}
 			equal(d, "listed", got, append(waiting, ended...))
 			equal(d, "orders", orders, []store.Order{store.ByDue, store.ByDue, store.ByDue, store.ByWorker, store.ByID})
-			found, listed := page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Running}, DueAfter: now.Add(24*time.Hour - 3*time.Second)}, store.Page{Limit: 1000})
+			found, listed := page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Running}, DueAfter: now.Add(time.Hour + (many-4)*time.Second)}, store.Page{Limit: 1000})
 			for _, p := range []store.Page{
 				{After: store.Bookmark{Part: store.PartRest + 1}},
 				{After: store.Bookmark{Part: store.PartRest}, Order: store.ByDue},

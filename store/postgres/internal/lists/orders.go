@@ -15,8 +15,14 @@ import (
 func (r *Room) stretches(ctx context.Context, f store.Filter, p store.Page) ([]stretch, error) {
 	switch p.Order {
 	case store.ByDue:
+		if !f.ReadsLive(job.Waiting) {
+			return nil, nil
+		}
 		return []stretch{r.byDue(f, p.After.Below)}, nil
 	case store.ByWorker:
+		if !f.ReadsLive(job.Running) {
+			return nil, nil
+		}
 		return []stretch{r.byWorker(f, p.After.Below)}, nil
 	case store.ByFinish:
 		return r.byFinish(ctx, f)

@@ -11,11 +11,14 @@ import (
 func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, err error) {
 	switch p.Order {
 	case store.ByDue:
-		for n := job.MinPriority; n <= job.MaxPriority; n++ {
+		for n := job.MinPriority; n <= job.MaxPriority && f.ReadsLive(job.Waiting); n++ {
 			spans = append(spans, dueSpan(c, f, n).below(p.After.Below))
 		}
 		return spans, nil
 	case store.ByWorker:
+		if !f.ReadsLive(job.Running) {
+			return nil, nil
+		}
 		r := inQueue(runningSpan(c, f), f).narrow(f, true).below(p.After.Below)
 		r.unsorted = false
 		return []span{r}, nil
