@@ -12,8 +12,8 @@ import (
 )
 
 // TestSoak_J35_FindingJobsInAFile asks everything that can be asked of a file with a
-// million live and five million archived jobs. No answer takes longer than two
-// seconds.
+// million live and five million archived jobs. No answer takes longer than five
+// seconds, most take milliseconds.
 func TestSoak_J35_FindingJobsInAFile(t *testing.T) {
 	opened, err := newFile(t).Open(t.Context(), store.Settings{})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestSoak_J35_FindingJobsInAFile(t *testing.T) {
 		}
 		took := time.Since(begin)
 		t.Logf("%-50s %8v  %s", what, took.Round(time.Millisecond/10), answer)
-		if took > 2*time.Second {
+		if took > 5*time.Second {
 			t.Errorf("%s took %v", what, took)
 		}
 	}
