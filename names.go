@@ -58,12 +58,20 @@ type (
 	Bookmark = store.Bookmark
 	// Order is how a list is sorted.
 	Order = store.Order
+	// Part is a part of a list by id.
+	Part = store.Part
 	// Listed is one page of jobs.
 	Listed = store.Listed
 	// Counted is how many jobs there are, up to a bound.
 	Counted = store.Counted
 	// QueueCount is how many jobs of a queue are in a state.
 	QueueCount = store.QueueCount
+	// QueueState is how a queue stands.
+	QueueState = store.QueueState
+	// Pause is what is paused, since when, by whom and why.
+	Pause = store.Pause
+	// PauseScope says what a pause stops.
+	PauseScope = store.PauseScope
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
 	// AuditFilter chooses operator actions; zero fields match everything.
@@ -148,7 +156,23 @@ const (
 const (
 	ByID     = store.ByID     // the newest id first
 	ByDue    = store.ByDue    // the earliest due time first: waiting jobs of one queue
-	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs, 10,000 at most
+	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs
+	ByWorker = store.ByWorker // worker by worker: running jobs
+)
+
+// The parts of a list by id in which too many jobs would have to be sorted.
+const (
+	PartWhole   = store.PartWhole   // everything, by id: the list is not split
+	PartWaiting = store.PartWaiting // waiting jobs of the queue, by due
+	PartRunning = store.PartRunning // running jobs, by worker
+	PartRest    = store.PartRest    // everything else, by id
+)
+
+// What a pause stops.
+const (
+	PauseQueue = store.PauseQueue
+	PauseKind  = store.PauseKind
+	PauseAll   = store.PauseAll
 )
 
 // What a run came to.

@@ -153,6 +153,21 @@ func (e *Engine) Counts(ctx context.Context) ([]QueueCount, error) {
 	return c.Counts(ctx)
 }
 
+// Queues tells how queues stand, by name: those named, 1,000 at most, or without
+// names the first 1,000 that have waiting or running jobs, that a live worker
+// serves, or that are paused. Jobs are counted up to 10,000 each, less far where the
+// queues are more than ten.
+func (e *Engine) Queues(ctx context.Context, names ...string) ([]QueueState, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	r, ok := e.store.(store.QueueReader)
+	if !ok {
+		return nil, fmt.Errorf("how queues stand: %w", errors.ErrUnsupported)
+	}
+	return r.Queues(ctx, names)
+}
+
 // Why names what keeps a job from running, from the predicate that claims (P5).
 // Its String is a sentence.
 func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {

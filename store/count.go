@@ -28,8 +28,9 @@ func CountCap(cap int) (int, error) {
 
 // Counter is an optional interface of a store that counts by queue and state.
 type Counter interface {
-	// Counts counts the jobs of each queue in each state, where there are any, up
-	// to MaxCounted each. It seeks on indexes and reads no more rows than that.
+	// Counts counts the jobs of each queue in each state, where there are any: in each
+	// state of MaxQueues queues, the first by name, and of each as far as QueueCap.
+	// It seeks on indexes and reads no more rows than that.
 	Counts(ctx context.Context) ([]QueueCount, error)
 }
 
@@ -49,5 +50,12 @@ func SortCounts(counts []QueueCount) {
 	})
 }
 
-// Bounded is a count that stopped one behind MaxCounted.
-func Bounded(n int) Counted { return Counted{Jobs: min(n, MaxCounted), More: n > MaxCounted} }
+// Bounded is a count that stopped one behind its cap.
+func Bounded(n, cap int) Counted { return Counted{Jobs: min(n, cap), More: n > cap} }
+
+// QueueCap is how far the jobs of each of n queues are counted: as far as
+// MaxCounted, ten times that altogether, and 100 of each of many (P10).
+func QueueCap(n int) int { return min(MaxCounted, max(100, 10*MaxCounted/max(1, n))) }
+
+// FirstQueues are as many of the queues that were found as one answer is about.
+func FirstQueues(names []string) []string { return names[:min(len(names), MaxQueues)] }

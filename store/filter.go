@@ -16,6 +16,7 @@ const (
 	MaxWalked  = 10_000 // rows of an index that one page walks
 	MaxSorted  = 2_500  // jobs that are sorted for one page: the waiting ones of a queue, the running ones
 	MaxCounted = 10_000 // jobs that a count comes to
+	MaxQueues  = 1_000  // queues that one answer goes through, one after the other
 	MaxVisits  = MaxWalked + 4*MaxSorted
 )
 
@@ -61,6 +62,12 @@ func (f *Filter) Reads() (live, archived []job.State) {
 		live = nil
 	}
 	return live, archived
+}
+
+// ReadsLive reports whether a filter reads live jobs of a state.
+func (f *Filter) ReadsLive(s job.State) bool {
+	live, _ := f.Reads()
+	return slices.Contains(live, s)
 }
 
 // Matches looks at what a store cannot compare in a statement: the last failure.

@@ -17,7 +17,8 @@ type Order uint8
 const (
 	ByID     Order = iota // the newest id first
 	ByDue                 // the earliest due time first: waiting jobs of one queue
-	ByFinish              // the last end first: dead and cancelled jobs, when they are at most MaxWalked
+	ByFinish              // the last end first: dead and cancelled jobs
+	ByWorker              // worker by worker: running jobs
 )
 
 func (o Order) String() string {
@@ -28,15 +29,24 @@ func (o Order) String() string {
 		return "by due"
 	case ByFinish:
 		return "by finish"
+	case ByWorker:
+		return "by worker"
 	}
 	return fmt.Sprintf("order(%d)", uint8(o))
 }
 
 // Bookmark is a place in a list that the next page goes on behind.
 type Bookmark struct {
-	ID job.ID
-	At time.Time // the due time or the finish, in lists by those
+	ID     job.ID
+	At     time.Time    // the due time or the finish, in lists by those
+	Worker job.WorkerID // in lists by worker
+	Part   Part         // of a list by id that is split
+	Below  job.ID       // only ids below it are in that list: it was split at this one
 }
+
+// Begins reports whether nothing is before the place: it is where a list or a part
+// of it begins.
+func (b Bookmark) Begins() bool { return b.ID == job.ID{} }
 
 // Bookmark is where a job is in a list.
 func (o Order) Bookmark(j *job.Job) Bookmark {
@@ -45,6 +55,8 @@ func (o Order) Bookmark(j *job.Job) Bookmark {
 		return Bookmark{ID: j.ID, At: j.Due}
 	case ByFinish:
 		return Bookmark{ID: j.ID, At: j.Finished}
+	case ByWorker:
+		return Bookmark{ID: j.ID, Worker: j.Worker}
 	}
 	return Bookmark{ID: j.ID}
 }
@@ -56,6 +68,8 @@ func (o Order) Compare(a, b Bookmark) int {
 		return cmp.Or(a.At.Compare(b.At), bytes.Compare(a.ID[:], b.ID[:]))
 	case ByFinish:
 		return cmp.Or(b.At.Compare(a.At), bytes.Compare(b.ID[:], a.ID[:]))
+	case ByWorker:
+		return cmp.Or(cmp.Compare(a.Worker, b.Worker), bytes.Compare(a.ID[:], b.ID[:]))
 	}
 	return bytes.Compare(b.ID[:], a.ID[:])
 }
@@ -73,6 +87,9 @@ func (p Page) Check(f Filter) error {
 	if p.Limit < 1 || p.Limit > MaxPage {
 		return job.Invalid("limit", p.Limit, fmt.Sprintf("must be 1..%d", MaxPage))
 	}
+	if part := p.After.Part; part != PartWhole && (p.Order != ByID || len(part.states(&f)) == 0) {
+		return job.Invalid("after", part, "must be a part of a list by id that the filter reads")
+	}
 	switch p.Order {
 	case ByID:
 		return nil
@@ -82,28 +99,29 @@ func (p Page) Check(f Filter) error {
 		}
 		return nil
 	case ByFinish:
-		few := func(s job.State) bool { return s == job.Dead || s == job.Cancelled }
-		if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s job.State) bool { return !few(s) }) {
+		indexed := func(s job.State) bool { return s == job.Dead || s == job.Cancelled }
+		if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s job.State) bool { return !indexed(s) }) {
 			return job.Invalid("order", p.Order, "the filter must name the states dead or cancelled, and no other")
 		}
 		return nil
+	case ByWorker:
+		if len(f.States) != 1 || f.States[0] != job.Running {
+			return job.Invalid("order", p.Order, "the filter must name the state running")
+		}
+		return nil
 	}
-	return job.Invalid("order", p.Order, "must be ByID, ByDue or ByFinish")
-}
-
-// TooManyToSort is the error of a page by finish where too many jobs ended so.
-func TooManyToSort() error {
-	return job.Invalid("order", ByFinish, fmt.Sprintf("more than %d jobs ended so; name one queue, or list them by id", MaxWalked))
+	return job.Invalid("order", p.Order, "must be ByID, ByDue, ByFinish or ByWorker")
 }
 
 // Listed is one page.
 type Listed struct {
 	Jobs []job.Job
 	More bool // there are more behind the page; where it stopped, there may be
-	// Stopped says that the page came to the bound of rows that it may look at
-	// before it was full. It may be empty even.
+	// Stopped says that the page ended before it was full: at the bound of rows that
+	// it may look at, or at the end of a part. It may be empty even.
 	Stopped bool
 	Next    Bookmark // the next page goes on behind it; zero without More
+	Order   Order    // of this page: that of its part, else the one asked for
 }
 
 // Fill makes a page of jobs that are one more than its limit, or fewer.

@@ -44,6 +44,8 @@ type Worker struct {
 	// Queues are those it serves: names, or patterns such as "*" and "mail.*"
 	// (job.Matches).
 	Queues []string
+	// Slots is how many jobs of each of its queues it runs at most, in their order.
+	Slots []int
 	// Totals are those of the queues whose running jobs the cluster bounds.
 	Totals    []Total
 	Offer     job.Offer
@@ -75,9 +77,10 @@ type Beat struct {
 	Serves *Serves
 }
 
-// Serves is which queues a worker serves, and its totals.
+// Serves is which queues a worker serves, with its slots and totals.
 type Serves struct {
 	Queues []string
+	Slots  []int
 	Totals []Total
 }
 

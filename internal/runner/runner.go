@@ -95,12 +95,14 @@ func New(c Config) (*Runner, error) {
 		r.offer.Kinds[k.Name] = k.Version
 	}
 	var totals []store.Total
+	var slots []int
 	for _, q := range c.Queues {
 		backoff := q.Backoff
 		if backoff == nil {
 			backoff = defaultBackoff
 		}
 		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, by: job.By{Label: c.Label, Version: c.Version}, setting: q, slots: q.Workers})
+		slots = append(slots, q.Workers)
 		if q.Total > 0 {
 			totals = append(totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
 		}
@@ -111,7 +113,7 @@ func New(c Config) (*Runner, error) {
 		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Registered: c.Registered,
 		Worker: store.Worker{
 			Label: c.Label, Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
-			Queues: r.queueNames(), Totals: totals, Offer: r.offer, LostAfter: c.LostAfter,
+			Queues: r.queueNames(), Slots: slots, Totals: totals, Offer: r.offer, LostAfter: c.LostAfter,
 		},
 	})
 	return r, nil

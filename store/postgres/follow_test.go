@@ -22,7 +22,7 @@ type follower struct {
 func follow(t *testing.T, s *Store) *follower {
 	t.Helper()
 	f := &follower{}
-	exec(t, s, "CREATE TABLE "+s.options.Schema+".shared (n int)", "INSERT INTO "+s.options.Schema+".shared VALUES (0)",
+	execAll(t, s, "CREATE TABLE "+s.options.Schema+".shared (n int)", "INSERT INTO "+s.options.Schema+".shared VALUES (0)",
 		"CREATE TABLE "+s.options.Schema+".followed (id uuid, left_over boolean)")
 	write := func(left bool) func(context.Context, pg.Session, []job.Move) error {
 		return func(ctx context.Context, session pg.Session, moves []job.Move) error {
@@ -49,7 +49,7 @@ func follow(t *testing.T, s *Store) *follower {
 	return f
 }
 
-func exec(t *testing.T, s *Store, texts ...string) {
+func execAll(t *testing.T, s *Store, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if _, err := s.DB().ExecContext(t.Context(), text); err != nil {
@@ -206,7 +206,7 @@ func TestP3_EveryMoveIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a rescue", 1, 1)
-	exec(t, s, "UPDATE "+s.options.Schema+".job SET deadline = now() - interval '1 hour'")
+	execAll(t, s, "UPDATE "+s.options.Schema+".job SET deadline = now() - interval '1 hour'")
 	if _, err := s.Expire(t.Context(), 10); err != nil {
 		t.Fatal(err)
 	}

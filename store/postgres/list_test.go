@@ -12,10 +12,15 @@ import (
 // What a page visits does not grow with the jobs beside it: it is bounded where
 // little matches, and small where an index has what is asked for.
 func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
-	s := openInternal(t)
+	s, sent := openTraced(t)
 	c := hire(t, s)
 	const others = 3 * store.MaxWalked
 	c.enqueue(someDraft(func(d *job.Draft) { d.Queue = "rare" }), someDraft(func(d *job.Draft) { d.Queue = "rare" }))
+	old := many(store.MaxSorted + 100) // older than all of the others, and too long to be sorted
+	for i := range old {
+		old[i].Queue = "old"
+	}
+	c.enqueue(old...)
 	for n := 0; n < others; n += 5000 {
 		c.enqueue(many(5000)...)
 	}
@@ -31,6 +36,8 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.claim(7)
+	exec(t, s, runMany, s.pg.Namespace, store.MaxSorted+500)
+	exec(t, s, cancelMany, s.pg.Namespace, 2*store.MaxWalked)
 	waiting := []job.State{job.Waiting}
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {
@@ -47,61 +54,87 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 			{"everything", store.Filter{}, store.Page{}, 1_000},
 			{"a kind that nobody has", store.Filter{Kind: "none"}, store.Page{}, store.MaxVisits},
 			{"a tag of waiting jobs", store.Filter{Tag: "none", States: waiting}, store.Page{}, store.MaxVisits},
-			{"a rare queue", store.Filter{Queue: "rare"}, store.Page{}, 100},
+			{"a rare queue", store.Filter{Queue: "rare"}, store.Page{}, store.MaxSorted + 100}, // to see that many run
 			{"waiting jobs of a rare queue", store.Filter{Queue: "rare", States: waiting}, store.Page{}, 100},
 			{"waiting jobs of a rare queue by due", store.Filter{Queue: "rare", States: waiting}, store.Page{Order: store.ByDue}, 100},
-			{"waiting jobs of a long queue", store.Filter{Queue: "q", States: waiting}, store.Page{}, store.MaxVisits},
+			{"waiting jobs of a long queue", store.Filter{Queue: "q", States: waiting}, store.Page{}, store.MaxSorted + 1_100}, // at its front are the dead entries of what was claimed
+			{"waiting jobs of an old queue", store.Filter{Queue: "old", States: waiting}, store.Page{}, store.MaxSorted + 100}, // to see that it is long
+			{"an old queue", store.Filter{Queue: "old"}, store.Page{}, store.MaxSorted + 100},
+			{"none of an old queue", store.Filter{Queue: "old", Kind: "none"}, store.Page{}, 2 * (store.MaxSorted + 100)},
 			{"waiting jobs of a long queue by due", store.Filter{Queue: "q", States: waiting}, store.Page{Order: store.ByDue}, store.MaxVisits},
 			{"none of a long queue by due", store.Filter{Queue: "q", States: waiting, Kind: "none"}, store.Page{Order: store.ByDue}, store.MaxVisits},
-			{"running jobs", store.Filter{States: []job.State{job.Running}}, store.Page{}, 1_100}, // of 1007 entries most are dead
+			{"running jobs", store.Filter{States: []job.State{job.Running}}, store.Page{}, store.MaxSorted + 1_100}, // of 1007 entries of a worker most are dead
+			{"running jobs of a rare queue", store.Filter{States: []job.State{job.Running}, Queue: "rare"}, store.Page{}, 2*store.MaxSorted + 2_100},
+			{"running jobs by worker", store.Filter{States: []job.State{job.Running}}, store.Page{Order: store.ByWorker}, 1_100},
 			{"what a worker runs", store.Filter{Worker: c.worker}, store.Page{}, 1_100},
 			{"suspended jobs", store.Filter{States: []job.State{job.Suspended}}, store.Page{}, 10},
 			{"dead jobs", store.Filter{States: []job.State{job.Dead}}, store.Page{}, 100},
 			{"dead jobs by finish", store.Filter{States: []job.State{job.Dead}}, store.Page{Order: store.ByFinish}, 100},
+			{"cancelled jobs by finish", store.Filter{States: []job.State{job.Cancelled}}, store.Page{Order: store.ByFinish}, 150},
+			{"dead and cancelled jobs by finish", store.Filter{States: []job.State{job.Dead, job.Cancelled}}, store.Page{Order: store.ByFinish}, 150},
+			{"those of a queue by finish", store.Filter{States: []job.State{job.Dead, job.Cancelled}, Queue: "q"}, store.Page{Order: store.ByFinish}, 2 * store.MaxWalked},
+			{"those that ended long ago", store.Filter{States: []job.State{job.Cancelled}, FinishedBefore: time.Now().Add(-time.Hour)}, store.Page{Order: store.ByFinish}, 150},
 			{"dead jobs of a queue", store.Filter{Queue: "q", States: []job.State{job.Dead}}, store.Page{}, 100},
 		} {
 			one.p.Limit = 50
-			text, args, err := s.lists.ListText(t.Context(), one.f, one.p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := visited(t, s, text, args...); n > one.most {
-				t.Errorf("%s: a page visits %d rows, want at most %d (tables analyzed: %v)", one.what, n, one.most, analyzed)
+			visits := sent.visits(func() {
+				if _, err := s.List(t.Context(), one.f, one.p); err != nil {
+					t.Errorf("%s: %v", one.what, err)
+				}
+			})
+			if visits > one.most {
+				t.Errorf("%s: a page visits %d rows, want at most %d (tables analyzed: %v)", one.what, visits, one.most, analyzed)
 			} else {
-				t.Logf("%s: %d rows", one.what, n)
+				t.Logf("%s: %d rows", one.what, visits)
 			}
-			if _, err := s.List(t.Context(), one.f, one.p); err != nil {
-				t.Errorf("%s: %v", one.what, err)
+			visits = sent.visits(func() {
+				if _, err := s.Count(t.Context(), one.f, 0); err != nil {
+					t.Errorf("%s: %v", one.what, err)
+				}
+			})
+			if visits > store.MaxVisits+store.MaxQueues {
+				t.Errorf("%s: a count visits %d rows, want at most %d (tables analyzed: %v)", one.what, visits, store.MaxVisits+store.MaxQueues, analyzed)
+			}
+		}
+		for _, one := range []struct {
+			what string
+			read func(context.Context) error
+			most int
+		}{
+			// The waiting jobs of one queue and the cancelled ones of another, as far as they are counted; all of the rest.
+			{"Counts", func(ctx context.Context) error { return second(s.Counts(ctx)) }, 3 * store.MaxCounted},
+			{"Queues", func(ctx context.Context) error { return second(s.Queues(ctx, nil)) }, 2 * store.MaxCounted},
+			{"Queues, of three", func(ctx context.Context) error { return second(s.Queues(ctx, []string{"old", "q", "rare"})) }, 2 * store.MaxCounted},
+		} {
+			visits := sent.visits(func() {
+				if err := one.read(t.Context()); err != nil {
+					t.Errorf("%s: %v", one.what, err)
+				}
+			})
+			if visits > one.most {
+				t.Errorf("%s visits %d rows, want at most %d (tables analyzed: %v)", one.what, visits, one.most, analyzed)
+			} else {
+				t.Logf("%s: %d rows", one.what, visits)
 			}
 		}
 	}
 }
 
-// visited runs a statement that reads, as List does, and counts the rows and
-// entries of indexes of jobs that it visits, whatever its plan.
-func visited(t *testing.T, s *Store, text string, args ...any) (total int) {
+func second[T any](_ T, err error) error { return err }
+
+// runMany writes running jobs, of 50 workers that were before all others.
+const runMany = `INSERT INTO pawl.job (namespace, priority, state, id, due, created, max_attempts, queue, kind, run, worker, claim)
+	SELECT $1, 5, 3, gen_random_uuid(), {now}, {now}, 5, 'runs', 'k', 1, 1 + n % 50, n
+	FROM generate_series(1, $2::int) AS n`
+
+// cancelMany writes cancelled jobs into the archive, one a second.
+const cancelMany = `INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, lost, rescues, snoozes)
+	SELECT $1, 5, 7, gen_random_uuid(), t, t, t, t + interval '99 days', 1, 0, 5, 0, 'cancelled', 'k', 0, 0, 0
+	FROM (SELECT {now} - n * interval '1 second' AS t FROM generate_series(1, $2::int) AS n) AS made`
+
+func exec(t *testing.T, s *Store, text string, args ...any) {
 	t.Helper()
-	ctx := context.Background()
-	tx, err := s.pg.Users.Begin(ctx)
-	if err != nil {
+	if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(text), args...); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(ctx) }()
-	if _, err := tx.Exec(ctx, "SELECT set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true), set_config('jit', 'off', true)"); err != nil {
-		t.Fatal(err)
-	}
-	count := func() (n int) {
-		const all = `SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint
-		FROM pg_class AS c
-		WHERE c.relnamespace = $1::regnamespace AND c.relname LIKE 'job%' AND c.relkind IN ('r', 'i')`
-		if err := tx.QueryRow(ctx, all, s.pg.Texts.Schema).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	before := count()
-	if _, err := tx.Exec(ctx, s.pg.SQL(text), args...); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return count() - before
 }

@@ -159,6 +159,11 @@ func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return s.lists.Counts(ctx)
 }
 
+// Queues tells how queues stand.
+func (s *Store) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	return s.lists.Queues(ctx, names)
+}
+
 // Situations gathers why jobs are not running.
 func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
 	return s.lists.Situations(ctx, ids)

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,9 +104,17 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	due := func(f store.Filter) store.Page {
-		if f.Queue != "" && len(f.States) == 1 && f.States[0] == job.Waiting {
+	long := drafts(store.MaxSorted + 1)
+	for i := range long {
+		long[i].Queue = "long"
+	}
+	s.mustEnqueue(t, long...)
+	order := func(f store.Filter) store.Page {
+		switch {
+		case f.Queue == "q" && slices.Equal(f.States, []job.State{job.Waiting}):
 			return store.Page{Order: store.ByDue}
+		case slices.Equal(f.States, []job.State{job.Dead, job.Cancelled}):
+			return store.Page{Order: store.ByFinish}
 		}
 		return store.Page{}
 	}
@@ -118,19 +128,23 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		{States: []job.State{job.Dead}},
 		{States: []job.State{job.Dead}, Queue: "q", Kind: "k"},
 		{States: []job.State{job.Done, job.Dead, job.Cancelled}, Queue: "q", Tag: "x"},
+		{States: []job.State{job.Dead, job.Cancelled}},
+		{States: []job.State{job.Dead, job.Cancelled}, Queue: "q"},
+		{States: []job.State{job.Waiting}, Queue: "long"},
+		{Queue: "long"},
 	} {
 		c, err := s.readers.Take(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts, err := lists.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f, due(f))
+		texts, err := lists.ListTexts(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}, f, order(f))
 		if err != nil || len(texts) == 0 {
 			t.Fatal(texts, err)
 		}
 		for _, text := range texts {
 			q := c.Once("EXPLAIN QUERY PLAN " + text)
 			for q.Step() {
-				if step := q.ColText(3); scans(step) {
+				if step := q.ColText(3); scans(step) || strings.Contains(step, "TEMP B-TREE") {
 					t.Errorf("%+v: %s", f, step)
 				}
 			}
@@ -139,5 +153,41 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 			}
 		}
 		s.readers.GiveBack(c)
+	}
+}
+
+// Counts and queues seek: from queue to queue, and within each up to a bound.
+func TestPlans_CountsAndQueuesSeek(t *testing.T) {
+	s := open(t, newFile(t))
+	w := s.mustRegister(t)
+	s.mustEnqueue(t, drafts(3)...)
+	for _, l := range s.mustClaim(t, claimOf(w, 1, 1)).Jobs {
+		if _, err := s.Finish(t.Context(), w, []job.End{{ID: l.ID, Run: l.Run, To: job.Dead}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := s.readers.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.readers.GiveBack(c)
+	snapshot := &lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}
+	if err := errors.Join(second(lists.Counts(snapshot)), second(lists.Queues(snapshot, nil))); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, text := range c.Texts() {
+		q := c.Once("EXPLAIN QUERY PLAN " + text)
+		for ; q.Step(); looked++ {
+			if step := q.ColText(3); scans(step) {
+				t.Errorf("%s\nin %s", step, text)
+			}
+		}
+		if err := q.Close(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if looked < 9 {
+		t.Errorf("only %d steps of plans were looked at", looked)
 	}
 }

@@ -180,6 +180,11 @@ func (s *spread) Erase(ctx context.Context, limit int) (int, bool, error) {
 	return s.Store.(store.Eraser).Erase(ctx, limit)
 }
 
+// Queues are those of this process too.
+func (s *spread) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	return s.Store.(store.QueueReader).Queues(ctx, names)
+}
+
 // CheckRules are those of the build, which both run.
 func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()

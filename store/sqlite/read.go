@@ -44,6 +44,14 @@ func (s *Store) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return view(ctx, s, lists.Counts)
 }
 
+// Queues tells how queues stand.
+func (s *Store) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	if err := store.CheckQueues(names); err != nil {
+		return nil, err
+	}
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.QueueState, error) { return lists.Queues(c, names) })
+}
+
 // Situations gathers why jobs are not running, in one snapshot.
 func (s *Store) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
 	return view(ctx, s, func(c *lite.Snapshot) ([]job.Situation, error) { return lists.Situations(c, ids) })

@@ -276,6 +276,50 @@ func list() []testCase {
 				means(d, "an order that no index has", err, job.ErrInvalid)
 			}
 		}},
+		{name: "J35_ManyInOrderOfFinish", run: func(d *database) {
+			w := d.hire("rare")
+			d.enqueue(drafts(2, onQueue("rare"))...)
+			rare := w.ask(store.QueueClaim{Queue: "rare", Limit: 2, Start: 2}).Jobs
+			first, last := rare[0], rare[1]
+			w.end(first, job.Dead)
+			var want []job.ID
+			for n := range 12 { // more than a page may walk, of the newest enqueued first
+				ids := d.enqueue(drafts(store.MaxWalked / 10)...)
+				d.advance(time.Minute)
+				d.cancel(ids...)
+				if n == 11 {
+					want = ids
+				}
+			}
+			slices.SortFunc(want, func(a, b job.ID) int { return slices.Compare(b[:], a[:]) })
+			d.advance(time.Minute)
+			w.end(last, job.Dead)
+			both := []job.State{job.Dead, job.Cancelled}
+			finish := store.Page{Limit: 10, Order: store.ByFinish}
+			found, listed := page(d, store.Filter{States: both}, finish)
+			equal(d, "the last", found, append([]job.ID{last.ID}, want[:9]...))
+			equal(d, "stopped", listed.Stopped, false)
+			finish.After = listed.Next
+			found, _ = page(d, store.Filter{States: both}, finish)
+			equal(d, "the next", found, want[9:19])
+			finish.After = store.Bookmark{}
+			for what, f := range map[string]store.Filter{
+				"dead ones":            {States: []job.State{job.Dead}},
+				"those of a queue":     {States: both, Queue: "rare"},
+				"dead ones of a queue": {States: []job.State{job.Dead}, Queue: "rare"},
+			} {
+				found, listed := page(d, f, finish)
+				equal(d, what, found, []job.ID{last.ID, first.ID})
+				equal(d, what+": more", listed.More, false)
+			}
+			found, _ = page(d, store.Filter{States: both, Queue: queue}, finish)
+			equal(d, "those of a queue with many", found, want[:10])
+			at := d.get(first.ID).Finished
+			found, _ = page(d, store.Filter{States: both, FinishedBefore: at.Add(time.Second)}, finish)
+			equal(d, "before", found, []job.ID{first.ID})
+			found, _ = page(d, store.Filter{States: both, FinishedAfter: d.get(last.ID).Finished}, finish)
+			equal(d, "after", found, []job.ID{last.ID})
+		}},
 		{name: "J35_APageStopsAtItsBound", run: func(d *database) {
 			rare := d.one(ofKind("other"))
 			for range 7 {
@@ -302,6 +346,7 @@ func list() []testCase {
 			equal(d, "count", must[store.Counted](d, "count")(d.Store.Count(d.ctx, f, 0)).More, true)
 			equal(d, "count of all", must[store.Counted](d, "count")(d.Store.Count(d.ctx, store.Filter{}, 0)), store.Counted{Jobs: store.MaxCounted, More: true})
 		}},
+		listRandom(),
 		{name: "J35_CountsByQueueAndState", run: func(d *database) {
 			counter, ok := d.Store.(store.Counter)
 			if !ok {
@@ -350,9 +395,126 @@ func list() []testCase {
 			found, listed := page(d, store.Filter{States: []job.State{job.Running}}, store.Page{Limit: 10})
 			equal(d, "running jobs", found, []job.ID{running})
 			equal(d, "stopped", listed.Stopped, false)
-			// Its own queue is too long to be sorted by id, and is walked.
-			found, _ = page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting}}, store.Page{Limit: 1000})
-			equal(d, "a page of a long queue", len(found), 1000)
+		}},
+		{name: "J35_ALongQueueComesByDueThenTheRest", run: func(d *database) {
+			w := d.hire()
+			now := d.now()
+			d.enqueue(drafts(3)...)
+			var ended []job.ID
+			for range 3 {
+				j := w.take()
+				w.end(j, job.Dead)
+				ended = append([]job.ID{j.ID}, ended...)
+			}
+			const many = store.MaxSorted + 10
+			waiting := make([]job.ID, many) // by due, which is another order than that of their ids
+			var list []job.Draft
+			for n := range many {
+				list = append(list, drafts(1, at(now.Add(time.Hour+time.Duration(n*7%many)*time.Second)), priority(1+n%9))...)
+			}
+			for n, id := range d.enqueue(list...) {
+				waiting[n*7%many] = id
+			}
+			d.enqueue(drafts(20, onQueue("other"))...)
+			var got []job.ID
+			var orders []store.Order
+			for p := (store.Page{Limit: 1000}); ; {
+				found, listed := page(d, store.Filter{Queue: queue}, p)
+				got, orders = append(got, found...), append(orders, listed.Order)
+				equal(d, "stopped", listed.Stopped, len(orders) == 3 || len(orders) == 4) // where a part ends
+				if !listed.More {
+					break
+				}
+				p.After = listed.Next
+			}
+			equal(d, "listed", got, append(waiting, ended...))
+			equal(d, "orders", orders, []store.Order{store.ByDue, store.ByDue, store.ByDue, store.ByWorker, store.ByID})
+			found, listed := page(d, store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Running}, DueAfter: now.Add(time.Hour + (many-4)*time.Second)}, store.Page{Limit: 1000})
+			for _, p := range []store.Page{
+				{After: store.Bookmark{Part: store.PartRest + 1}},
+				{After: store.Bookmark{Part: store.PartRest}, Order: store.ByDue},
+			} {
+				p.Limit = 10
+				_, err := d.Store.List(d.ctx, store.Filter{Queue: queue, States: []job.State{job.Waiting}}, p)
+				means(d, "a part that no list has", err, job.ErrInvalid)
+			}
+			_, err := d.Store.List(d.ctx, store.Filter{}, store.Page{Limit: 10, After: store.Bookmark{Part: store.PartWaiting}})
+			means(d, "a part of a list of all queues", err, job.ErrInvalid)
+			equal(d, "of few that match", found, waiting[len(waiting)-3:])
+			equal(d, "more", listed.More, true)
+		}},
+		{name: "J35_ManyThatRunComeByWorker", run: func(d *database) {
+			a, b := d.hire(queue, "rare"), d.hire(queue, "rare")
+			rare := d.enqueue(drafts(3, onQueue("rare"))...)
+			runs := b.ask(store.QueueClaim{Queue: "rare", Limit: 1, Start: 1}).Jobs
+			d.cancel(rare[1])
+			var want []job.ID
+			for _, w := range []*hand{a, b} {
+				for range 3 {
+					d.enqueue(drafts(store.MaxSorted / 5)...)
+				}
+				for range 3 {
+					want = append(want, ids(w.claim(store.MaxSorted/5))...)
+				}
+				if w == b {
+					want = append(want, runs[0].ID)
+				}
+			}
+			half := 3 * store.MaxSorted / 5
+			for _, of := range [][]job.ID{want[:half], want[half:]} {
+				slices.SortFunc(of, func(a, b job.ID) int { return slices.Compare(a[:], b[:]) })
+			}
+			running := store.Filter{States: []job.State{job.Running}}
+			for _, order := range []store.Order{store.ByID, store.ByWorker} {
+				var got []job.ID
+				for p := (store.Page{Limit: 700, Order: order}); ; {
+					found, listed := page(d, running, p)
+					equal(d, "order", listed.Order, store.ByWorker)
+					if got = append(got, found...); !listed.More {
+						break
+					}
+					p.After = listed.Next
+				}
+				equal(d, "listed "+order.String(), got, want)
+			}
+			var got []job.ID
+			for p := (store.Page{Limit: 10}); ; {
+				found, listed := page(d, store.Filter{Queue: "rare"}, p)
+				if got = append(got, found...); !listed.More {
+					break
+				}
+				p.After = listed.Next
+			}
+			equal(d, "of a queue", got, []job.ID{rare[2], rare[0], rare[1]})
+			_, err := d.Store.List(d.ctx, store.Filter{}, store.Page{Limit: 10, Order: store.ByWorker})
+			means(d, "an order that no index has", err, job.ErrInvalid)
+		}},
+		{name: "J35_AQueueThatBecomesLongIsListedOnce", run: func(d *database) {
+			old := d.enqueue(drafts(6)...)
+			slices.Reverse(old)
+			f := store.Filter{Queue: queue}
+			got, listed := page(d, f, store.Page{Limit: 2})
+			equal(d, "order", listed.Order, store.ByID)
+			d.enqueue(drafts(store.MaxSorted)...)
+			for listed.More {
+				var found []job.ID
+				found, listed = page(d, f, store.Page{Limit: 3, After: listed.Next})
+				got = append(got, found...)
+			}
+			slices.Reverse(old[2:]) // by due
+			equal(d, "listed", got, old)
+		}},
+		{name: "J35_AQueueThatBecomesShortIsListedOnce", run: func(d *database) {
+			all := d.enqueue(drafts(store.MaxSorted + 20)...)
+			f := store.Filter{Queue: queue, States: []job.State{job.Waiting, job.Suspended}}
+			got, listed := page(d, f, store.Page{Limit: 10})
+			d.cancel(all[20:]...)
+			for listed.More {
+				var found []job.ID
+				found, listed = page(d, f, store.Page{Limit: 7, After: listed.Next})
+				got = append(got, found...)
+			}
+			equal(d, "listed", got, all[:20])
 		}},
 	}
 }

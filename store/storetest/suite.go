@@ -79,6 +79,7 @@ func suite() []verb {
 		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},
+		{"queues", queues()},
 		{"audit", audit()},
 		{"tx", transactions()},
 		{"tx_operate", txOperate()},

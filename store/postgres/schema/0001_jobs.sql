@@ -136,6 +136,8 @@ CREATE TABLE pawl.job_archive (
 
 -- Lists and counts by state; the newest id first, which is how lists page.
 CREATE INDEX job_archive_state ON pawl.job_archive (namespace, state, queue, id) WITH (deduplicate_items = off) WHERE state >= 5;
+-- Lists by finish, of what is rare: the end of a job that is done has no entry here.
+CREATE INDEX job_archive_finished ON pawl.job_archive (namespace, state, finished, id) WHERE state IN (6, 7);
 CREATE INDEX job_archive_expires ON pawl.job_archive (namespace, expires) WHERE state >= 5;
 
 -- One job per hash: while it is live (until IS NULL), or until a time.
@@ -183,6 +185,7 @@ CREATE TABLE pawl.worker (
     owner      text        COLLATE "C" NOT NULL DEFAULT '', -- whose code it runs, and which; empty for one that declares nothing
     version    text        COLLATE "C" NOT NULL DEFAULT '',
     queues     text[]      NOT NULL,
+    slots      int[],                              -- of each of them; NULL means unknown
     totals     jsonb,                              -- []store.Total; NULL means none
     split      bigint      NOT NULL DEFAULT 0,     -- version of the registry by which it splits them; 0: it does not share yet
     offer      bytea       NOT NULL,               -- job.Offer as JSON

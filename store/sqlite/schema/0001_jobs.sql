@@ -127,6 +127,8 @@ CREATE TABLE pawl_job_archive (
 
 -- Lists and counts by state; the newest id first, which is how lists page.
 CREATE INDEX pawl_job_archive_state ON pawl_job_archive (namespace, state, queue, id);
+-- Lists by finish, of what is rare: the end of a job that is done has no entry here.
+CREATE INDEX pawl_job_archive_finished ON pawl_job_archive (namespace, state, finished, id) WHERE state IN (6, 7);
 CREATE INDEX pawl_job_archive_expires ON pawl_job_archive (namespace, expires, id);
 
 -- One job per hash: while it is live (until IS NULL), or until a time.
@@ -172,6 +174,7 @@ CREATE TABLE pawl_worker (
     version    TEXT NOT NULL,
     lock       TEXT NOT NULL,              -- the file in which it holds its byte; empty means none
     queues     TEXT NOT NULL,              -- JSON array
+    slots      TEXT,                       -- of each of them, JSON array; NULL means unknown
     totals     TEXT,                       -- []store.Total as JSON; NULL means none
     split      INTEGER NOT NULL DEFAULT 0, -- version of the registry by which it splits them; 0: it does not share yet
     offer      TEXT NOT NULL,              -- job.Offer as JSON

@@ -56,6 +56,7 @@ func (b *listing) count(stretches []stretch, f store.Filter, cap int) string {
 		if len(r.match) > 0 { // else every row that it visits matches
 			most = store.MaxVisits
 		}
+		r.unsorted = r.index != "" // it names its index by an order, in which nothing is sorted
 		columns := "(" + b.all(r.match) + ") AS matches"
 		if f.Fingerprint != "" {
 			columns = "CASE WHEN " + strings.TrimSuffix(columns, " AS matches") + " THEN failures END AS failures"

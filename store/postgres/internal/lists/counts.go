@@ -10,41 +10,23 @@ import (
 )
 
 const (
-	// countIn counts the jobs of a table and state, queue by queue: a seek for each
-	// queue, and its entries up to a bound. The first %s is the table, the second the
-	// state.
-	countIn = `WITH RECURSIVE queues AS (
-	(
-		SELECT queue
-		FROM %[1]s
-		WHERE namespace = $1 AND state = %[2]d
-		ORDER BY queue
-		LIMIT 1
-	)
-	UNION ALL
-	SELECT (
-		SELECT a.queue
-		FROM %[1]s AS a
-		WHERE a.namespace = $1 AND a.state = %[2]d AND a.queue > queues.queue
-		ORDER BY a.queue
-		LIMIT 1
-	)
-	FROM queues
-	WHERE queues.queue IS NOT NULL
-)
-SELECT queues.queue, counted.jobs
-FROM queues
+	// countIn counts the jobs of queues ($2) in a state, each up to a bound ($3). The
+	// first %s is the table, the second the state.
+	//
+	//   - job_archive_state or job_ready, a stretch of it for each queue.
+	countIn = `SELECT q.name, counted.jobs
+FROM unnest($2::text[]) AS q (name)
 CROSS JOIN LATERAL (
 	SELECT count(*) AS jobs
 	FROM (
 		SELECT
 		FROM %[1]s AS a
-		WHERE a.namespace = $1 AND a.state = %[2]d AND a.queue >= queues.queue AND a.queue <= queues.queue
+		WHERE a.namespace = $1 AND a.state = %[2]d AND a.queue >= q.name AND a.queue <= q.name
 		ORDER BY a.queue
-		LIMIT $2
+		LIMIT $3
 	) AS bounded
 ) AS counted
-WHERE queues.queue IS NOT NULL`
+WHERE counted.jobs > 0`
 
 	// countHeld counts what runs, is suspended or blocked, of all queues: job_held or
 	// job_idle, up to a bound. The %s is the state, and the order of its index.
@@ -59,39 +41,62 @@ FROM (
 GROUP BY queue`
 )
 
+// heldText is countHeld of a state.
+func heldText(s job.State) string {
+	if s == job.Running {
+		return fmt.Sprintf(countHeld, s, "worker, claim")
+	}
+	return fmt.Sprintf(countHeld, s, "id")
+}
+
+// byQueue reports whether an index has the jobs of a state queue by queue.
+func byQueue(s job.State) bool { return s.Final() || s == job.Waiting }
+
 // Counts counts the jobs of each queue in each state.
 func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	names := map[job.State]*[]string{}
+	err := r.pg.Read(ctx, func() []*pg.Statement {
+		statements := []*pg.Statement{seek()}
+		for _, s := range job.States() {
+			if byQueue(s) {
+				names[s] = new([]string)
+				statements = append(statements, r.queuesOf(s, names[s]))
+			}
+		}
+		return statements
+	})
+	if err != nil {
+		return nil, err
+	}
 	var counts []store.QueueCount
 	totals := map[job.State]int{}
-	err := r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Read(ctx, func() []*pg.Statement {
 		counts = nil
 		clear(totals)
 		statements := []*pg.Statement{seek()}
 		for _, s := range job.States() {
-			text := ""
-			switch {
-			case s.Final():
-				text = fmt.Sprintf(countIn, "pawl.job_archive", s)
-			case s == job.Waiting:
-				text = fmt.Sprintf(countIn, "pawl.job", s)
-			case s == job.Running:
-				text = fmt.Sprintf(countHeld, s, "worker, claim")
-			default:
-				text = fmt.Sprintf(countHeld, s, "id")
-			}
-			statements = append(statements, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, store.MaxCounted + 1}, Each: func(scan pg.Scan) error {
+			cap := store.MaxCounted
+			each := func(scan pg.Scan) error {
 				var queue string
 				var n int
 				err := scan(&queue, &n)
-				counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Bounded(n)})
+				counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Bounded(n, cap)})
 				totals[s] += n
 				return err
-			}})
+			}
+			if !byQueue(s) {
+				statements = append(statements, &pg.Statement{Text: heldText(s), Args: []any{r.pg.Namespace, cap + 1}, Each: each})
+				continue
+			}
+			some := store.FirstQueues(*names[s])
+			cap = store.QueueCap(len(some))
+			text := fmt.Sprintf(countIn, tableOf(s), s)
+			statements = append(statements, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, some, cap + 1}, Each: each})
 		}
 		return statements
 	})
 	for i, c := range counts {
-		if !c.State.Final() && c.State != job.Waiting {
+		if !byQueue(c.State) {
 			counts[i].More = totals[c.State] > store.MaxCounted
 		}
 	}

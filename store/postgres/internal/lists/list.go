@@ -18,16 +18,30 @@ func (r *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 	if err := p.Check(f); err != nil {
 		return store.Listed{}, err
 	}
-	stretches, err := r.stretches(ctx, f, p.Order)
+	split, err := r.splits(ctx, f, p)
 	if err != nil {
 		return store.Listed{}, err
 	}
+	of, part := p.Of(f, split)
+	listed, err := r.list(ctx, part, of)
+	if err != nil {
+		return store.Listed{}, err
+	}
+	listed.End(of, &f)
+	return listed, nil
+}
+
+// list is a page of a list, or of a part of one.
+func (r *Room) list(ctx context.Context, f store.Filter, p store.Page) (listed store.Listed, err error) {
+	stretches, err := r.stretches(ctx, f, p)
+	if err != nil {
+		return listed, err
+	}
 	if len(stretches) == 0 {
-		return store.Listed{}, r.pg.Usable(ctx)
+		return listed, r.pg.Usable(ctx)
 	}
 	b := &listing{}
 	text, part := b.page(stretches, p)
-	var listed store.Listed
 	err = r.pg.Read(ctx, func() []*pg.Statement {
 		listed = store.Listed{}
 		var rows jobs.RowReader
@@ -57,17 +71,6 @@ func (r *Room) List(ctx context.Context, f store.Filter, p store.Page) (store.Li
 	}
 	listed.Fill(p)
 	return listed, nil
-}
-
-// ListText is the statement of a page, for tests that count what it visits.
-func (r *Room) ListText(ctx context.Context, f store.Filter, p store.Page) (string, []any, error) {
-	stretches, err := r.stretches(ctx, f, p.Order)
-	if err != nil {
-		return "", nil, err
-	}
-	b := &listing{}
-	text, _ := b.page(stretches, p)
-	return text, b.args, nil
 }
 
 // seek tells the planner that every stretch has its index, in whose order it is

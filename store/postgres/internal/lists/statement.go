@@ -28,7 +28,7 @@ type stretch struct {
 	// that it is compared with: queue, or priority. withQueues names the queues.
 	by       string
 	prefix   string // of the order in which an index has it
-	index    string // that order, where it has to be sorted
+	index    string // that order as a whole; naming it chooses the index
 	each     any
 	lists    int
 	unsorted bool // the index has another order: such jobs have to be few
@@ -97,6 +97,7 @@ var orders = map[store.Order]struct {
 	store.ByID:     {"id DESC", func(at store.Bookmark) condition { return when("id < %s", at.ID) }},
 	store.ByDue:    {"due, id", func(at store.Bookmark) condition { return when("(due, id) > (%s, %s)", at.At, at.ID) }},
 	store.ByFinish: {"finished DESC, id DESC", func(at store.Bookmark) condition { return when("(finished, id) < (%s, %s)", at.At, at.ID) }},
+	store.ByWorker: {"worker, id", func(at store.Bookmark) condition { return when("(worker, id) > (%s, %s)", int64(at.Worker), at.ID) }},
 }
 
 // page is the statement of a page, and which row of a stretch is the last of its
@@ -104,7 +105,7 @@ var orders = map[store.Order]struct {
 func (b *listing) page(stretches []stretch, p store.Page) (text string, part int) {
 	order := orders[p.Order]
 	var behind []condition
-	if p.After != (store.Bookmark{}) {
+	if !p.After.Begins() {
 		behind = []condition{order.behind(p.After)}
 	}
 	lists := 0

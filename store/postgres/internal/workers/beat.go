@@ -165,7 +165,7 @@ const setServes = `WITH was AS MATERIALIZED (
 	FOR UPDATE
 ), served AS (
 	UPDATE pawl.worker AS w
-	SET queues = $3, totals = $4::jsonb, split = CASE WHEN $4::jsonb IS NULL THEN 0 ELSE w.split END
+	SET queues = $3, totals = $4::jsonb, slots = $5::int[], split = CASE WHEN $4::jsonb IS NULL THEN 0 ELSE w.split END
 	FROM was
 	WHERE w.namespace = $1 AND w.id = was.id
 )
@@ -177,8 +177,8 @@ func (r *Room) serveSteps(b *store.Beat) ([]*pg.Statement, error) {
 	if b.Serves == nil {
 		return nil, nil
 	}
-	queues, totals, err := encodeServes(b.Serves)
-	return []*pg.Statement{{Text: setServes, Args: []any{r.pg.Namespace, b.Worker, queues, totals}}}, err
+	queues, slots, totals, err := encodeServes(b.Serves)
+	return []*pg.Statement{{Text: setServes, Args: []any{r.pg.Namespace, b.Worker, queues, totals, slots}}}, err
 }
 
 // Beat renews the worker's lease.

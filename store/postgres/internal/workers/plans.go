@@ -4,6 +4,7 @@ import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 
 // Plans are the statements of transitions, with the indexes that must serve them.
 var Plans = []pg.Plan{
+	{Name: "servingWorkers", Text: servingWorkers, Indexes: []string{"worker_pkey"}},
 	{Name: "takeAlone", Text: takeAlone, Indexes: []string{"alone_pkey", "job_pkey", "job_pkey"}},
 	{Name: "markBegun", Text: markBegun, Indexes: []string{"worker_pkey", "job_pkey"}},
 	{Name: "beatWorker", Text: beatWorker, Indexes: []string{"worker_pkey", "namespace_pkey", "job_cancel"}},

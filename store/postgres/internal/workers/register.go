@@ -26,7 +26,7 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
 	}
-	queues, totals, err := encodeServes(&store.Serves{Queues: w.Queues, Totals: w.Totals})
+	queues, slots, totals, err := encodeServes(&store.Serves{Queues: w.Queues, Slots: w.Slots, Totals: w.Totals})
 	if err != nil {
 		return 0, err
 	}
@@ -38,7 +38,7 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 				err := t.Run(ctx, &pg.Statement{
 					Text: newWorker,
 					Args: []any{r.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
-						pg.Legible(w.Machine), pg.Legible(w.Start), totals, w.Owner, w.Version},
+						pg.Legible(w.Machine), pg.Legible(w.Start), totals, w.Owner, w.Version, slots},
 					Each: func(scan pg.Scan) error { return scan(&id) },
 				})
 				if err != nil {
@@ -62,16 +62,16 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 
 // encodeServes writes down which queues a worker serves, and its totals; nil means
 // that it has none.
-func encodeServes(s *store.Serves) (queues []string, totals []byte, err error) {
+func encodeServes(s *store.Serves) (queues []string, slots []int, totals []byte, err error) {
 	if queues = s.Queues; queues == nil {
 		queues = []string{}
 	}
 	if len(s.Totals) > 0 {
 		if totals, err = json.Marshal(s.Totals); err != nil {
-			return nil, nil, fmt.Errorf("pawl: encode the worker's totals: %w", err)
+			return nil, nil, nil, fmt.Errorf("pawl: encode the worker's totals: %w", err)
 		}
 	}
-	return queues, totals, nil
+	return queues, s.Slots, totals, nil
 }
 
 // newWorker numbers a worker by time and chance, not by a sequence: a promoted
@@ -82,14 +82,15 @@ func encodeServes(s *store.Serves) (queues []string, totals []byte, err error) {
 //
 //   - worker_pkey finds the highest number.
 const newWorker = `INSERT INTO pawl.worker (
-	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals, owner, version
+	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals, owner,
+	version, slots
 )
 SELECT $1,
 	greatest(
 		(extract(epoch FROM {now}) * 1000000)::bigint,
 		(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
 	) + $2,
-	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13
+	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13, $14::int[]
 ON CONFLICT DO NOTHING
 RETURNING id`
 

@@ -34,7 +34,8 @@ const readWorkers = `SELECT id, label, host, process, machine, start, queues, to
 		FROM pawl.job
 		WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id
 	),
-	{now}
+	{now},
+	slots
 FROM pawl.worker
 WHERE namespace = $1 AND NOT gone
 ORDER BY id`
@@ -55,9 +56,10 @@ func (r *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Sta
 		var queues []pgtype.Text
 		var offer, totals []byte
 		var micros int64
+		var slots []pgtype.Int4
 		var started, beat pgtype.Timestamptz // which may be infinity
 		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &queues, &totals, &offer, &micros,
-			&started, &beat, &w.Worker.Owner, &w.Worker.Version, &w.Lost, &w.Shares, &w.Running, now)
+			&started, &beat, &w.Worker.Owner, &w.Worker.Version, &w.Lost, &w.Shares, &w.Running, now, &slots)
 		if err != nil {
 			return err
 		}
@@ -66,6 +68,7 @@ func (r *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Sta
 		for _, q := range queues {
 			w.Worker.Queues = append(w.Worker.Queues, q.String)
 		}
+		w.Worker.Slots = slotsOf(slots)
 		// What cannot be read costs that worker's part of it, not the list (P8).
 		if json.Unmarshal(offer, &w.Worker.Offer) != nil {
 			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")

@@ -3,7 +3,6 @@ package lists
 import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -43,58 +42,66 @@ const (
 
 // Counts counts the jobs of each queue in each state.
 func Counts(c *lite.Snapshot) (counts []store.QueueCount, err error) {
-	const most = store.MaxCounted + 1
-	add := func(queue string, s job.State, n int64) {
-		counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Bounded(int(n))})
-	}
 	for _, s := range job.States() {
-		switch {
-		case s == job.Waiting:
-			for queue := ""; ; {
-				q := c.On(jobs.NextWaitingQueue).Text(queue)
-				found := q.Step()
-				if found {
-					queue = q.ColText(0)
-				}
-				if err := q.Done(); err != nil {
-					return nil, err
-				}
-				if !found {
-					break
-				}
-				n, err := c.On(countWaiting).Text(queue).Int(most).One()
-				if err != nil {
-					return nil, err
-				}
-				add(queue, s, n)
-			}
-		case s.Final():
-			queues, err := archivedQueues(c, s)
-			if err != nil {
-				return nil, err
-			}
-			for _, queue := range queues {
-				n, err := c.On(countArchived).Int(int64(s)).Text(queue).Int(most).One()
-				if err != nil {
-					return nil, err
-				}
-				add(queue, s, n)
-			}
-		default:
-			first, total := len(counts), int64(0)
-			q := c.On(countHeld).Int(int64(s)).Int(most)
-			for q.Step() {
-				add(q.ColText(0), s, q.ColInt(1))
-				total += q.ColInt(1)
-			}
-			if err := q.Done(); err != nil {
-				return nil, err
-			}
-			for i := range counts[first:] {
-				counts[first+i].More = total > store.MaxCounted
-			}
+		var some []store.QueueCount
+		if s.Final() || s == job.Waiting {
+			some, err = countQueues(c, s)
+		} else {
+			some, err = heldCounts(c, s)
 		}
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, some...)
 	}
 	store.SortCounts(counts)
 	return counts, nil
+}
+
+// countQueues counts the jobs of a state that an index has queue by queue.
+func countQueues(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err error) {
+	names, err := queuesOf(c, s)
+	if err != nil {
+		return nil, err
+	}
+	names = store.FirstQueues(names)
+	cap := store.QueueCap(len(names))
+	for _, queue := range names {
+		q := c.On(countWaiting)
+		if s.Final() {
+			q = c.On(countArchived).Int(int64(s))
+		}
+		n, err := q.Text(queue).Int(int64(cap + 1)).One()
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Bounded(int(n), cap)})
+	}
+	return counts, nil
+}
+
+// heldCounts counts the jobs of a state that no index has queue by queue.
+func heldCounts(c *lite.Snapshot, s job.State) (counts []store.QueueCount, err error) {
+	jobs, err := held(c, s)
+	total := 0
+	for _, n := range jobs {
+		total += n
+	}
+	for queue, n := range jobs {
+		counts = append(counts, store.QueueCount{Queue: queue, State: s, Counted: store.Counted{
+			Jobs: min(n, store.MaxCounted), More: total > store.MaxCounted,
+		}})
+	}
+	return counts, err
+}
+
+// held counts what runs, is suspended or blocked by queue, one more than MaxCounted
+// of all queues together at most.
+func held(c *lite.Snapshot, s job.State) (map[string]int, error) {
+	jobs := map[string]int{}
+	q := c.On(countHeld).Int(int64(s)).Int(store.MaxCounted + 1)
+	for q.Step() {
+		jobs[q.ColText(0)] = int(q.ColInt(1))
+	}
+	return jobs, q.Done()
 }

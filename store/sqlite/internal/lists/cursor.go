@@ -27,12 +27,11 @@ func openCursors(c *lite.Snapshot, f store.Filter, p store.Page) (cursors []*cur
 	if err != nil {
 		return nil, err
 	}
-	left := store.MaxWalked
 	for _, r := range spans {
 		x := &cursor{c: c, span: r, order: p.Order}
 		cursors = append(cursors, x)
 		if r.unsorted {
-			if left, err = x.pick(p, left); err != nil {
+			if err := x.pick(p); err != nil {
 				return cursors, err
 			}
 		} else {
@@ -46,36 +45,24 @@ func openCursors(c *lite.Snapshot, f store.Filter, p store.Page) (cursors []*cur
 	return cursors, nil
 }
 
-// pick sorts the rows that match. It visits what is left, and says what is left
-// then.
-func (x *cursor) pick(p store.Page, left int) (int, error) {
+// pick sorts the rows that match: they are few.
+func (x *cursor) pick(p store.Page) error {
 	at := "0"
 	if p.Order == store.ByFinish {
 		at = "finished"
 	}
 	q := x.span.query(x.c, x.span.text("id, "+at))
 	for q.Step() {
-		if left--; left < 0 {
-			return 0, finish(q, store.TooManyToSort())
-		}
 		pos := store.Bookmark{ID: q.ColID(0)}
 		if p.Order == store.ByFinish {
 			pos.At = lite.TimeOf(q.ColInt(1))
 		}
-		if q.ColBool(2) && (p.After == (store.Bookmark{}) || p.Order.Compare(p.After, pos) < 0) {
+		if q.ColBool(2) && (p.After.Begins() || p.Order.Compare(p.After, pos) < 0) {
 			x.picks = append(x.picks, pos)
 		}
 	}
 	slices.SortFunc(x.picks, p.Order.Compare)
-	return left, q.Close()
-}
-
-// finish closes a statement early.
-func finish(q *lite.Query, err error) error {
-	if closing := q.Close(); closing != nil {
-		return closing
-	}
-	return err
+	return q.Close()
 }
 
 // next stands on the next row.
@@ -95,6 +82,8 @@ func (x *cursor) next() error {
 		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("due")))
 	case store.ByFinish:
 		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("finished")))
+	case store.ByWorker:
+		x.at.Worker = job.WorkerID(x.q.ColInt(x.span.row.At("worker")))
 	}
 	return nil
 }

@@ -12,7 +12,22 @@ import (
 // so that it costs the same however deep it is. It merges the stretches of the
 // indexes that it reads, row by row, and stops when it has visited MaxWalked: what
 // is before the row it came to has been seen, in every stretch.
-func List(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, err error) {
+func List(c *lite.Snapshot, f store.Filter, p store.Page) (store.Listed, error) {
+	split, err := splits(c, f, p)
+	if err != nil {
+		return store.Listed{}, err
+	}
+	of, part := p.Of(f, split)
+	listed, err := list(c, part, of)
+	if err != nil {
+		return store.Listed{}, err
+	}
+	listed.End(of, &f)
+	return listed, nil
+}
+
+// list is a page of a list, or of a part of one.
+func list(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, err error) {
 	cursors, err := openCursors(c, f, p)
 	defer func() {
 		for _, r := range cursors {
@@ -33,7 +48,7 @@ func List(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, 
 			break
 		}
 		if visits == store.MaxWalked {
-			listed.Stop(p.After)
+			listed.Stop(store.Bookmark{ID: p.After.ID, At: p.After.At, Worker: p.After.Worker})
 			break
 		}
 		if first.matches() {
@@ -57,6 +72,11 @@ func List(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, 
 // ListTexts are the statements that list the pages of a filter behind the
 // first, for tests that look at their plans.
 func ListTexts(c *lite.Snapshot, f store.Filter, p store.Page) (texts []string, err error) {
+	split, err := splits(c, f, p)
+	if err != nil {
+		return nil, err
+	}
+	p, f = p.Of(f, split)
 	p.After.ID[0] = 1
 	spans, err := listSpans(c, f, p)
 	for _, r := range spans {

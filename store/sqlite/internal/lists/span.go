@@ -69,15 +69,19 @@ var orders = map[store.Order]struct{ by, behind string }{
 	store.ByID:     {"id DESC", "id < ?"},
 	store.ByDue:    {"due, id", "(due, id) > (?, ?)"},
 	store.ByFinish: {"finished DESC, id DESC", "(finished, id) < (?, ?)"},
+	store.ByWorker: {"worker, id", "(worker, id) > (?, ?)"},
 }
 
 // page is the span from a position on, and the end of its statement.
 func (r span) page(p store.Page) (span, string) {
 	order := orders[p.Order]
-	if p.After != (store.Bookmark{}) {
+	if !p.After.Begins() {
 		r = r.and(order.behind, func(q *lite.Query) {
-			if p.Order != store.ByID {
+			switch p.Order {
+			case store.ByDue, store.ByFinish:
 				q.Int(lite.Micros(p.After.At))
+			case store.ByWorker:
+				q.Int(int64(p.After.Worker))
 			}
 			q.Blob(p.After.ID[:])
 		})

@@ -1,9 +1,6 @@
 package lists
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
@@ -17,26 +14,17 @@ import (
 // stretch for each queue that has such jobs. Where nothing of that is asked for,
 // the table itself is read.
 func spansOf(c *lite.Snapshot, f store.Filter) (spans []span, err error) {
-	inNamespace := func(q *lite.Query) { q.Int(c.Namespace) }
 	live, archived := f.Reads()
 	for _, s := range live {
-		r := span{table: "pawl_job", row: jobs.LiveRow}.and("namespace = ?", inNamespace)
+		r := liveSpan(c)
 		switch {
 		case s == 0 || s == job.Waiting && f.Queue == "":
 			r = walk(r, f, s)
 		case s == job.Waiting:
-			gated := r
-			gated.index, gated.unsorted = "pawl_job_gated", true
-			gated = gated.and("state = 2 AND gate IS NOT NULL AND queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
-			spans = append(spans, gated.narrow(f, true))
-			r.index, r.unsorted = "pawl_job_ready", true
-			r = r.and("state = 2 AND gate IS NULL AND queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
-		case s == job.Running && f.Worker == 0:
-			r.index, r.unsorted = "pawl_job_held", true
-			r = inQueue(r.and("state <> 2 AND state = 3", nil), f)
+			spans = append(spans, gatedSpan(c, f.Queue).narrow(f, true))
+			r = waitingSpan(c, f.Queue)
 		case s == job.Running:
-			r.index = "pawl_job_held"
-			r = inQueue(r.and("state <> 2 AND state = 3 AND worker = ?", func(q *lite.Query) { q.Int(int64(f.Worker)) }), f)
+			r = inQueue(runningSpan(c, f), f)
 		default:
 			r.index = "pawl_job_held"
 			r = inQueue(r.and("state <> 2 AND state = ? AND worker IS NULL", func(q *lite.Query) { q.Int(int64(s)) }), f)
@@ -44,36 +32,75 @@ func spansOf(c *lite.Snapshot, f store.Filter) (spans []span, err error) {
 		spans = append(spans, r.narrow(f, true))
 	}
 	for _, s := range archived {
-		r := span{table: "pawl_job_archive", row: jobs.ArchivedRow}.and("namespace = ?", inNamespace)
 		if s == 0 {
-			spans = append(spans, r.narrow(f, false))
+			spans = append(spans, archivedSpan(c).narrow(f, false))
 			continue
 		}
-		r.index = "pawl_job_archive_state"
 		queues := []string{f.Queue}
 		if f.Queue == "" {
-			if queues, err = archivedQueues(c, s); err != nil {
+			if queues, err = queuesOf(c, s); err != nil {
 				return nil, err
 			}
 		}
+		if len(queues) > store.MaxQueues { // too many to go through: by its key
+			spans = append(spans, walk(archivedSpan(c), f, s).narrow(f, false))
+			continue
+		}
 		for _, name := range queues {
-			spans = append(spans, r.and("state = ? AND queue = ?", func(q *lite.Query) { q.Int(int64(s)).Text(name) }).narrow(f, false))
+			spans = append(spans, endedSpan(c, s, name).narrow(f, false))
 		}
 	}
 	return spans, nil
 }
 
-// walk makes a span of the whole table: states and queue are compared row by row.
-func walk(r span, f store.Filter, states ...job.State) span {
-	var some []string
-	for _, s := range states {
-		if s != 0 {
-			some = append(some, "state = ?")
-			r.look = append(slices.Clip(r.look), func(q *lite.Query) { q.Int(int64(s)) })
-		}
+// The spans, with nothing compared row by row.
+
+func liveSpan(c *lite.Snapshot) span {
+	return span{table: "pawl_job", row: jobs.LiveRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
+}
+
+func archivedSpan(c *lite.Snapshot) span {
+	return span{table: "pawl_job_archive", row: jobs.ArchivedRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
+}
+
+// waitingSpan is the waiting jobs of a queue. Those of a list by id are few, else it
+// is split.
+func waitingSpan(c *lite.Snapshot, queue string) span {
+	r := liveSpan(c)
+	r.index, r.unsorted = "pawl_job_ready", true
+	return r.and("state = 2 AND gate IS NULL AND queue = ?", func(q *lite.Query) { q.Text(queue) })
+}
+
+// gatedSpan is the jobs of a queue that wait behind gates.
+func gatedSpan(c *lite.Snapshot, queue string) span {
+	r := liveSpan(c)
+	r.index, r.unsorted = "pawl_job_gated", true
+	return r.and("state = 2 AND gate IS NOT NULL AND queue = ?", func(q *lite.Query) { q.Text(queue) })
+}
+
+// runningSpan is the running jobs, by worker and id: those of one are in order. Those
+// of all in a list by id are few, else it is split.
+func runningSpan(c *lite.Snapshot, f store.Filter) span {
+	r := liveSpan(c)
+	r.index = "pawl_job_held"
+	if f.Worker != 0 {
+		return r.and("state <> 2 AND state = 3 AND worker = ?", func(q *lite.Query) { q.Int(int64(f.Worker)) })
 	}
-	if len(some) > 0 {
-		r.match = append(slices.Clip(r.match), "("+strings.Join(some, " OR ")+")")
+	r.unsorted = true
+	return r.and("state <> 2 AND state = 3", nil)
+}
+
+// endedSpan is the jobs of a queue that ended in one way, by id.
+func endedSpan(c *lite.Snapshot, s job.State, queue string) span {
+	r := archivedSpan(c)
+	r.index = "pawl_job_archive_state"
+	return r.and("state = ? AND queue = ?", func(q *lite.Query) { q.Int(int64(s)).Text(queue) })
+}
+
+// walk makes a span of the whole table: state and queue are compared row by row.
+func walk(r span, f store.Filter, s job.State) span {
+	if s != 0 {
+		r = r.but("state = ?", func(q *lite.Query) { q.Int(int64(s)) })
 	}
 	return inQueue(r, f)
 }
@@ -83,86 +110,4 @@ func inQueue(r span, f store.Filter) span {
 		return r
 	}
 	return r.but("queue = ?", func(q *lite.Query) { q.Text(f.Queue) })
-}
-
-// listSpans are the spans that are in the order of a page, and those that are
-// few enough to be sorted. What is not is walked by its id, together.
-func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, err error) {
-	if p.Order == store.ByDue {
-		for n := job.MinPriority; n <= job.MaxPriority; n++ {
-			spans = append(spans, dueSpan(c, f, n))
-		}
-		return spans, nil
-	}
-	all, err := spansOf(c, f)
-	if err != nil {
-		return nil, err
-	}
-	if p.Order == store.ByFinish {
-		for i := range all {
-			all[i].unsorted = true
-		}
-		return all, nil
-	}
-	var walked []job.State
-	for _, r := range all {
-		if r.unsorted {
-			few, err := r.few(c)
-			if err != nil {
-				return nil, err
-			}
-			if !few {
-				if r.index == "pawl_job_ready" {
-					walked = append(walked, job.Waiting)
-				} else {
-					walked = append(walked, job.Running)
-				}
-				continue
-			}
-		}
-		spans = append(spans, r)
-	}
-	if len(walked) > 0 {
-		r := span{table: "pawl_job", row: jobs.LiveRow}.and("namespace = ?", func(q *lite.Query) { q.Int(c.Namespace) })
-		spans = append(spans, walk(r, f, walked...).narrow(f, true))
-	}
-	return spans, nil
-}
-
-// dueSpan is the waiting jobs of one queue and priority, the next one due first.
-func dueSpan(c *lite.Snapshot, f store.Filter, priority int) span {
-	r := span{table: "pawl_job", index: "pawl_job_ready", row: jobs.LiveRow}.
-		and("namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority = ?", func(q *lite.Query) { q.Int(c.Namespace).Text(f.Queue).Int(int64(priority)) })
-	if !f.DueBefore.IsZero() {
-		r = r.and("due <= ?", func(q *lite.Query) { q.Int(lite.Micros(f.DueBefore)) })
-	}
-	if !f.DueAfter.IsZero() {
-		r = r.and("due > ?", func(q *lite.Query) { q.Int(lite.Micros(f.DueAfter)) })
-	}
-	return r.narrow(f, true)
-}
-
-// nextArchivedQueue is the queue behind one that has archived jobs of a state.
-//   - A seek on pawl_job_archive_state.
-const nextArchivedQueue = `SELECT queue
-	FROM pawl_job_archive INDEXED BY pawl_job_archive_state
-	WHERE namespace = ? AND state = ? AND queue > ?
-	ORDER BY queue
-	LIMIT 1`
-
-// archivedQueues steps from queue to queue on the index: one seek for each.
-func archivedQueues(c *lite.Snapshot, state job.State) ([]string, error) {
-	var queues []string
-	last := ""
-	for {
-		q := c.On(nextArchivedQueue).Int(int64(state)).Text(last)
-		if !q.Step() {
-			return queues, q.Done()
-		}
-		last = q.ColText(0)
-		queues = append(queues, last)
-		if err := q.Done(); err != nil {
-			return nil, err
-		}
-	}
 }

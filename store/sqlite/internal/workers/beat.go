@@ -76,7 +76,7 @@ const (
 	WHERE namespace = ? AND id = ? AND split <> 0 AND totals IS NOT ?`
 
 	setServes = `UPDATE pawl_worker
-	SET queues = ?3, totals = ?4, split = CASE WHEN ?4 IS NULL THEN 0 ELSE split END
+	SET queues = ?3, totals = ?4, slots = ?5, split = CASE WHEN ?4 IS NULL THEN 0 ELSE split END
 	WHERE namespace = ?1 AND id = ?2`
 )
 
@@ -85,7 +85,7 @@ func serve(t *lite.Session, b *store.Beat) error {
 	if b.Serves == nil {
 		return nil
 	}
-	queues, totals, err := encodeServes(b.Serves)
+	queues, slots, totals, err := encodeServes(b.Serves)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func serve(t *lite.Session, b *store.Beat) error {
 			return err
 		}
 	}
-	return t.On(setServes).Int(int64(b.Worker)).Text(queues).TextOrNull(totals).Exec()
+	return t.On(setServes).Int(int64(b.Worker)).Text(queues).TextOrNull(totals).TextOrNull(slots).Exec()
 }
 
 // What ShareTotals reads and writes, by primary keys but for the last.

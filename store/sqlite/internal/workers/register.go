@@ -13,8 +13,8 @@ import (
 // Boot is one boot of one process, as it is entered.
 type Boot struct {
 	*store.Worker
-	offer, queues, totals string
-	declares              []store.Declaration
+	offer, queues, slots, totals string
+	declares                     []store.Declaration
 }
 
 // Encode writes down what a worker takes.
@@ -27,28 +27,34 @@ func Encode(w *store.Worker) (Boot, error) {
 	if err != nil {
 		return Boot{}, fmt.Errorf("pawl: encode the worker's offer: %w", err)
 	}
-	queues, totals, err := encodeServes(&store.Serves{Queues: w.Queues, Totals: w.Totals})
+	queues, slots, totals, err := encodeServes(&store.Serves{Queues: w.Queues, Slots: w.Slots, Totals: w.Totals})
 	if err != nil {
 		return Boot{}, err
 	}
-	return Boot{w, string(offer), queues, totals, declares}, nil
+	return Boot{w, string(offer), queues, slots, totals, declares}, nil
 }
 
 // encodeServes writes down which queues a worker serves, and its totals; empty means
 // that it has none.
-func encodeServes(s *store.Serves) (queues, totals string, err error) {
+func encodeServes(s *store.Serves) (queues, slots, totals string, err error) {
 	text, err := json.Marshal(s.Queues)
 	if err != nil {
-		return "", "", fmt.Errorf("pawl: encode the worker's queues: %w", err)
+		return "", "", "", fmt.Errorf("pawl: encode the worker's queues: %w", err)
 	}
-	if len(s.Totals) == 0 {
-		return string(text), "", nil
+	queues = string(text)
+	if len(s.Slots) > 0 {
+		if text, err = json.Marshal(s.Slots); err != nil {
+			return "", "", "", fmt.Errorf("pawl: encode the worker's slots: %w", err)
+		}
+		slots = string(text)
 	}
-	of, err := json.Marshal(s.Totals)
-	if err != nil {
-		return "", "", fmt.Errorf("pawl: encode the worker's totals: %w", err)
+	if len(s.Totals) > 0 {
+		if text, err = json.Marshal(s.Totals); err != nil {
+			return "", "", "", fmt.Errorf("pawl: encode the worker's totals: %w", err)
+		}
+		totals = string(text)
 	}
-	return string(text), string(of), nil
+	return queues, slots, totals, nil
 }
 
 // What registers and removes a worker, by primary keys.
@@ -59,8 +65,8 @@ const (
 	RETURNING last_worker`
 
 	insertWorker = `INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, owner, version, lock,
-		queues, totals, offer, lost_after, started, beat)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		queues, slots, totals, offer, lost_after, started, beat)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	markGone = `UPDATE pawl_worker
 	SET gone = 1, lost = coalesce(lost, ?)
@@ -81,7 +87,7 @@ func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err
 	// The byte first: whoever sees the row sees the byte taken.
 	err = t.On(insertWorker).
 		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(w.Owner).Text(w.Version).Text(alive.Take(t.Namespace, id)).
-		Text(w.queues).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
+		Text(w.queues).TextOrNull(w.slots).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
 	if err != nil {
 		return id, err
 	}

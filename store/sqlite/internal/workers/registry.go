@@ -28,7 +28,8 @@ const allWorkers = `SELECT id, label, host, process, queues, offer, lost_after, 
 		(SELECT count(*)
 			FROM pawl_job INDEXED BY pawl_job_held
 			WHERE pawl_job.namespace = pawl_worker.namespace
-				AND state = 3 AND state <> 2 AND worker = pawl_worker.id)
+				AND state = 3 AND state <> 2 AND worker = pawl_worker.id),
+		slots
 	FROM pawl_worker
 	WHERE namespace = ? AND gone = 0
 	ORDER BY id`
@@ -50,6 +51,9 @@ func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 		}
 		if json.Unmarshal([]byte(q.ColText(4)), &w.Worker.Queues) != nil {
 			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")
+		}
+		if slots := q.ColText(15); slots != "" && json.Unmarshal([]byte(slots), &w.Worker.Slots) != nil {
+			w.Worker.Slots, w.Unreadable = nil, append(w.Unreadable, "slots")
 		}
 		if json.Unmarshal([]byte(q.ColText(5)), &w.Worker.Offer) != nil {
 			w.Worker.Offer, w.Unreadable = job.Offer{}, append(w.Unreadable, "offer")
