@@ -66,6 +66,14 @@ type Beat struct {
 	// shares has stored, or a later one: who never comes so far takes nothing from
 	// others. The answer to that beat is still of before.
 	Version int64
+	// Serves is told when it has changed since the worker registered.
+	Serves *Serves
+}
+
+// Serves is what a worker serves.
+type Serves struct {
+	Queues []string
+	Totals []Total
 }
 
 // BeatReply is the answer to a heartbeat.

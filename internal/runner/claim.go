@@ -85,6 +85,7 @@ func (r *Runner) claimLoop(ctx context.Context) error {
 func (r *Runner) takeHints(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgetRemoved()
 	heard := r.hints.Take(func(i int, due time.Time) {
 		at := now
 		if !due.IsZero() {
@@ -94,7 +95,7 @@ func (r *Runner) takeHints(now time.Time) {
 	})
 	c := &r.claims
 	c.cancels = c.cancels || heard.Cancel
-	if heard.Members && r.totals {
+	if heard.Members && len(r.serves.Totals) > 0 {
 		r.wakeBeat()
 	}
 	if heard.Outside {
@@ -194,7 +195,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	}
 	if err != nil {
 		for _, asked := range claim.Queues {
-			r.queueNamed(asked.Queue).lookBy(now)
+			r.named[asked.Queue].lookBy(now)
 		}
 	}
 	switch {
@@ -255,7 +256,7 @@ func unclear(err error) bool {
 func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if worker != r.lease.Worker || !r.mayStart() || r.tooManyEnds() {
+	if worker != r.lease.Worker || !r.mayStart() || r.tooManyEnds() || !r.offers() {
 		return store.Claim{}, false
 	}
 	var queues []store.QueueClaim
@@ -321,7 +322,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	if c.cancels && r.lease.Healthy && !r.stopping() {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
-	if !r.mayStart() || r.tooManyEnds() {
+	if !r.mayStart() || r.tooManyEnds() || !r.offers() {
 		return max(wait, soonest) // a token comes when that changes
 	}
 	for _, q := range r.queues {

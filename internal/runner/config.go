@@ -54,7 +54,7 @@ type Config struct {
 	Version      string // of its build, as it was told
 	Host         string
 	Boot         boot.Identity // by which others of this machine see whether it lives
-	Queues       []QueueConfig // at least one
+	Queues       []QueueConfig // at first: see SetQueues
 	Kinds        []Kind
 	Capabilities []string
 
@@ -130,27 +130,8 @@ func (c Config) check() error {
 	if c.Store == nil {
 		add(job.Invalid("store", nil, "must be given"))
 	}
-	if len(c.Queues) == 0 {
-		add(job.Invalid("queues", "none", "a worker must serve at least one queue"))
-	}
+	add(checkQueues(c.Queues))
 	var names []string
-	for _, q := range c.Queues {
-		add(job.CheckName("queue", q.Name))
-		if slices.Contains(names, q.Name) {
-			add(job.Invalid("queue", q.Name, "is given twice"))
-		}
-		names = append(names, q.Name)
-		if q.Workers < 1 {
-			add(job.Invalid(fmt.Sprintf("workers of queue %s", q.Name), q.Workers, "must be 1 or more"))
-		}
-		if q.Total < 0 {
-			add(job.Invalid(fmt.Sprintf("total of queue %s", q.Name), q.Total, "must be 0 (no limit) or more"))
-		}
-		if q.Aging < 0 {
-			add(job.Invalid(fmt.Sprintf("aging of queue %s", q.Name), q.Aging, "must be 0 (strict priority) or more"))
-		}
-	}
-	names = names[:0]
 	for _, k := range c.Kinds {
 		add(job.CheckName("kind", k.Name))
 		if slices.Contains(names, k.Name) {

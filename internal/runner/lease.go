@@ -20,6 +20,13 @@ func (r host) Begun() []store.RunRef {
 	return r.begunSince(time.Now())
 }
 
+// Serves is what the store is to know of the queues.
+func (r host) Serves() *store.Serves {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.serves
+}
+
 // Beaten takes the answer of a beat over.
 func (r host) Beaten(b member.Renewal) {
 	r.mu.Lock()
@@ -35,7 +42,8 @@ func (r host) Beaten(b member.Renewal) {
 	for _, q := range r.queues {
 		if q.setting.Total > 0 {
 			// What was claimed ahead for more slots goes back in a moment (staleReady).
-			q.slots = member.Portion(q.name, q.slots, b.Answer)
+			// The answer may be of before the queue was changed.
+			q.slots = min(member.Portion(q.name, q.slots, b.Answer), q.setting.Workers, q.setting.Total)
 		}
 	}
 	r.startReady()

@@ -55,11 +55,11 @@ func (h *Hub) setHealthy(healthy bool) {
 
 // Subscription collects the hints for some queues.
 type Subscription struct {
-	hub    *Hub
-	queues map[string]int // to its place in due; fixed
-	token  chan struct{}
+	hub   *Hub
+	token chan struct{}
 
 	// Guarded by hub.mu.
+	queues  map[string]int // to its place in due
 	hinted  []bool
 	due     []time.Time // the lowest of the hints; zero means now
 	cancel  bool
@@ -69,20 +69,32 @@ type Subscription struct {
 
 // Subscribe collects hints for these queues from now on. Others are ignored.
 func (h *Hub) Subscribe(queues ...string) *Subscription {
-	s := &Subscription{
-		hub:    h,
-		queues: make(map[string]int, len(queues)),
-		token:  make(chan struct{}, 1),
-		hinted: make([]bool, len(queues)),
-		due:    make([]time.Time, len(queues)),
-	}
-	for i, q := range queues {
-		s.queues[q] = i
-	}
+	s := &Subscription{hub: h, token: make(chan struct{}, 1)}
+	s.set(queues)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs = append(h.subs, s)
 	return s
+}
+
+// SetQueues collects for these queues instead, by their new places. What was
+// hinted for those that stay is kept.
+func (s *Subscription) SetQueues(queues ...string) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.set(queues)
+}
+
+func (s *Subscription) set(queues []string) {
+	before, hinted, due := s.queues, s.hinted, s.due
+	s.queues = make(map[string]int, len(queues))
+	s.hinted, s.due = make([]bool, len(queues)), make([]time.Time, len(queues))
+	for i, q := range queues {
+		s.queues[q] = i
+		if was, ok := before[q]; ok {
+			s.hinted[i], s.due[i] = hinted[was], due[was]
+		}
+	}
 }
 
 // Close ends the subscription. It is idempotent.
@@ -103,7 +115,7 @@ type Heard struct {
 }
 
 // Take removes what was hinted. It calls ready for each hinted queue, by its
-// place in Subscribe, with the lowest due time by the store's clock (zero: now).
+// place in Subscribe or SetQueues, with the lowest due time by the store's clock (zero: now).
 // ready must not call the hub.
 func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 	s.hub.mu.Lock()

@@ -197,3 +197,14 @@ func TestListen_HealthFollowsTheConnection(t *testing.T) {
 		}
 	})
 }
+
+func TestHub_QueuesOfASubscriptionChange(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a", "b")
+	h.Ready(store.Hint{Queue: "b"})
+	s.SetQueues("b", "c")
+	h.Ready(store.Hint{Queue: "c"}, store.Hint{Queue: "a"})
+	if got, _ := take(s, "b", "c"); len(got) != 2 {
+		t.Errorf("hinted %v, want b, which was before the change, and c", got)
+	}
+}
