@@ -40,7 +40,7 @@ func (e *Engine) Cancel(ctx context.Context, id ID) (Change, error) {
 func (e *Engine) Retry(ctx context.Context, id ID) (Change, error) {
 	c, err := e.change(ctx, id, e.store.Retry)
 	if err == nil && c == Changed {
-		e.hub.Ready(store.Hint{})
+		e.hub.Ready(store.Hint{Subject: store.SubjectQueue})
 	}
 	return c, err
 }
@@ -96,7 +96,7 @@ func (q QueueHandle) set(ctx context.Context, paused bool) error {
 	if err := q.engine.store.SetPaused(ctx, q.name, paused, operatorOf(ctx)); err != nil {
 		return err
 	}
-	q.engine.hub.Ready(store.Hint{Queue: q.name})
+	q.engine.hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: q.name})
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (e *Engine) RetryAll(ctx context.Context, f Filter, opts ...AllOption) (int
 	}
 	n, err := e.changeAll(ctx, f, opts, e.store.Retry, nil)
 	if n > 0 {
-		e.hub.Ready(store.Hint{})
+		e.hub.Ready(store.Hint{Subject: store.SubjectQueue})
 	}
 	return n, err
 }

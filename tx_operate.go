@@ -21,7 +21,7 @@ func (t *Tx) Cancel(ctx context.Context, id ID) (Change, error) {
 func (t *Tx) Retry(ctx context.Context, id ID) (Change, error) {
 	c, err := t.change(ctx, id, store.OperatingTx.Retry)
 	if err == nil && c == Changed {
-		t.hint(store.Hint{})
+		t.hint(store.Hint{Subject: store.SubjectQueue})
 	}
 	return c, err
 }
@@ -43,7 +43,7 @@ func (t *Tx) change(
 		return 0, err
 	}
 	if changes[0] == Asked {
-		t.hint(store.Hint{Cancel: true})
+		t.hint(store.Hint{Subject: store.SubjectJob})
 	}
 	return changes[0], nil
 }

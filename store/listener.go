@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/pawlwork/pawl/job"
 )
@@ -50,16 +49,6 @@ type OperatingTx interface {
 	Cancel(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
 	Retry(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
 	Delete(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
-}
-
-// Hint says that there may be something to do. The zero Hint means: look at
-// everything.
-type Hint struct {
-	Queue    string
-	Priority int
-	Due      time.Time
-	Cancel   bool // some run was asked to cancel
-	Members  bool // a worker with totals came, left or was lost; the zero Hint does not say so
 }
 
 // TxReader is a transaction that can say what it sees, for tests that look into

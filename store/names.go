@@ -22,3 +22,15 @@ func (c Change) String() string {
 	}
 	return changeNames[c]
 }
+
+var subjectNames = [...]string{
+	SubjectAll: "everything", SubjectQueue: "queue", SubjectJob: "job", SubjectMembers: "members",
+	SubjectSetting: "setting", SubjectTopic: "topic", SubjectIntent: "intent",
+}
+
+func (s Subject) String() string {
+	if s < SubjectAll || int(s) >= len(subjectNames) {
+		return fmt.Sprintf("subject(%d)", int(s))
+	}
+	return subjectNames[s]
+}

@@ -28,3 +28,15 @@ func TestMigrateModesHaveNames(t *testing.T) {
 		}
 	}
 }
+
+func TestSubjectsHaveNames(t *testing.T) {
+	for subject, want := range map[store.Subject]string{
+		store.SubjectAll: "everything", store.SubjectQueue: "queue", store.SubjectJob: "job", store.SubjectMembers: "members",
+		store.SubjectSetting: "setting", store.SubjectTopic: "topic", store.SubjectIntent: "intent",
+		-1: "subject(-1)", 99: "subject(99)",
+	} {
+		if got := subject.String(); got != want {
+			t.Errorf("subject %d is %q, want %q", int(subject), got, want)
+		}
+	}
+}

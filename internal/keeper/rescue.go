@@ -61,7 +61,7 @@ func (k *Keeper) RescueOnce(ctx context.Context, limit int) (Rescued, error) {
 	}
 	k.logDeaths(ctx, rescued.Dead, rescued.Deaths)
 	if rescued.Waiting > 0 && k.config.Hub != nil {
-		k.config.Hub.Ready(store.Hint{})
+		k.config.Hub.Ready(store.Hint{Subject: store.SubjectQueue})
 	}
 	return report, errors.Join(faults...)
 }

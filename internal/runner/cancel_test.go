@@ -48,7 +48,7 @@ func TestJ10_CancelFromElsewhereComesWithinASecond(t *testing.T) {
 		told := l.add(1, nil, p)[0]
 		synctest.Wait()
 		l.cancelJob(told)
-		p.hub.Ready(store.Hint{Cancel: true})
+		p.hub.Ready(store.Hint{Subject: store.SubjectJob})
 		after(100 * time.Millisecond)
 		l.expect(told, job.Cancelled, 0, 0)
 		p.stop()

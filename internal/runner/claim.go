@@ -94,7 +94,7 @@ func (r *Runner) takeHints(now time.Time) {
 		r.queues[i].lookBy(at)
 	})
 	c := &r.claims
-	c.cancels = c.cancels || heard.Cancel
+	c.cancels = c.cancels || heard.Job
 	if heard.Members && len(r.serves.Totals) > 0 {
 		r.wakeBeat()
 	}

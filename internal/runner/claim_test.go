@@ -222,7 +222,7 @@ func TestClaim_HintFromOutsideIsFollowedUp(t *testing.T) {
 		stop := p.listen(hear)
 		after(10 * time.Second)
 		begin = time.Now()
-		hear <- store.Hint{Queue: "q"}
+		hear <- store.Hint{Subject: store.SubjectQueue, Name: "q"}
 		for _, quiet := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second} {
 			after(quiet)
 			l.add(1, nil) // its hint is swallowed

@@ -282,7 +282,7 @@ func TestP8_AnEndThatIsHeldHoldsUpNoOther(t *testing.T) {
 		if _, err := l.store.Enqueue(l.t.Context(), []job.Draft{draft}); err != nil {
 			t.Fatal(err)
 		}
-		p.hub.Ready(store.Hint{Queue: "q"})
+		p.hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: "q"})
 		after(time.Second)
 		for range 3 {
 			id := add()

@@ -126,7 +126,7 @@ func (l *lab) add(n int, change func(*job.Draft), tell ...*process) []job.ID {
 		l.t.Fatal(err)
 	}
 	for _, p := range tell {
-		p.hub.Ready(store.Hint{Queue: drafts[0].Queue})
+		p.hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: drafts[0].Queue})
 	}
 	return ids
 }

@@ -217,7 +217,7 @@ func TestJ18_AHintOfMembersCausesABeat(t *testing.T) {
 					return nil
 				}
 			})
-			p.hub.Ready(store.Hint{Members: true})
+			p.hub.Ready(store.Hint{Subject: store.SubjectMembers})
 			after(time.Millisecond)
 			n = int(count.Load())
 			p.stop()
@@ -304,7 +304,7 @@ func TestJ18_AProcessThatDiesLateTakesNoMoreThanTwoPortions(t *testing.T) {
 			p := l.run(9, brief, totalOf(9))
 			for range 7 {
 				after(time.Second)
-				first.hub.Ready(store.Hint{Members: true})
+				first.hub.Ready(store.Hint{Subject: store.SubjectMembers})
 				if n := first.Stats().Running; n < 3 {
 					t.Fatalf("%d of a total of 9 run after %d processes that died", n, len(ghosts))
 				}
@@ -392,7 +392,7 @@ func TestJ18_WhatIsMarkedDoesNotBeginWithoutAPortion(t *testing.T) {
 				first := l.run(1, waits, totalOf(1)) // shares before the second, which has the lower number
 				after(5500 * time.Millisecond)
 				mute.Store(false)
-				second.hub.Ready(store.Hint{Members: true})
+				second.hub.Ready(store.Hint{Subject: store.SubjectMembers})
 				after(4 * time.Second) // the second shares, and the first has not heard
 				id := l.lost(1, times)[0]
 				committed := make(chan struct{})
@@ -404,7 +404,7 @@ func TestJ18_WhatIsMarkedDoesNotBeginWithoutAPortion(t *testing.T) {
 						return nil
 					}
 				})
-				first.hub.Ready(store.Hint{Queue: "q"})
+				first.hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: "q"})
 				after(time.Millisecond)
 				l.expect(id, job.Running, 0, times)
 				l.add(1, nil, second)

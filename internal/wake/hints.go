@@ -11,13 +11,13 @@ func Hints(drafts []job.Draft) []store.Hint {
 	var hints []store.Hint
 	for i := range drafts {
 		d := &drafts[i]
-		if n := len(hints); n > 0 && hints[n-1].Queue == d.Queue && hints[n-1].Priority == d.Priority {
+		if n := len(hints); n > 0 && hints[n-1].Name == d.Queue && hints[n-1].Priority == d.Priority {
 			if d.At.Before(hints[n-1].Due) { // zero means now, and is before all
 				hints[n-1].Due = d.At
 			}
 			continue
 		}
-		hints = append(hints, store.Hint{Queue: d.Queue, Priority: d.Priority, Due: d.At})
+		hints = append(hints, store.Hint{Subject: store.SubjectQueue, Name: d.Queue, Priority: d.Priority, Due: d.At})
 	}
 	return hints
 }

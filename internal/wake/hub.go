@@ -49,7 +49,7 @@ func (h *Hub) setHealthy(healthy bool) {
 	h.healthy = healthy
 	h.mu.Unlock()
 	if changed {
-		h.Ready(store.Hint{}, store.Hint{Members: true})
+		h.Ready(store.Hint{})
 	}
 }
 
@@ -59,12 +59,10 @@ type Subscription struct {
 	token chan struct{}
 
 	// Guarded by hub.mu.
-	queues  map[string]int // to its place in due
-	hinted  []bool
-	due     []time.Time // the lowest of the hints; zero means now
-	cancel  bool
-	members bool
-	outside bool
+	queues map[string]int // to its place in due
+	hinted []bool
+	due    []time.Time // the lowest of the hints; zero means now
+	heard  Heard
 }
 
 // Subscribe collects hints for these queues from now on. Others are ignored.
@@ -107,11 +105,14 @@ func (s *Subscription) Close() {
 // C holds a token when there is something to Take.
 func (s *Subscription) C() <-chan struct{} { return s.token }
 
-// Heard is what Take found besides the queues.
+// Heard is what Take found besides the queues, by subject.
 type Heard struct {
-	Cancel  bool // a run may have been asked to cancel
+	Job     bool // a run may have been asked to cancel, or a job have ended
 	Members bool // a worker with totals came, left or was lost
-	Outside bool // a hint came from another process
+	Setting bool // something may have been declared, set or paused
+	Topic   bool // events may have been appended
+	Intent  bool // a transaction may have left intents
+	Outside bool // a hint about jobs came from another process
 }
 
 // Take removes what was hinted. It calls ready for each hinted queue, by its
@@ -126,8 +127,8 @@ func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 			s.hinted[i] = false
 		}
 	}
-	heard := Heard{Cancel: s.cancel, Members: s.members, Outside: s.outside}
-	s.cancel, s.members, s.outside = false, false, false
+	heard := s.heard
+	s.heard = Heard{}
 	select {
 	case <-s.token:
 	default:
@@ -137,30 +138,51 @@ func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 
 // add merges one hint. The caller holds hub.mu.
 func (s *Subscription) add(outside bool, hint *store.Hint) {
-	switch {
-	case hint.Members: // it says nothing of jobs, and asks for no look
-		s.members = true
-		outside = false
-	case hint.Queue != "":
-		i, mine := s.queues[hint.Queue]
-		if !mine {
+	jobs := false // others say nothing of jobs, and ask for no later looks at queues
+	switch hint.Subject {
+	case store.SubjectQueue:
+		if !s.hintQueue(hint) {
 			return
 		}
-		s.merge(i, hint.Due)
-		s.cancel = s.cancel || hint.Cancel
-	case hint.Cancel:
-		s.cancel = true
+		jobs = true
+	case store.SubjectJob:
+		s.heard.Job, jobs = true, true
+	case store.SubjectMembers:
+		s.heard.Members = true
+	case store.SubjectSetting:
+		s.heard.Setting = true
+	case store.SubjectTopic:
+		s.heard.Topic = true
+	case store.SubjectIntent:
+		s.heard.Intent = true
+	case store.SubjectAll:
+		s.hintQueue(&store.Hint{Due: hint.Due})
+		s.heard = Heard{Job: true, Members: true, Setting: true, Topic: true, Intent: true, Outside: s.heard.Outside}
+		jobs = true
 	default:
-		for i := range s.hinted {
-			s.merge(i, hint.Due)
-		}
-		s.cancel = true
+		return
 	}
-	s.outside = s.outside || outside
+	s.heard.Outside = s.heard.Outside || outside && jobs
 	select {
 	case s.token <- struct{}{}:
 	default:
 	}
+}
+
+// hintQueue notes what became ready: in one queue, or in any of them where the
+// hint has no name. It reports whether one of the subscription's may be meant.
+func (s *Subscription) hintQueue(hint *store.Hint) bool {
+	if hint.Name == "" {
+		for i := range s.hinted {
+			s.merge(i, hint.Due)
+		}
+		return true
+	}
+	i, mine := s.queues[hint.Name]
+	if mine {
+		s.merge(i, hint.Due)
+	}
+	return mine
 }
 
 func (s *Subscription) merge(i int, due time.Time) {

@@ -37,8 +37,8 @@ func TestHub_HintsAreMerged(t *testing.T) {
 	s := h.Subscribe("a", "b")
 	defer s.Close()
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	h.Ready(store.Hint{Queue: "a", Due: noon}, store.Hint{Queue: "a", Due: noon.Add(-time.Hour)}, store.Hint{Queue: "a", Due: noon.Add(time.Hour)})
-	h.Ready(store.Hint{Queue: "elsewhere"})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "a", Due: noon}, store.Hint{Subject: store.SubjectQueue, Name: "a", Due: noon.Add(-time.Hour)}, store.Hint{Subject: store.SubjectQueue, Name: "a", Due: noon.Add(time.Hour)})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "elsewhere"})
 	if !token(s) || token(s) {
 		t.Error("want one token for any number of hints")
 	}
@@ -46,7 +46,7 @@ func TestHub_HintsAreMerged(t *testing.T) {
 	if len(got) != 1 || !got["a"].Equal(noon.Add(-time.Hour)) {
 		t.Errorf("hinted %v, want a at its lowest due time", got)
 	}
-	if heard.Cancel || heard.Outside {
+	if heard.Job || heard.Outside {
 		t.Errorf("heard %+v", heard)
 	}
 	if got, _ := take(s, "a", "b"); len(got) != 0 {
@@ -57,7 +57,7 @@ func TestHub_HintsAreMerged(t *testing.T) {
 func TestHub_ReadyNowBeatsADueTime(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")
-	h.Ready(store.Hint{Queue: "a", Due: time.Now().Add(time.Hour)}, store.Hint{Queue: "a"}, store.Hint{Queue: "a", Due: time.Now()})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "a", Due: time.Now().Add(time.Hour)}, store.Hint{Subject: store.SubjectQueue, Name: "a"}, store.Hint{Subject: store.SubjectQueue, Name: "a", Due: time.Now()})
 	if got, _ := take(s, "a"); !got["a"].IsZero() {
 		t.Errorf("due %v, want now", got["a"])
 	}
@@ -68,7 +68,7 @@ func TestHub_ZeroHintMeansEverything(t *testing.T) {
 	s := h.Subscribe("a", "b")
 	h.Ready(store.Hint{})
 	got, heard := take(s, "a", "b")
-	if len(got) != 2 || !heard.Cancel {
+	if len(got) != 2 || heard != (Heard{Job: true, Members: true, Setting: true, Topic: true, Intent: true}) {
 		t.Errorf("hinted %v, %+v", got, heard)
 	}
 }
@@ -76,43 +76,68 @@ func TestHub_ZeroHintMeansEverything(t *testing.T) {
 func TestHub_CancelHintAloneAsksForNoLook(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")
-	h.Ready(store.Hint{Cancel: true})
+	h.Ready(store.Hint{Subject: store.SubjectJob})
 	if !token(s) {
 		t.Error("no token")
 	}
-	if got, heard := take(s, "a"); len(got) != 0 || !heard.Cancel {
+	if got, heard := take(s, "a"); len(got) != 0 || !heard.Job {
 		t.Errorf("hinted %v, %+v", got, heard)
 	}
 }
 
-// TestHub_MembersHintAsksForABeatOnly has the hint by which workers hear of each other: it asks for no look, and the zero
-// hint, which a store may give on every commit, does not say it.
+// TestHub_MembersHintAsksForABeatOnly has the hint by which workers hear of each other: it asks for no look, and a hint
+// about any queue, which a store may give on every commit, does not say it.
 func TestHub_MembersHintAsksForABeatOnly(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")
-	h.give(true, store.Hint{Members: true})
+	h.give(true, store.Hint{Subject: store.SubjectMembers})
 	if !token(s) {
 		t.Error("no token")
 	}
 	if got, heard := take(s, "a"); len(got) != 0 || heard != (Heard{Members: true}) {
 		t.Errorf("hinted %v, %+v", got, heard)
 	}
-	h.give(true, store.Hint{})
-	if _, heard := take(s, "a"); heard.Members {
-		t.Errorf("the zero hint says that workers changed: %+v", heard)
+	h.give(true, store.Hint{Subject: store.SubjectQueue}, store.Hint{Subject: store.SubjectJob})
+	if got, heard := take(s, "a"); len(got) != 1 || heard != (Heard{Job: true, Outside: true}) {
+		t.Errorf("of any queue and job: hinted %v, %+v", got, heard)
+	}
+}
+
+// TestHub_SubjectsAreHandedThrough has hints that are not about queues: each is heard as what it is and asks for no look.
+func TestHub_SubjectsAreHandedThrough(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a")
+	for subject, want := range map[store.Subject]Heard{
+		store.SubjectJob:     {Job: true, Outside: true},
+		store.SubjectMembers: {Members: true},
+		store.SubjectSetting: {Setting: true},
+		store.SubjectTopic:   {Topic: true},
+		store.SubjectIntent:  {Intent: true},
+	} {
+		h.give(true, store.Hint{Subject: subject, Name: "a"})
+		if !token(s) {
+			t.Errorf("%v: no token", subject)
+		}
+		if got, heard := take(s, "a"); len(got) != 0 || heard != want {
+			t.Errorf("%v: hinted %v, heard %+v, want %+v", subject, got, heard, want)
+		}
+	}
+	h.give(true, store.Hint{Subject: store.SubjectIntent + 1, Name: "a"})
+	if token(s) {
+		t.Error("woken for a subject that nobody knows")
 	}
 }
 
 func TestHub_HintForOthersWakesNobody(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")
-	h.Ready(store.Hint{Queue: "b"})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "b"})
 	if token(s) {
 		t.Error("woken for a queue that is not served")
 	}
 	s.Close()
 	s.Close()
-	h.Ready(store.Hint{Queue: "a"})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "a"})
 	if token(s) {
 		t.Error("woken after Close")
 	}
@@ -164,7 +189,7 @@ func TestListen_HealthFollowsTheConnection(t *testing.T) {
 		if got, _ := take(s, "a"); len(got) != 1 {
 			t.Error("no look after the listener came up: what came before was not heard")
 		}
-		first.hear(store.Hint{Queue: "a"})
+		first.hear(store.Hint{Subject: store.SubjectQueue, Name: "a"})
 		if _, heard := take(s, "a"); !heard.Outside {
 			t.Error("a hint from the listener does not say so")
 		}
@@ -177,7 +202,7 @@ func TestListen_HealthFollowsTheConnection(t *testing.T) {
 			t.Error("nobody was told that the poll must be short now")
 		}
 		second := <-e.calls // it comes back by itself
-		second.hear(store.Hint{Queue: "a"})
+		second.hear(store.Hint{Subject: store.SubjectQueue, Name: "a"})
 		if !h.Healthy() {
 			t.Error("not healthy although it hears")
 		}
@@ -201,9 +226,9 @@ func TestListen_HealthFollowsTheConnection(t *testing.T) {
 func TestHub_QueuesOfASubscriptionChange(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a", "b")
-	h.Ready(store.Hint{Queue: "b"})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "b"})
 	s.SetQueues("b", "c")
-	h.Ready(store.Hint{Queue: "c"}, store.Hint{Queue: "a"})
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "c"}, store.Hint{Subject: store.SubjectQueue, Name: "a"})
 	if got, _ := take(s, "b", "c"); len(got) != 2 {
 		t.Errorf("hinted %v, want b, which was before the change, and c", got)
 	}

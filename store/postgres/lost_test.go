@@ -104,7 +104,7 @@ func (l *lossy) listen() {
 			case ready <- struct{}{}:
 			default:
 			}
-			l.heard <- h.Queue
+			l.heard <- h.Name
 		})
 	}()
 	l.t.Cleanup(func() {

@@ -28,8 +28,8 @@ func overhear(t *testing.T, s *Store) func(queue string) {
 		t.Helper()
 		select {
 		case h := <-heard:
-			if h.Queue != queue {
-				t.Errorf("heard of %q, want %q", h.Queue, queue)
+			if h.Subject != store.SubjectQueue || h.Name != queue {
+				t.Errorf("heard of %+v, want queue %q", h, queue)
 			}
 		case <-time.After(time.Minute):
 			t.Error("nobody was told")

@@ -46,19 +46,19 @@ func listen() []testCase {
 		{name: "P5_EnqueueElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			heard(d, func(s store.Store) {
 				must[[]job.Receipt](d, "enqueue")(s.Enqueue(d.ctx, drafts(1)))
-			}, func(h store.Hint) bool { return h == (store.Hint{}) || h.Queue == queue })
+			}, func(h store.Hint) bool { return about(h, store.SubjectQueue, queue) })
 		}},
 		{name: "J10_CancelElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			id := d.one()
 			d.hire().take()
 			heard(d, func(s store.Store) {
 				must[[]store.Change](d, "cancel")(s.Cancel(d.ctx, []job.ID{id}, store.Operator{}))
-			}, func(h store.Hint) bool { return h == (store.Hint{}) || h.Cancel })
+			}, func(h store.Hint) bool { return about(h, store.SubjectJob, id.String()) })
 		}},
 		{name: "J18_AWorkerThatComesOrLeavesElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			total := store.Total{Queue: queue, Total: 1, Workers: 1}
 			d.agree(d.share(total), d.share(total)) // a store need not listen for what none of its workers wants to know
-			members := func(h store.Hint) bool { return h.Members }
+			members := func(h store.Hint) bool { return about(h, store.SubjectMembers, "") }
 			var came []job.WorkerID
 			come := func(s store.Store) {
 				id := must[job.WorkerID](d, "register")(s.Register(d.ctx, store.Worker{
@@ -84,4 +84,9 @@ func listen() []testCase {
 			}, members)
 		}},
 	}
+}
+
+// about reports whether a hint tells of something: by its name, of any, or of everything.
+func about(h store.Hint, what store.Subject, name string) bool {
+	return h == (store.Hint{}) || h.Subject == what && (h.Name == "" || h.Name == name)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -14,6 +15,11 @@ import (
 type Name struct {
 	Queue    string
 	Priority int
+}
+
+// hint is what others are told.
+func (n Name) hint(due time.Time) store.Hint {
+	return store.Hint{Subject: store.SubjectQueue, Name: n.Queue, Priority: n.Priority, Due: due}
 }
 
 // Set collects, for each queue and priority, the lowest due time of what

@@ -30,11 +30,11 @@ func (r *Room) Leave(ctx context.Context, in pg.Session, told Set) error {
 	var queues []string
 	var levels []int16
 	var dues []time.Time
-	var m message
+	var m message // from nobody: this process learns of the commit in the same way as the others
 	for name, due := range told {
 		queues, levels, dues = append(queues, name.Queue), append(levels, int16(name.Priority)), append(dues, due)
 		if r.Notifier.pace.May(name.Queue) {
-			m.Hints = append(m.Hints, named{name.Queue, name.Priority, due.UnixMicro()})
+			m.add(name.hint(due))
 		}
 	}
 	if len(queues) == 0 {
@@ -43,9 +43,7 @@ func (r *Room) Leave(ctx context.Context, in pg.Session, told Set) error {
 	r.Remover.Some()
 	steps := []*pg.Statement{{Text: writeHints, Args: []any{r.pg.Namespace, queues, levels, dues}}}
 	if len(m.Hints) > 0 {
-		// From nobody: this process learns of the commit in the same way as the others.
-		text := encode("", m)
-		steps = append(steps, &pg.Statement{Text: "SELECT pg_notify($1, $2)", Args: []any{r.channel(), text}})
+		steps = append(steps, &pg.Statement{Text: "SELECT pg_notify($1, $2)", Args: []any{r.channel(), m.encode()}})
 	}
 	return in.Run(ctx, steps...)
 }

@@ -2,7 +2,6 @@ package hints
 
 import (
 	"context"
-	"encoding/json"
 	"hash/fnv"
 	"strconv"
 	"sync"
@@ -19,26 +18,7 @@ const (
 	// throttle is the same for each queue within transactions of users, where
 	// every notification slows the commit (to less than half the rate, measured).
 	throttle = 100 * time.Millisecond
-	// maxTold bounds a message; beyond it the message is "look at everything".
-	// Postgres takes 8000 bytes.
-	maxTold = 7000
 )
-
-// message is what processes tell each other. It is never needed: who misses one
-// finds out by polling.
-type message struct {
-	By      string  `json:"by"`
-	Hints   []named `json:"hints,omitempty"`
-	Cancel  bool    `json:"cancel,omitempty"`
-	Members bool    `json:"members,omitempty"`
-	Look    bool    `json:"look,omitempty"` // at everything
-}
-
-type named struct {
-	Queue    string `json:"q"`
-	Priority int    `json:"p,omitempty"`
-	Due      int64  `json:"d,omitempty"` // microseconds since the epoch
-}
 
 // notifier tells other processes of commits, after them and one message at a
 // time: NOTIFY inside each transaction would make them wait for each other.
@@ -47,9 +27,8 @@ type notifier struct {
 	pace pg.Pace // for transactions of users
 
 	mu      sync.Mutex
-	pending message
+	pending map[store.Hint]bool // besides what told holds
 	told    Set
-	some    bool
 	wake    chan struct{}
 	quit    chan struct{}
 	stopped chan struct{}
@@ -67,25 +46,35 @@ func startNotifier(r *Room) *notifier {
 
 // tell passes hints on.
 func (n *notifier) tell(told Set) {
-	n.add(func() { n.told.Join(told) })
+	n.mu.Lock()
+	n.told.Join(told)
+	n.mu.Unlock()
+	n.wakeUp()
 }
 
 // Cancel says that some run was asked to cancel.
-func (n *notifier) Cancel() { n.add(func() { n.pending.Cancel = true }) }
+func (n *notifier) Cancel() { n.Say(store.Hint{Subject: store.SubjectJob}) }
 
 // Members says that a worker with totals came, left or was lost.
-func (n *notifier) Members() { n.add(func() { n.pending.Members = true }) }
+func (n *notifier) Members() { n.Say(store.Hint{Subject: store.SubjectMembers}) }
 
 // Look says that a queue should be looked at.
 func (n *notifier) Look(queue string) {
-	n.add(func() { n.pending.Hints = append(n.pending.Hints, named{Queue: queue}) })
+	n.Say(store.Hint{Subject: store.SubjectQueue, Name: queue})
 }
 
-func (n *notifier) add(change func()) {
+// Say passes on a hint that lowers no frontier.
+func (n *notifier) Say(hint store.Hint) {
 	n.mu.Lock()
-	change()
-	n.some = true
+	if n.pending == nil {
+		n.pending = map[store.Hint]bool{}
+	}
+	n.pending[hint] = true
 	n.mu.Unlock()
+	n.wakeUp()
+}
+
+func (n *notifier) wakeUp() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -133,19 +122,22 @@ const notifyOthers = `SELECT
 // missed: it is a hint.
 func (n *notifier) send(tries int) {
 	n.mu.Lock()
-	some, m, told := n.some, n.pending, n.told
-	n.some, n.pending, n.told = false, message{}, nil
+	pending, told := n.pending, n.told
+	n.pending, n.told = nil, nil
 	n.mu.Unlock()
-	if !some {
+	if len(pending)+len(told) == 0 {
 		return
 	}
+	m := message{By: n.room.instance}
+	for hint := range pending {
+		m.add(hint)
+	}
 	for name, due := range told {
-		m.Hints = append(m.Hints, named{name.Queue, name.Priority, due.UnixMicro()})
+		m.add(name.hint(due))
 	}
 	ctx, cancel := context.WithTimeout(n.sending, n.room.pg.TryTimeout)
 	defer cancel()
-	text := encode(n.room.instance, m)
-	tell := &pg.Statement{Text: notifyOthers, Args: []any{n.room.channel(), text}}
+	tell := &pg.Statement{Text: notifyOthers, Args: []any{n.room.channel(), m.encode()}}
 	for try := 1; ; try++ {
 		err := n.room.pg.Send(ctx, n.room.pg.Work, nil, tell)
 		switch {
@@ -165,54 +157,10 @@ func (n *notifier) stop() {
 	n.stopSending()
 }
 
-// encode writes a message of a store.
-func encode(by string, m message) string {
-	m.By = by
-	text, err := json.Marshal(m)
-	if err != nil { // strings, numbers and booleans
-		panic("postgres: encode a notification: " + err.Error())
-	}
-	if len(text) > maxTold {
-		return encode(by, message{Cancel: m.Cancel, Members: m.Members, Look: true})
-	}
-	return string(text)
-}
-
 // channel is where the processes of a namespace hear each other. Channels belong
 // to the database, so its name says which schema it is about.
 func (r *Room) channel() string {
 	h := fnv.New64a()
 	h.Write([]byte(r.pg.Schema))
 	return "pawl_" + strconv.FormatUint(h.Sum64(), 36) + "_" + strconv.Itoa(int(r.pg.Namespace))
-}
-
-// hear takes a message over: frontiers first, so that a look it wakes sees it.
-func (r *Room) hear(text string, tell func(store.Hint)) {
-	var m message
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		m = message{Look: true, Members: true} // a message of another build: look, then
-	}
-	if m.By == r.instance {
-		return
-	}
-	if m.Look {
-		r.frontier.Drop()
-		tell(store.Hint{})
-	}
-	for _, h := range m.Hints {
-		hint := store.Hint{Queue: h.Queue, Priority: h.Priority}
-		if h.Due == 0 {
-			r.frontier.Wake(h.Queue)
-		} else {
-			hint.Due = time.UnixMicro(h.Due).UTC()
-			r.frontier.Lower(h.Queue, h.Priority, hint.Due)
-		}
-		tell(hint)
-	}
-	if m.Cancel {
-		tell(store.Hint{Cancel: true})
-	}
-	if m.Members {
-		tell(store.Hint{Members: true})
-	}
 }

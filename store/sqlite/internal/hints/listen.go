@@ -54,7 +54,8 @@ func Listen(
 			continue
 		}
 		last = now
-		hear(store.Hint{})
+		hear(store.Hint{Subject: store.SubjectQueue})
+		hear(store.Hint{Subject: store.SubjectJob})
 		if !splits.Load() {
 			continue
 		}
@@ -64,7 +65,7 @@ func Listen(
 		}
 		if registry != members {
 			members = registry
-			hear(store.Hint{Members: true})
+			hear(store.Hint{Subject: store.SubjectMembers})
 		}
 	}
 }
