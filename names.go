@@ -117,7 +117,9 @@ const (
 	WhyScheduled    = job.WhyScheduled    // it is not due yet
 	WhySnoozed      = job.WhySnoozed      // its handler put it off
 	WhyRetry        = job.WhyRetry        // it failed, and waits for its next attempt
+	WhyFrozen       = job.WhyFrozen       // everything is paused
 	WhyPaused       = job.WhyPaused       // its queue is paused
+	WhyKindPaused   = job.WhyKindPaused   // its kind is paused
 	WhyNoWorker     = job.WhyNoWorker     // nobody serves its queue
 	WhyNoKind       = job.WhyNoKind       // nobody there knows its kind
 	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version

@@ -93,7 +93,7 @@ func (q QueueHandle) set(ctx context.Context, paused bool) error {
 	if err := job.CheckName("queue", q.name); err != nil {
 		return err
 	}
-	if err := q.engine.store.SetPaused(ctx, q.name, paused, operatorOf(ctx)); err != nil {
+	if err := q.engine.store.SetPaused(ctx, store.OfQueue(q.name), paused, operatorOf(ctx)); err != nil {
 		return err
 	}
 	q.engine.hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: q.name})

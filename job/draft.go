@@ -115,7 +115,7 @@ func (d *Draft) Check(b Bounds) error {
 		add(Invalid("unique period", d.Unique.Period, "needs a unique key"))
 	}
 	if d.Key != "" {
-		add(checkText("key", d.Key, 0, MaxKey))
+		add(CheckText("key", d.Key, 0, MaxKey))
 	}
 	if d.Budget != "" {
 		add(CheckName("budget", d.Budget))
@@ -124,7 +124,7 @@ func (d *Draft) Check(b Bounds) error {
 		add(Invalid("tags", fmt.Sprintf("%d tags", len(d.Tags)), fmt.Sprintf("must be at most %d", MaxTags)))
 	}
 	for _, t := range d.Tags {
-		add(checkText("tag", t, 1, MaxName))
+		add(CheckText("tag", t, 1, MaxName))
 	}
 	if len(d.Capabilities) > MaxTags {
 		add(Invalid("capabilities", fmt.Sprintf("%d names", len(d.Capabilities)), fmt.Sprintf("must be at most %d", MaxTags)))
@@ -154,7 +154,7 @@ func CheckName(field, name string) error {
 	if plainName(name) {
 		return nil
 	}
-	if err := checkText(field, name, 1, MaxName); err != nil {
+	if err := CheckText(field, name, 1, MaxName); err != nil {
 		return err
 	}
 	if i := strings.IndexFunc(name, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",*>?=", r) }); i >= 0 {
@@ -175,7 +175,8 @@ func plainName(s string) bool {
 	return 0 < len(s) && len(s) <= MaxName
 }
 
-func checkText(field, s string, min, max int) error {
+// CheckText checks a text of min..max bytes: UTF-8 without control characters.
+func CheckText(field, s string, min, max int) error {
 	switch {
 	case len(s) < min:
 		return Invalid(field, s, fmt.Sprintf("must have %d..%d bytes", min, max))

@@ -28,8 +28,13 @@ type BackoffFunc func(f FailedAttempt) time.Duration
 // and spreads it over its upper half, so that jobs which failed together do
 // not come back together.
 func Exponential(base, max time.Duration) BackoffFunc {
+	return growing(base, max, 2)
+}
+
+// growing is Exponential with another factor than two.
+func growing(base, max time.Duration, factor float64) BackoffFunc {
 	return func(f FailedAttempt) time.Duration {
-		d := ceiling(base, max, f.Attempt)
+		d := ceiling(base, max, factor, f.Attempt)
 		if d <= 1 {
 			return d
 		}
@@ -45,12 +50,12 @@ func Constant(d time.Duration) BackoffFunc {
 // NoBackoff retries at once.
 func NoBackoff(FailedAttempt) time.Duration { return 0 }
 
-// ceiling is base × 2^(attempt-1), at most max and without overflow.
-func ceiling(base, max time.Duration, attempt int) time.Duration {
+// ceiling is base × factor^(attempt-1), at most max and without overflow.
+func ceiling(base, max time.Duration, factor float64, attempt int) time.Duration {
 	if attempt < 1 {
 		attempt = 1
 	}
-	f := float64(base) * math.Pow(2, float64(attempt-1))
+	f := float64(base) * math.Pow(factor, float64(attempt-1))
 	if f > float64(max) {
 		return max
 	}

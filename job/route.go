@@ -2,6 +2,7 @@ package job
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,29 @@ func (r Route) Check(at string) error {
 		return Invalid(at+".Kind", r.Kind, "must be a kind, a prefix ending in * or a glob: "+err.Error())
 	}
 	return CheckName(at+".Queue", r.Queue)
+}
+
+// IsPattern reports whether a text names more than itself. No name holds a wildcard
+// (CheckName), so that a name is never taken for a pattern.
+func IsPattern(text string) bool { return strings.ContainsAny(text, "*?") }
+
+// Matches reports whether a name is what a pattern names: exactly ("mail"), by its
+// beginning ("mail.*" also matches "mail.a.b", "*" everything) or by a glob
+// ("*.thumb-?"). It is the rule for the queues that a worker serves.
+func Matches(pattern, name string) bool {
+	if pattern == name || !IsPattern(pattern) {
+		return pattern == name
+	}
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok && !strings.ContainsAny(prefix, "*?[\\") {
+		return strings.HasPrefix(name, prefix)
+	}
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
+
+// MatchesAny reports whether one of the patterns names it.
+func MatchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, name) })
 }
 
 // RouteKind picks the queue of a kind: an exact route first, then the longest

@@ -10,11 +10,12 @@ import (
 // Situation is what a store knows about why a job is not running, read in one
 // snapshot.
 type Situation struct {
-	Job         Job
-	Now         time.Time
-	QueuePaused bool
-	Workers     []Offer // of the live workers that serve the job's queue
-	Label       string  // of the worker that runs it, while running
+	Job Job
+	Now time.Time
+	// Pause is what stops claims of it: of everything, of its queue, else of its kind.
+	Pause   *Pause
+	Workers []Offer // of the live workers that serve the job's queue
+	Label   string  // of the worker that runs it, while running
 	// Unheard is that worker when its beats have stopped: its lease still runs.
 	Unheard *Unheard
 	// Use is how much of the total of the job's queue is used, if it has one.
@@ -92,7 +93,9 @@ const (
 	WhyScheduled    WhyCode = "scheduled"     // it is not due yet
 	WhySnoozed      WhyCode = "snoozed"       // its handler put it off
 	WhyRetry        WhyCode = "retry"         // it failed, and waits for its next attempt
+	WhyFrozen       WhyCode = "frozen"        // everything is paused
 	WhyPaused       WhyCode = "paused"        // its queue is paused
+	WhyKindPaused   WhyCode = "kind_paused"   // its kind is paused
 	WhyNoWorker     WhyCode = "no_worker"     // nobody serves its queue
 	WhyNoKind       WhyCode = "no_kind"       // nobody there knows its kind
 	WhyNoVersion    WhyCode = "no_version"    // nobody there knows its version
@@ -144,9 +147,9 @@ func explain(s *Situation, w *Why) (WhyCode, string) {
 		code, why := postponed(j, w)
 		return code, "not due until " + stamp(j.Due) + why
 	}
-	if s.QueuePaused {
-		w.Blocker = "queue " + j.Queue
-		return WhyPaused, fmt.Sprintf("queue %s is paused", j.Queue)
+	if s.Pause != nil {
+		w.Blocker = s.Pause.blocker()
+		return s.Pause.code(), s.Pause.String()
 	}
 	if code, why := noWorker(j, s.Workers, w); code != "" {
 		return code, why

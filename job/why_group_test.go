@@ -27,7 +27,7 @@ func TestP5_JobsThatWaitForTheSameAreAGroup(t *testing.T) {
 	all := []job.Situation{
 		situation(dueIn(time.Hour)),
 		situation(behind(100, true)),
-		situation(func(s *job.Situation) { s.QueuePaused = true }),
+		situation(func(s *job.Situation) { s.Pause = &job.Pause{Scope: job.PauseQueue, Name: s.Job.Queue} }),
 		situation(behind(7, false)),
 		situation(dueIn(time.Minute)),
 		situation(behind(8, false)),

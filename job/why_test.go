@@ -26,7 +26,15 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 			s.Job.Due, s.Job.Used = now.Add(time.Minute), 2
 			s.Job.Failures = failures("timeout", "connection refused")
 		}, "attempt 2 failed (connection refused)"},
-		{"paused", func(s *job.Situation) { s.QueuePaused = true }, "queue video is paused"},
+		{"J30_paused", func(s *job.Situation) {
+			s.Pause = &job.Pause{Scope: job.PauseQueue, Name: "video", Since: now, By: "ann", Note: "disk full"}
+		}, "queue video is paused by ann since 2026-11-15 12:00:00.000 UTC: disk full"},
+		{"J30_kind paused", func(s *job.Situation) {
+			s.Pause = &job.Pause{Scope: job.PauseKind, Name: "encode", Since: now}
+		}, "kind encode is paused since 2026-11-15 12:00:00.000 UTC"},
+		{"J30_frozen", func(s *job.Situation) {
+			s.Pause = &job.Pause{Scope: job.PauseAll, Since: now, By: "bob", Note: "migration"}
+		}, "everything is frozen by bob since 2026-11-15 12:00:00.000 UTC: migration"},
 		{"J14_nobody serves", func(s *job.Situation) { s.Workers = nil }, "no live worker serves queue video"},
 		{"J14_nobody knows", func(s *job.Situation) { s.Job.Kind = "crop" }, "knows kind crop"},
 		{"J31_too new", func(s *job.Situation) { s.Job.Version = 2 }, "knows version 2 of kind encode"},
@@ -96,7 +104,7 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 
 // codes are those of the cases above.
 var codes = map[string]job.WhyCode{
-	"due": job.WhyScheduled, "retry": job.WhyRetry, "paused": job.WhyPaused, "J14_nobody serves": job.WhyNoWorker, "J14_nobody knows": job.WhyNoKind,
+	"due": job.WhyScheduled, "retry": job.WhyRetry, "J30_paused": job.WhyPaused, "J30_kind paused": job.WhyKindPaused, "J30_frozen": job.WhyFrozen, "J14_nobody serves": job.WhyNoWorker, "J14_nobody knows": job.WhyNoKind,
 	"J31_too new": job.WhyNoVersion, "incapable": job.WhyNoCapability, "behind": job.WhySlot, "J12_suspect": job.WhySlot, "J12_suspect later": job.WhyRetry,
 	"J12_suspect beside others": job.WhySlot, "J9_snoozed": job.WhySnoozed, "J32_the store failed": job.WhyRetry, "unreadable retry": job.WhyRetry,
 	"unreadable needs": job.WhyUnreadable, "parked": job.WhyParked, "running": job.WhyRunning, "J12_running on one that is silent": job.WhyUnheard,

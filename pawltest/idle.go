@@ -243,7 +243,7 @@ func (e *Engine) ready() iter.Seq[job.Situation] {
 }
 
 func taken(s job.Situation) bool {
-	if s.QueuePaused {
+	if s.Pause != nil {
 		return false
 	}
 	for _, o := range s.Workers {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"math"
 	"time"
 
@@ -12,8 +13,8 @@ type AuditEntry struct {
 	ID     int64 // tells entries of one moment apart
 	Time   time.Time
 	By     string
-	Action string // such as "retry" or "pause"
-	Target string // job id or queue
+	Action string // such as "retry", "pause" or "set queue"
+	Target string // job id, queue, kind or other name; "*" for everything
 	Note   string
 }
 
@@ -94,4 +95,31 @@ func (p *AuditPage) Before(f *AuditFilter) AuditPosition {
 		before = AuditPosition{f.Before, math.MinInt64}
 	}
 	return before
+}
+
+// PauseAction is what an audit entry calls a pause, or its end, and its target.
+func PauseAction(p Pause, paused bool) (action, target string) {
+	switch {
+	case p.Scope == PauseAll && paused:
+		return "freeze", "*"
+	case p.Scope == PauseAll:
+		return "unfreeze", "*"
+	}
+	action = "resume"
+	if paused {
+		action = "pause"
+	}
+	if p.Scope == PauseKind {
+		action += " kind"
+	}
+	return action, p.Name
+}
+
+// OverrideAction is what an audit entry calls a change of what is set for a name,
+// such as "set queue" or "reset queue", and its target.
+func OverrideAction(s Setting, value json.RawMessage) (action, target string) {
+	if value == nil {
+		return "reset " + string(s.Kind), s.Name
+	}
+	return "set " + string(s.Kind), s.Name
 }

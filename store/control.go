@@ -1,9 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
+
+	"github.com/pawlwork/pawl/job"
 )
 
 // Control is what code declares and operators set. What code declares comes with
@@ -11,11 +15,13 @@ import (
 type Control interface {
 	// Settings reads everything that is declared and set, with its revision.
 	Settings(ctx context.Context) (SettingsReply, error)
-	// Override replaces what operators have set for one name, field by field of a
-	// JSON object; nil takes it all back. Its audit entry commits with it.
+	// Override puts the fields of a JSON object over what operators have set for one
+	// name: those that it does not name stay, one that is null is taken back, and nil
+	// takes all of it back. Its audit entry commits with it.
 	Override(ctx context.Context, s Setting, value json.RawMessage, op Operator) error
-	// SetPaused stops or allows claims: from a queue, of a kind, or all of them.
-	// Running jobs go on. Pausing again changes neither time nor note.
+	// SetPaused stops or allows claims: from a queue, of a kind, or all of them. The
+	// scope and name of p say which; who does it is the operator. Running jobs go on.
+	// Pausing again changes neither time nor note.
 	SetPaused(ctx context.Context, p Pause, paused bool, op Operator) error
 }
 
@@ -45,16 +51,21 @@ type Declaration struct {
 }
 
 // Declared is a declaration as it is kept. A version is live while it has a worker
-// that has neither left nor been lost; only those of live versions are listed.
+// that has neither left nor been lost; only those of live versions are listed. A
+// version declares what any of its workers has declared since it was last seen
+// anew; of two values for one name, the newest.
 type Declared struct {
 	Declaration
-	Owner, Version string
+	Owner   string `json:"owner"`
+	Version string `json:"version"`
 	// Since is when this owner began to hold the name: it passes from one version
 	// to the next while one of them is live. Of two owners the first keeps the name.
-	Since time.Time
+	Since time.Time `json:"since"`
 	// Seen is when the version was first seen: anew when it comes back after it had
-	// no live worker. Of two versions of an owner the one seen last counts.
-	Seen time.Time
+	// no live worker. Of two versions of an owner the one seen last counts. No two
+	// versions are seen at one moment, and a later one never before an earlier one,
+	// whatever the clock does.
+	Seen time.Time `json:"seen"`
 }
 
 // Override is what operators have set for one name.
@@ -66,25 +77,23 @@ type Override struct {
 	Since time.Time
 }
 
-// Pause is what is paused, since when, by whom and why.
-type Pause struct {
-	Scope PauseScope
-	Name  string // of the queue or kind; empty for everything
-	Since time.Time
-	By    string
-	Note  string
-}
-
-// PauseScope says what a pause stops. The numbers are stored: never renumber.
-type PauseScope uint8
-
-// The scopes. A paused kind is not looked for: each process takes it out of its
-// offer as soon as it has heard of it.
-const (
-	PauseQueue PauseScope = 1
-	PauseKind  PauseScope = 2
-	PauseAll   PauseScope = 3
+// What is paused. The words are those of job, which says why a job waits.
+type (
+	// Pause is what is paused, since when, by whom and why.
+	Pause = job.Pause
+	// PauseScope says what a pause stops.
+	PauseScope = job.PauseScope
 )
+
+// The scopes.
+const (
+	PauseQueue = job.PauseQueue
+	PauseKind  = job.PauseKind
+	PauseAll   = job.PauseAll
+)
+
+// OfQueue is the pause of a queue.
+func OfQueue(name string) Pause { return Pause{Scope: PauseQueue, Name: name} }
 
 // VersionInfo is one version of an owner's code.
 type VersionInfo struct {
@@ -102,4 +111,16 @@ type SettingsReply struct {
 	Overrides []Override
 	Pauses    []Pause
 	Versions  []VersionInfo
+}
+
+// SortSettings puts the lists in the order of their names, as every store gives them.
+func SortSettings(r *SettingsReply) {
+	slices.SortFunc(r.Declared, func(a, b Declared) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), a.Setting.compare(b.Setting), cmp.Compare(a.Version, b.Version))
+	})
+	slices.SortFunc(r.Overrides, func(a, b Override) int { return a.Setting.compare(b.Setting) })
+	slices.SortFunc(r.Pauses, func(a, b Pause) int { return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(r.Versions, func(a, b VersionInfo) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Version, b.Version))
+	})
 }

@@ -46,7 +46,7 @@ func Situate(sit *job.Situation, workers []WorkerInfo, runs []QueueRuns) {
 			continue
 		}
 		// One that died without anyone left to declare it lost does not count.
-		if sit.Now.Sub(w.Beat) < w.Worker.LostAfter && slices.Contains(w.Worker.Queues, sit.Job.Queue) {
+		if sit.Now.Sub(w.Beat) < w.Worker.LostAfter && job.MatchesAny(w.Worker.Queues, sit.Job.Queue) {
 			sit.Workers = append(sit.Workers, w.Worker.Offer)
 		}
 		if i := slices.IndexFunc(w.Worker.Totals, ofQueue); i >= 0 {

@@ -13,6 +13,7 @@ import (
 type Store interface {
 	Jobs
 	Workers
+	Control
 	Upkeep
 	Reader
 	// Begin opens a transaction in which jobs and the user's own rows commit
@@ -84,8 +85,6 @@ type Jobs interface {
 	Retry(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
 	// Delete removes jobs that are not running, and asks running ones to cancel.
 	Delete(ctx context.Context, ids []job.ID, op Operator) ([]Change, error)
-	// SetPaused stops or allows claims from a queue. Running jobs go on.
-	SetPaused(ctx context.Context, queue string, paused bool, op Operator) error
 }
 
 // Claim asks for work.
@@ -142,6 +141,8 @@ type ClaimReply struct {
 	// from there.
 	More bool
 	Now  time.Time // the store's clock at the claim
+	// Revision is that of the settings (SettingsReply); 0 when the claim did not look.
+	Revision int64
 }
 
 // LeasedJob is a job as a claim hands it over.

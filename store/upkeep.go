@@ -228,14 +228,31 @@ type Ready struct {
 	Oldest       time.Time
 }
 
+// Served is what live workers offer, by the queue or pattern that they serve.
+type Served map[string][]job.Offer
+
+// Of are the offers of those who serve a queue: by its name, or by a pattern.
+func (s Served) Of(queue string) []job.Offer {
+	offers := s[queue]
+	for pattern, more := range s {
+		if pattern != queue && job.Matches(pattern, queue) {
+			offers = append(slices.Clip(offers), more...)
+		}
+	}
+	return offers
+}
+
 // FindUnserved tells which ready jobs nobody takes, by the offers of the live
 // workers of each queue. The longest wait comes first.
-func FindUnserved(ready []Ready, served map[string][]job.Offer) []Unserved {
+func FindUnserved(ready []Ready, served Served) []Unserved {
 	var list []Unserved
-	place := map[string]int{}
+	place, offers := map[string]int{}, map[string][]job.Offer{}
 	for _, r := range ready {
 		j := job.Job{Queue: r.Queue, Kind: r.Kind, Version: r.Version, Capabilities: r.Capabilities}
-		why := job.NoWorker(&j, served[r.Queue])
+		if _, known := offers[r.Queue]; !known {
+			offers[r.Queue] = served.Of(r.Queue)
+		}
+		why := job.NoWorker(&j, offers[r.Queue])
 		if why == "" {
 			continue
 		}

@@ -35,12 +35,15 @@ type Worker struct {
 	Host    string
 	Process int
 	// Owner and Version say whose code it runs; Declares is what that declares.
+	// Both are empty for one that declares nothing.
 	Owner, Version string
 	Declares       []Declaration
 	// Machine and Start let a process of the same machine see that this one is
 	// dead (internal/boot); empty when that cannot be told.
 	Machine, Start string
-	Queues         []string
+	// Queues are those it serves: names, or patterns such as "*" and "mail.*"
+	// (job.Matches).
+	Queues []string
 	// Totals are those of the queues whose running jobs the cluster bounds.
 	Totals    []Total
 	Offer     job.Offer
@@ -66,11 +69,13 @@ type Beat struct {
 	// shares has stored, or a later one: who never comes so far takes nothing from
 	// others. The answer to that beat is still of before.
 	Version int64
-	// Serves is told when it has changed since the worker registered.
+	// Serves replaces the queues and totals of the worker; nil leaves them as they
+	// are. It is done first: the answer is of after it. Where the worker shares and
+	// its totals change, the registry has a new version, as when one leaves.
 	Serves *Serves
 }
 
-// Serves is what a worker serves.
+// Serves is which queues a worker serves, and its totals.
 type Serves struct {
 	Queues []string
 	Totals []Total
@@ -83,8 +88,11 @@ type BeatReply struct {
 	// Leader says that the worker is the first of those that have neither left nor
 	// been lost. Two may be told so for a moment: it saves work, and proves nothing.
 	Leader bool
+	// Revision is that of the settings (SettingsReply), never 0.
+	Revision int64
 	// Version is that of the registry, which changes whenever a worker begins to
-	// share totals, leaves or is lost, and never comes again. Zero without Splits.
+	// share totals, shares others, leaves or is lost, and never comes again. Zero
+	// without Splits.
 	Version int64
 	// Settled says that every other live worker that shares has stored this
 	// version. Only then may the caller's portions grow: who has not stored it may

@@ -110,7 +110,7 @@ func TestJ10_PauseLetsRunningJobsFinish(t *testing.T) {
 		})
 		ids := l.add(2, nil, p)
 		after(time.Second)
-		if err := l.store.SetPaused(l.t.Context(), "q", true, store.Operator{}); err != nil {
+		if err := l.store.SetPaused(l.t.Context(), store.OfQueue("q"), true, store.Operator{}); err != nil {
 			t.Fatal(err)
 		}
 		after(time.Minute)

@@ -83,7 +83,9 @@ func TestJ32_LostAnswers_Operator(t *testing.T) {
 		lostCase{name: "pause", play: func(l *lossy) (func(context.Context) error, func(error)) {
 			l.enqueued(l.draft())
 			w := l.hired()
-			pause := func(ctx context.Context) error { return l.s.SetPaused(ctx, l.queue, true, store.Operator{}) }
+			pause := func(ctx context.Context) error {
+				return l.s.SetPaused(ctx, store.OfQueue(l.queue), true, store.Operator{})
+			}
 			return pause, func(err error) {
 				if l.unsure(err) {
 					l.surely(pause(l.t.Context()))

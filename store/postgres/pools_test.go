@@ -109,7 +109,7 @@ func TestP8_ReadingLeavesReservedConnectionsAlone(t *testing.T) {
 				"enqueue":   func() error { _, err := s.Enqueue(ctx, []job.Draft{someDraft()}); return err },
 				"unique":    func() error { _, err := s.Enqueue(ctx, []job.Draft{someDraft(unique("u"))}); return err },
 				"cancel":    func() error { _, err := s.Cancel(ctx, []job.ID{job.NewID()}, store.Operator{}); return err },
-				"pause":     func() error { return s.SetPaused(ctx, "other", false, store.Operator{}) },
+				"pause":     func() error { return s.SetPaused(ctx, store.OfQueue("other"), false, store.Operator{}) },
 			} {
 				if err := call(); err != nil {
 					t.Errorf("%s: %v", name, err)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -118,9 +119,19 @@ func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]s
 	return s.jobs.Retry(ctx, ids, op)
 }
 
-// SetPaused stops or allows claims from a queue.
-func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	return s.settings.SetPaused(ctx, queue, paused, op)
+// Settings reads everything that is declared and set, with its revision.
+func (s *Store) Settings(ctx context.Context) (store.SettingsReply, error) {
+	return s.settings.Settings(ctx)
+}
+
+// Override puts an operator's fields over what is set for one name.
+func (s *Store) Override(ctx context.Context, set store.Setting, value json.RawMessage, op store.Operator) error {
+	return s.settings.Override(ctx, set, value, op)
+}
+
+// SetPaused stops or allows claims: from a queue, of a kind, or all of them.
+func (s *Store) SetPaused(ctx context.Context, p store.Pause, paused bool, op store.Operator) error {
+	return s.settings.SetPaused(ctx, p, paused, op)
 }
 
 // Get returns the jobs that exist, live or archived, in the order asked.

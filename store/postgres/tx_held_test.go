@@ -211,8 +211,8 @@ var everything = []heldStep{
 				}
 			}
 		}
-		b.must(b.s.SetPaused(b.t.Context(), "other", true, store.Operator{}))
-		b.must(b.s.SetPaused(b.t.Context(), "other", false, store.Operator{}))
+		b.must(b.s.SetPaused(b.t.Context(), store.OfQueue("other"), true, store.Operator{}))
+		b.must(b.s.SetPaused(b.t.Context(), store.OfQueue("other"), false, store.Operator{}))
 	}},
 	{"read", func(b *bystanders) {
 		_, err := b.s.List(b.t.Context(), store.Filter{}, store.Page{Limit: 10})

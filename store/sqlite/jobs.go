@@ -8,7 +8,6 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
-	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // Enqueue accepts drafts, all or none.
@@ -89,9 +88,4 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 		}
 	}
 	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Delete(ids, op) })
-}
-
-// SetPaused stops or allows claims from a queue.
-func (s *Store) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
-	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.SetPaused(&t.Session, queue, paused, op) })
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/rpc"
@@ -204,11 +205,25 @@ func (s *spread) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([
 	return s.Store.Delete(ctx, ids, op)
 }
 
-func (s *spread) SetPaused(ctx context.Context, queue string, paused bool, op store.Operator) error {
+func (s *spread) SetPaused(ctx context.Context, p store.Pause, paused bool, op store.Operator) error {
 	if r := s.next(ctx); r != nil {
-		return r.do("SetPaused", queue, paused, op)
+		return r.do("SetPaused", p, paused, op)
 	}
-	return s.Store.SetPaused(ctx, queue, paused, op)
+	return s.Store.SetPaused(ctx, p, paused, op)
+}
+
+func (s *spread) Override(ctx context.Context, set store.Setting, value json.RawMessage, op store.Operator) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("Override", set, value, op)
+	}
+	return s.Store.Override(ctx, set, value, op)
+}
+
+func (s *spread) Settings(ctx context.Context) (store.SettingsReply, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.SettingsReply](r, "Settings")
+	}
+	return s.Store.Settings(ctx)
 }
 
 func (s *spread) Register(ctx context.Context, w store.Worker) (job.WorkerID, error) {

@@ -32,6 +32,9 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 
 // Beat renews the worker's lease.
 func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
+	if b.Serves != nil && len(b.Serves.Totals) > 0 {
+		s.splits.Store(true)
+	}
 	return ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) {
 		beaten, err := workers.Beat(&t.Session, &b)
 		if err != nil {

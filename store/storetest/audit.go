@@ -20,7 +20,7 @@ func audit() []testCase {
 	did := func(d *database, queue, by, note string) time.Time {
 		d.Helper()
 		d.advance(time.Minute)
-		if err := d.Store.SetPaused(d.ctx, queue, true, store.Operator{Name: by, Note: note}); err != nil {
+		if err := d.Store.SetPaused(d.ctx, store.OfQueue(queue), true, store.Operator{Name: by, Note: note}); err != nil {
 			d.Fatal(err)
 		}
 		return d.audit(store.AuditFilter{}, 1)[0].Time

@@ -64,7 +64,7 @@ func due() []testCase {
 			purges(d, 100*time.Minute)
 		}},
 		{name: "J30_AuditEntriesAre", run: func(d *database) {
-			if err := d.Store.SetPaused(d.ctx, queue, true, store.Operator{Name: "ann"}); err != nil {
+			if err := d.Store.SetPaused(d.ctx, store.OfQueue(queue), true, store.Operator{Name: "ann"}); err != nil {
 				d.Fatal(err)
 			}
 			purges(d, 365*24*time.Hour)

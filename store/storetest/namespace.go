@@ -57,7 +57,7 @@ func namespaces() []testCase {
 		}},
 		{name: "PausesAreApart", needs: shared, run: func(d *database) {
 			o := beside(d)
-			if err := o.Store.SetPaused(d.ctx, queue, true, store.Operator{Name: "ann"}); err != nil {
+			if err := o.Store.SetPaused(d.ctx, store.OfQueue(queue), true, store.Operator{Name: "ann"}); err != nil {
 				d.Fatal(err)
 			}
 			d.one()

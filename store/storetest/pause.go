@@ -8,7 +8,7 @@ import (
 func pause() []testCase {
 	set := func(d *database, queue string, paused bool) {
 		d.Helper()
-		if err := d.Store.SetPaused(d.ctx, queue, paused, store.Operator{}); err != nil {
+		if err := d.Store.SetPaused(d.ctx, store.OfQueue(queue), paused, store.Operator{}); err != nil {
 			d.Fatalf("set paused: %v", err)
 		}
 	}
@@ -41,10 +41,10 @@ func pause() []testCase {
 			id := d.one()
 			set(d, queue, true)
 			s := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
-			equal(d, "paused", s.QueuePaused, true)
+			equal(d, "paused", s.Pause != nil, true)
 			set(d, queue, false)
 			s = must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
-			equal(d, "paused", s.QueuePaused, false)
+			equal(d, "paused", s.Pause != nil, false)
 		}},
 		{name: "QueueWithoutJobs", run: func(d *database) {
 			set(d, "never.seen", false)
@@ -55,7 +55,7 @@ func pause() []testCase {
 		}},
 		{name: "J30_Audited", run: func(d *database) {
 			for _, paused := range []bool{true, false} {
-				if err := d.Store.SetPaused(d.ctx, queue, paused, store.Operator{Name: "ann", Note: "n"}); err != nil {
+				if err := d.Store.SetPaused(d.ctx, store.OfQueue(queue), paused, store.Operator{Name: "ann", Note: "n"}); err != nil {
 					d.Fatal(err)
 				}
 			}

@@ -162,7 +162,7 @@ func read() []testCase {
 			equal(d, "claimed", ids(w.ask(store.QueueClaim{Queue: "shared", Limit: 1, Start: 1}).Jobs), []job.ID{running})
 			cancelled, paused := d.one(), d.one(onQueue("paused"))
 			d.cancel(cancelled)
-			if err := d.Store.SetPaused(d.ctx, "paused", true, store.Operator{}); err != nil {
+			if err := d.Store.SetPaused(d.ctx, store.OfQueue("paused"), true, store.Operator{}); err != nil {
 				d.Fatal(err)
 			}
 			first, second := d.one(), d.one()

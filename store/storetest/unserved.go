@@ -78,7 +78,7 @@ func unserved() []testCase {
 			w, v := d.hire("q"), d.hire("gone")
 			d.one(of("later", kind), func(j *job.Draft) { j.In = time.Hour })
 			d.one(of("paused", kind))
-			if err := d.Store.SetPaused(d.ctx, "paused", true, store.Operator{}); err != nil {
+			if err := d.Store.SetPaused(d.ctx, store.OfQueue("paused"), true, store.Operator{}); err != nil {
 				d.Fatal(err)
 			}
 			d.one(of("gone", kind))

@@ -13,7 +13,8 @@
 CREATE TABLE pawl.namespace (
     id       int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name     text   COLLATE "C" NOT NULL UNIQUE,
-    registry bigint NOT NULL DEFAULT 1 -- version of the workers that share totals; no version comes twice, and none is 0
+    registry bigint NOT NULL DEFAULT 1, -- version of the workers that share totals; no version comes twice, and none is 0
+    revision bigint NOT NULL DEFAULT 1  -- of what is declared and set; none comes twice, and none is 0
 );
 
 -- Live jobs only. Rows are written three times in their life (enqueue, claim,
@@ -161,6 +162,8 @@ CREATE TABLE pawl.worker (
     process    int         NOT NULL,
     machine    text        NOT NULL,               -- and start: see internal/boot
     start      text        NOT NULL,
+    owner      text        COLLATE "C" NOT NULL DEFAULT '', -- whose code it runs, and which; empty for one that declares nothing
+    version    text        COLLATE "C" NOT NULL DEFAULT '',
     queues     text[]      NOT NULL,
     totals     jsonb,                              -- []store.Total; NULL means none
     split      bigint      NOT NULL DEFAULT 0,     -- version of the registry by which it splits them; 0: it does not share yet
@@ -176,6 +179,9 @@ CREATE TABLE pawl.worker (
 -- Those that are lost or left, for the look that asks whether some can go. No beat touches it.
 CREATE INDEX worker_lost ON pawl.worker (namespace, gone, lost) WHERE lost IS NOT NULL;
 
+-- Whether a version has a live worker. No beat touches it.
+CREATE INDEX worker_version ON pawl.worker (namespace, owner, version) WHERE lost IS NULL;
+
 -- The run for which a worker empties itself, one in a namespace: a suspect runs
 -- alone. It has no end of its own: it holds while that run does.
 CREATE TABLE pawl.alone (
@@ -184,12 +190,49 @@ CREATE TABLE pawl.alone (
     run       bigint NOT NULL
 );
 
-CREATE TABLE pawl.queue (
+-- The versions of code that have, or had, a worker. Live are those without an end.
+CREATE TABLE pawl.code_version (
     namespace int         NOT NULL,
+    owner     text        COLLATE "C" NOT NULL,
+    version   text        COLLATE "C" NOT NULL,
+    seen      timestamptz NOT NULL, -- anew when it comes back after it had no live worker
+    ended     timestamptz,          -- when its last live worker left or was lost
+    PRIMARY KEY (namespace, owner, version)
+);
+
+-- What they declare. Rows of versions that are not live count for nothing.
+CREATE TABLE pawl.declaration (
+    namespace int         NOT NULL,
+    kind      text        COLLATE "C" NOT NULL, -- store.SettingKind
     name      text        COLLATE "C" NOT NULL,
-    paused    boolean     NOT NULL DEFAULT false,
+    owner     text        COLLATE "C" NOT NULL,
+    version   text        COLLATE "C" NOT NULL,
+    value     bytea       NOT NULL,             -- a JSON object
+    since     timestamptz NOT NULL,             -- when the owner began to hold the name
+    PRIMARY KEY (namespace, owner, kind, name, version)
+);
+
+-- What operators have set for a name: the fields that stand over what is declared.
+CREATE TABLE pawl.override (
+    namespace int         NOT NULL,
+    kind      text        COLLATE "C" NOT NULL,
+    name      text        COLLATE "C" NOT NULL,
+    value     bytea       NOT NULL,
+    by        text        NOT NULL,
+    note      text        NOT NULL,
     since     timestamptz NOT NULL,
-    PRIMARY KEY (namespace, name)
+    PRIMARY KEY (namespace, kind, name)
+);
+
+-- What is paused: a queue, a kind, or everything.
+CREATE TABLE pawl.pause (
+    namespace int         NOT NULL,
+    scope     smallint    NOT NULL,             -- job.PauseScope
+    name      text        COLLATE "C" NOT NULL, -- empty for everything
+    since     timestamptz NOT NULL,
+    by        text        NOT NULL,
+    note      text        NOT NULL,
+    PRIMARY KEY (namespace, scope, name)
 );
 
 -- What a transaction of the user's own added: its commit may come late, and the

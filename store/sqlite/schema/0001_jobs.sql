@@ -8,7 +8,8 @@ CREATE TABLE pawl_namespace (
     id          INTEGER PRIMARY KEY,
     name        TEXT NOT NULL UNIQUE,
     last_worker INTEGER NOT NULL DEFAULT 0, -- numbers are never used again
-    registry    INTEGER NOT NULL DEFAULT 1  -- version of the workers that share totals, never 0
+    registry    INTEGER NOT NULL DEFAULT 1, -- version of the workers that share totals, never 0
+    revision    INTEGER NOT NULL DEFAULT 1  -- of what is declared and set, never 0; see settings
 ) STRICT;
 
 -- Live jobs only. Short columns that claims and fences read come first, so that
@@ -151,6 +152,8 @@ CREATE TABLE pawl_worker (
     process    INTEGER NOT NULL,
     machine    TEXT NOT NULL,              -- and start: see internal/boot
     start      TEXT NOT NULL,
+    owner      TEXT NOT NULL,              -- whose code it runs, and which; empty for one that declares nothing
+    version    TEXT NOT NULL,
     lock       TEXT NOT NULL,              -- the file in which it holds its byte; empty means none
     queues     TEXT NOT NULL,              -- JSON array
     totals     TEXT,                       -- []store.Total as JSON; NULL means none
@@ -165,6 +168,9 @@ CREATE TABLE pawl_worker (
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Whether a version has a live worker. No beat touches it.
+CREATE INDEX pawl_worker_version ON pawl_worker (namespace, owner, version) WHERE lost IS NULL;
+
 -- The run for which a worker empties itself, one in a namespace: a suspect runs
 -- alone. It has no end of its own: it holds while that run does.
 CREATE TABLE pawl_alone (
@@ -173,12 +179,49 @@ CREATE TABLE pawl_alone (
     run       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE pawl_queue (
+-- The versions of code that have, or had, a worker. Live are those without an end.
+CREATE TABLE pawl_code_version (
     namespace INTEGER NOT NULL,
+    owner     TEXT NOT NULL,
+    version   TEXT NOT NULL,
+    seen      INTEGER NOT NULL, -- anew when it comes back after it had no live worker
+    ended     INTEGER,          -- when its last live worker left or was lost
+    PRIMARY KEY (namespace, owner, version)
+) STRICT, WITHOUT ROWID;
+
+-- What they declare. Rows of versions that are not live count for nothing.
+CREATE TABLE pawl_declaration (
+    namespace INTEGER NOT NULL,
+    kind      TEXT NOT NULL,    -- store.SettingKind
     name      TEXT NOT NULL,
-    paused    INTEGER NOT NULL DEFAULT 0,
+    owner     TEXT NOT NULL,
+    version   TEXT NOT NULL,
+    value     TEXT NOT NULL,    -- a JSON object
+    since     INTEGER NOT NULL, -- when the owner began to hold the name
+    PRIMARY KEY (namespace, owner, kind, name, version)
+) STRICT, WITHOUT ROWID;
+
+-- What operators have set for a name: the fields that stand over what is declared.
+CREATE TABLE pawl_override (
+    namespace INTEGER NOT NULL,
+    kind      TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    value     TEXT NOT NULL,
+    by        TEXT NOT NULL,
+    note      TEXT NOT NULL,
     since     INTEGER NOT NULL,
-    PRIMARY KEY (namespace, name)
+    PRIMARY KEY (namespace, kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- What is paused: a queue, a kind, or everything.
+CREATE TABLE pawl_pause (
+    namespace INTEGER NOT NULL,
+    scope     INTEGER NOT NULL, -- job.PauseScope
+    name      TEXT NOT NULL,    -- empty for everything
+    since     INTEGER NOT NULL,
+    by        TEXT NOT NULL,
+    note      TEXT NOT NULL,
+    PRIMARY KEY (namespace, scope, name)
 ) STRICT, WITHOUT ROWID;
 
 -- Operator actions, written in the transaction of the change.

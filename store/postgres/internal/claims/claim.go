@@ -13,6 +13,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // Claim leases ready jobs to a worker. It never hands one job to two live
@@ -326,7 +327,7 @@ var ClaimStraight = `WITH me AS MATERIALIZED (
 			LIMIT $7
 			FOR UPDATE SKIP LOCKED
 		) AS j
-		WHERE NOT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $3 AND paused)
+		WHERE NOT ` + settings.QueuePaused("$3") + `
 		LIMIT $7
 	) AS p
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // candidate is a ready job as a look sees it, before anything is locked.
@@ -54,7 +55,7 @@ func LookBound(limit int) int { return 1000 + 10*limit }
 var lookReady = `SELECT {now}, state.paused,
 	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
 FROM (
-	SELECT EXISTS (SELECT FROM pawl.queue WHERE namespace = $1 AND name = $2 AND paused) AS paused
+	SELECT ` + settings.QueuePaused("$2") + ` AS paused
 ) AS state
 LEFT JOIN LATERAL (
 	SELECT j.*

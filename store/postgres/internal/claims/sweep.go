@@ -157,11 +157,10 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 //   - job_ready serves it: one seek for each stretch.
 const peekStretches = `SELECT {now},
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
-	(
-		SELECT array_agg(q.name)
-		FROM pawl.queue AS q
-		WHERE q.namespace = $1 AND q.name = ANY ($3::text[]) AND q.paused
-	),
+	CASE
+		WHEN EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 3 AND name = '') THEN $3::text[]
+		ELSE (SELECT array_agg(p.name) FROM pawl.pause AS p WHERE p.namespace = $1 AND p.scope = 1 AND p.name = ANY ($3::text[]))
+	END,
 	j.n, j.due, j.id
 FROM (SELECT 1) AS one
 LEFT JOIN (

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // servedQueues lists the queues of the live workers with what is offered there,
@@ -62,7 +63,7 @@ LIMIT $4`
 // readyHeads groups the first ready jobs of each queue and priority.
 //
 //   - job_ready serves it: a seek for each.
-const readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint, max(jobs), min(oldest)
+var readyHeads = `SELECT queue, kind, version, capabilities, sum(jobs)::bigint, max(jobs), min(oldest)
 FROM (
 	SELECT j.queue, j.kind, j.version, j.capabilities, count(*) AS jobs, min(j.due) AS oldest
 	FROM (
@@ -80,7 +81,7 @@ FROM (
 			ORDER BY job.due, job.id
 			LIMIT $4
 		) AS j
-		WHERE NOT EXISTS (SELECT FROM pawl.queue AS s WHERE s.namespace = $1 AND s.name = q.name AND s.paused)
+		WHERE NOT ` + settings.QueuePaused("q.name") + `
 		LIMIT $5
 	) AS j
 	GROUP BY j.queue, j.kind, j.version, j.capabilities, j.priority
@@ -96,7 +97,7 @@ func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 		return nil, err
 	}
 	defer r.pg.Leave()
-	served := map[string][]job.Offer{}
+	served := store.Served{}
 	err := r.look(ctx, func() *pg.Statement {
 		clear(served)
 		return &pg.Statement{Text: servedQueues, Args: []any{r.pg.Namespace, by}, Each: func(scan pg.Scan) error {

@@ -32,7 +32,7 @@ var Plans = []pg.Plan{
 	{Name: "freeJobs", Text: freeJobs, Indexes: []string{"job_pkey"}},
 	{Name: "reviveJobs", Text: reviveJobs, Indexes: []string{"job_archive_pkey"}},
 	{Name: "runsOfQueues", Text: runsOfQueues, Indexes: []string{"job_pkey", "job_held"}},
-	{Name: "queuesAndWorkers", Text: queuesAndWorkers, Indexes: []string{"job_pkey", "worker_pkey"}},
+	{Name: "whoRuns", Text: whoRuns, Indexes: []string{"job_pkey", "worker_pkey"}},
 	{Name: "aheadOf", Text: aheadOf, Indexes: []string{"job_pkey", "job_ready"}},
 	{Name: "lostRuns", Text: lostRuns, Indexes: []string{"job_pkey"}},
 	{Name: "lockOrphans", Text: lockOrphans, Indexes: []string{"worker_pkey", "job_held"}},

@@ -111,12 +111,10 @@ CROSS JOIN LATERAL (
 WHERE w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained
 ORDER BY w.id`
 
-// queuesAndWorkers tells of each job whether its queue is paused, and who runs it.
+// whoRuns tells who runs each job.
 //
-//   - job_pkey, queue_pkey and worker_pkey serve the looks.
-const queuesAndWorkers = `SELECT e.n,
-	EXISTS (SELECT FROM pawl.queue AS q WHERE q.namespace = e.namespace AND q.paused AND q.name = j.queue),
-	coalesce(w.label, '')
+//   - job_pkey and worker_pkey serve the looks.
+const whoRuns = `SELECT e.n, coalesce(w.label, '')
 FROM (` + wantedIDs + `) AS e
 JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want
 LEFT JOIN pawl.worker AS w ON w.namespace = e.namespace AND w.id = j.worker`
@@ -128,18 +126,18 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 	}
 	// What is known of each job, by its place in ids.
 	type known struct {
-		paused bool
-		label  string
-		ahead  int
+		label string
+		ahead int
 	}
 	var found []numbered
 	var workers []store.WorkerInfo
+	var pauses []store.Pause
 	var runs map[string][]store.QueueRuns
 	var now time.Time
 	var of map[int]*known
 	most := store.AheadCap(len(ids))
 	err := r.pg.Read(ctx, func() []*pg.Statement {
-		found, workers, runs, of = nil, nil, map[string][]store.QueueRuns{}, make(map[int]*known, len(ids))
+		found, workers, pauses, runs, of = nil, nil, nil, map[string][]store.QueueRuns{}, make(map[int]*known, len(ids))
 		for n := range ids {
 			of[n+1] = &known{}
 		}
@@ -147,14 +145,15 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 		return []*pg.Statement{
 			{Text: "SELECT {now}", Each: func(scan pg.Scan) error { return scan(&now) }},
 			r.getStep(ids, &found),
-			{Text: queuesAndWorkers, Args: args, Each: func(scan pg.Scan) error {
+			{Text: whoRuns, Args: args, Each: func(scan pg.Scan) error {
 				var n int
 				var k known
-				err := scan(&n, &k.paused, &k.label)
+				err := scan(&n, &k.label)
 				of[n] = &k
 				return err
 			}},
 			r.workers.RegistryStep(&workers, new(time.Time)),
+			r.settings.PausesStep(&pauses),
 			{Text: runsOfQueues, Args: args, Each: func(scan pg.Scan) error {
 				var q store.QueueRuns
 				var queue string
@@ -181,7 +180,7 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 		if sit.Job.State.Final() {
 			continue
 		}
-		sit.QueuePaused, sit.Label = k.paused, k.label
+		sit.Pause, sit.Label = store.PauseOf(pauses, sit.Job.Queue, sit.Job.Kind), k.label
 		sit.Ahead, sit.AheadCapped = min(k.ahead, most), k.ahead > most
 		store.Situate(sit, workers, runs[sit.Job.Queue])
 	}

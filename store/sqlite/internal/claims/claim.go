@@ -15,10 +15,11 @@ import (
 // no flush, and no wake of the listeners of other processes.
 func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.ClaimReply, error) {
 	answer := store.ClaimReply{Now: lite.TimeOf(t.Now)}
-	newest, err := workers.Live(&t.Session, c.Worker)
+	newest, revision, err := workers.Claimant(&t.Session, c.Worker)
 	if err != nil {
 		return answer, err
 	}
+	answer.Revision = revision
 	if err := t.MarkBegun(c.Worker, c.Begun); err != nil {
 		return answer, err
 	}

@@ -41,7 +41,7 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 		if !more {
 			break
 		}
-		if offers[queue] == nil {
+		if len(offers.Of(queue)) == 0 {
 			unknown++
 		}
 		paused, err := settings.Paused(c, queue)

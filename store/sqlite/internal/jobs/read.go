@@ -94,8 +94,8 @@ func ahead(c *lite.Snapshot, j *job.Job, now int64, most int) (n int, capped boo
 	return min(n, most), n > most, nil
 }
 
-// Situations gathers why jobs are not running. Workers are read once, and once for
-// each queue whether it is paused and what runs of it.
+// Situations gathers why jobs are not running. Workers and pauses are read once, and
+// once for each queue what runs of it.
 func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 	found, err := Get(c, ids)
 	if err != nil {
@@ -105,9 +105,12 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 	if err != nil {
 		return nil, err
 	}
+	pauses, err := settings.Pauses(c)
+	if err != nil {
+		return nil, err
+	}
 	type known struct {
-		paused bool
-		runs   []store.QueueRuns
+		runs []store.QueueRuns
 	}
 	queues := map[string]known{}
 	now, most := c.Clock.Now(), store.AheadCap(len(ids))
@@ -120,15 +123,12 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 		}
 		q, ok := queues[j.Queue]
 		if !ok {
-			if q.paused, err = settings.Paused(c, j.Queue); err != nil {
-				return nil, err
-			}
 			if q.runs, err = runsOfQueue(c, j.Queue); err != nil {
 				return nil, err
 			}
 			queues[j.Queue] = q
 		}
-		sit.QueuePaused = q.paused
+		sit.Pause = store.PauseOf(pauses, j.Queue, j.Kind)
 		store.Situate(sit, registry, q.runs)
 		switch j.State {
 		case job.Running:

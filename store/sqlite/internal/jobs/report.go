@@ -13,7 +13,7 @@ var runsOfWorker = "SELECT " + subjectRow.Columns + `
 // ReportRuns takes a worker's word for the runs it owns. What is leased to it beyond them was
 // lost on the way, in the answer of a claim, and goes back.
 func (t *Transition) ReportRuns(w job.WorkerID, refs []store.RunRef) (held store.ReportReply, err error) {
-	if _, err := workers.Live(&t.Session, w); err != nil {
+	if err := workers.Live(&t.Session, w); err != nil {
 		return held, err
 	}
 	leased, err := subjects(t.On(runsOfWorker).Int(int64(w)))

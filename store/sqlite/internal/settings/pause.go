@@ -1,36 +1,62 @@
 package settings
 
 import (
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// What sets and reads a pause, by primary key.
+// What sets, ends and reads pauses, by primary key.
 const (
-	setPause = `INSERT INTO pawl_queue (namespace, name, paused, since)
-	VALUES (?, ?, ?, ?)
-	ON CONFLICT DO UPDATE
-	SET paused = excluded.paused, since = excluded.since
-	WHERE paused <> excluded.paused`
+	addPause = `INSERT INTO pawl_pause (namespace, scope, name, since, by, note)
+	VALUES (?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO NOTHING`
 
+	endPause = `DELETE FROM pawl_pause
+	WHERE namespace = ? AND scope = ? AND name = ?`
+
+	// One seek for everything, one for the queue.
 	isPaused = `SELECT 1
-	FROM pawl_queue
-	WHERE namespace = ? AND name = ? AND paused = 1`
+	FROM pawl_pause
+	WHERE namespace = ?1 AND (scope, name) IN (VALUES (3, ''), (1, ?2))`
+
+	allPauses = `SELECT scope, name, since, by, note
+	FROM pawl_pause
+	WHERE namespace = ?
+	ORDER BY scope, name`
 )
 
-// SetPaused stops or allows claims from a queue.
-func SetPaused(t *lite.Session, queue string, paused bool, op store.Operator) error {
-	if err := t.On(setPause).Text(queue).Bool(paused).Int(t.Now).Exec(); err != nil {
+// SetPaused stops or allows claims.
+func SetPaused(t *lite.Session, p store.Pause, paused bool, op store.Operator) error {
+	change := t.On(endPause).Int(int64(p.Scope)).Text(p.Name)
+	if paused {
+		change = t.On(addPause).Int(int64(p.Scope)).Text(p.Name).Int(t.Now).Text(op.Name).Text(op.Note)
+	}
+	n, err := change.Changes()
+	if err != nil {
 		return err
 	}
-	action := "resume"
-	if paused {
-		action = "pause"
+	if n > 0 {
+		if _, err := raise(t); err != nil {
+			return err
+		}
 	}
-	return Audit(t, op, action, queue)
+	action, target := store.PauseAction(p, paused)
+	return Audit(t, op, action, target)
 }
 
-// Paused reports whether a queue gives nothing out.
+// Paused reports whether a queue gives nothing out: it is paused, or everything.
 func Paused(c *lite.Snapshot, queue string) (bool, error) {
 	return c.On(isPaused).Text(queue).Found()
+}
+
+// Pauses lists what is paused.
+func Pauses(c *lite.Snapshot) (list []store.Pause, err error) {
+	q := c.On(allPauses)
+	for q.Step() {
+		list = append(list, store.Pause{
+			Scope: job.PauseScope(q.ColInt(0)), Name: q.ColText(1), Since: lite.TimeOf(q.ColInt(2)), By: q.ColText(3), Note: q.ColText(4),
+		})
+	}
+	return list, q.Done()
 }

@@ -8,26 +8,34 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// newestClaim is that of a live worker, by primary key.
-const newestClaim = `SELECT claim
-	FROM pawl_worker
-	WHERE namespace = ? AND id = ? AND lost IS NULL`
+// newestClaim is that of a live worker, with the revision of the settings, by
+// primary keys.
+const newestClaim = `SELECT w.claim, n.revision
+	FROM pawl_worker AS w
+	CROSS JOIN pawl_namespace AS n ON n.id = w.namespace
+	WHERE w.namespace = ? AND w.id = ? AND w.lost IS NULL`
 
-// Live refuses workers that are not registered or were lost, and returns
-// the number of the newest claim that took something.
-func Live(t *lite.Session, w job.WorkerID) (newest int64, err error) {
+// Claimant refuses workers that are not registered or were lost, and returns the
+// number of the newest claim that took something, and the revision of the settings.
+func Claimant(t *lite.Session, w job.WorkerID) (newest, revision int64, err error) {
 	q := t.On(newestClaim).Int(int64(w))
 	live := q.Step()
 	if live {
-		newest = q.ColInt(0)
+		newest, revision = q.ColInt(0), q.ColInt(1)
 	}
 	if err := q.Done(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if !live {
-		return 0, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
+		return 0, 0, fmt.Errorf("worker %d: %w", w, job.ErrWorkerLost)
 	}
-	return newest, nil
+	return newest, revision, nil
+}
+
+// Live refuses workers that are not registered or were lost.
+func Live(t *lite.Session, w job.WorkerID) error {
+	_, _, err := Claimant(t, w)
+	return err
 }
 
 // renew is a beat, and says whether the worker is the leader: the first that is
@@ -42,17 +50,55 @@ const renew = `UPDATE pawl_worker
 		FROM pawl_worker AS l
 		WHERE l.namespace = ?3 AND l.lost IS NULL
 		ORDER BY l.id
-		LIMIT 1)`
+		LIMIT 1), (SELECT revision FROM pawl_namespace WHERE id = ?3)`
 
 // Beat renews a worker's lease.
 func Beat(t *lite.Session, b *store.Beat) (store.BeatReply, error) {
 	beaten := store.BeatReply{Now: lite.TimeOf(t.Now)}
-	if _, err := Live(t, b.Worker); err != nil {
+	if err := Live(t, b.Worker); err != nil {
 		return beaten, err
 	}
-	leads, err := t.Query(renew).Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker)).One()
-	beaten.Leader = leads == 1
-	return beaten, err
+	if err := serve(t, b); err != nil {
+		return beaten, err
+	}
+	q := t.Query(renew).Int(t.Now).Int(b.Version).Int(t.Namespace).Int(int64(b.Worker))
+	if q.Step() {
+		beaten.Leader, beaten.Revision = q.ColBool(0), q.ColInt(1)
+	}
+	return beaten, q.Done()
+}
+
+// What replaces the queues and totals of a worker, by primary key. Who has no total
+// any more does not share: it would not store versions, and hold up everybody.
+const (
+	sharesOthers = `SELECT 1
+	FROM pawl_worker
+	WHERE namespace = ? AND id = ? AND split <> 0 AND totals IS NOT ?`
+
+	setServes = `UPDATE pawl_worker
+	SET queues = ?3, totals = ?4, split = CASE WHEN ?4 IS NULL THEN 0 ELSE split END
+	WHERE namespace = ?1 AND id = ?2`
+)
+
+// serve replaces what a worker serves, where its beat says so.
+func serve(t *lite.Session, b *store.Beat) error {
+	if b.Serves == nil {
+		return nil
+	}
+	queues, totals, err := encodeServes(b.Serves)
+	if err != nil {
+		return err
+	}
+	changed, err := t.On(sharesOthers).Int(int64(b.Worker)).TextOrNull(totals).Found()
+	if err != nil {
+		return err
+	}
+	if changed {
+		if err := changeRegistry(t); err != nil {
+			return err
+		}
+	}
+	return t.On(setServes).Int(int64(b.Worker)).Text(queues).TextOrNull(totals).Exec()
 }
 
 // What ShareTotals reads and writes, by primary keys but for the last.

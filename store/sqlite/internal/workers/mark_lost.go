@@ -4,6 +4,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // What marks workers lost. A namespace has few of them: its part of the primary
@@ -77,7 +78,7 @@ func MarkDead(t *lite.Session, dead []job.WorkerID) (lost int, err error) {
 }
 
 // lose declares workers lost, and says how many. The registry changes when some
-// of them share totals.
+// of them share totals, and what is declared when one was the last of its version.
 func lose(t *lite.Session, shared, update *lite.Query) (int, error) {
 	some, err := shared.Found()
 	if err != nil {
@@ -86,6 +87,9 @@ func lose(t *lite.Session, shared, update *lite.Query) (int, error) {
 	n, err := update.Changes()
 	if err == nil && some {
 		err = changeRegistry(t)
+	}
+	if err == nil && n > 0 {
+		err = settings.EndVersions(t)
 	}
 	return int(n), err
 }
@@ -99,7 +103,7 @@ const neighbours = `SELECT id, label, machine, process, start, lock
 // dead, and the lock files in which they hold their bytes. It refuses a declarer
 // that is lost itself.
 func Neighbours(t *lite.Session, l *store.MarkLostRequest) (found []store.Neighbour, locks []string, err error) {
-	if _, err := Live(t, l.By); err != nil {
+	if err := Live(t, l.By); err != nil {
 		return nil, nil, err
 	}
 	if l.Machine == "" {

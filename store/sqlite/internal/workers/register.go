@@ -7,31 +7,48 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // Boot is one boot of one process, as it is entered.
 type Boot struct {
 	*store.Worker
 	offer, queues, totals string
+	declares              []store.Declaration
 }
 
 // Encode writes down what a worker takes.
 func Encode(w *store.Worker) (Boot, error) {
+	declares, err := w.FormDeclares()
+	if err != nil {
+		return Boot{}, err
+	}
 	offer, err := json.Marshal(w.Offer)
 	if err != nil {
 		return Boot{}, fmt.Errorf("pawl: encode the worker's offer: %w", err)
 	}
-	queues, err := json.Marshal(w.Queues)
+	queues, totals, err := encodeServes(&store.Serves{Queues: w.Queues, Totals: w.Totals})
 	if err != nil {
-		return Boot{}, fmt.Errorf("pawl: encode the worker's queues: %w", err)
+		return Boot{}, err
 	}
-	var totals []byte // NULL
-	if len(w.Totals) > 0 {
-		if totals, err = json.Marshal(w.Totals); err != nil {
-			return Boot{}, fmt.Errorf("pawl: encode the worker's totals: %w", err)
-		}
+	return Boot{w, string(offer), queues, totals, declares}, nil
+}
+
+// encodeServes writes down which queues a worker serves, and its totals; empty means
+// that it has none.
+func encodeServes(s *store.Serves) (queues, totals string, err error) {
+	text, err := json.Marshal(s.Queues)
+	if err != nil {
+		return "", "", fmt.Errorf("pawl: encode the worker's queues: %w", err)
 	}
-	return Boot{w, string(offer), string(queues), string(totals)}, nil
+	if len(s.Totals) == 0 {
+		return string(text), "", nil
+	}
+	of, err := json.Marshal(s.Totals)
+	if err != nil {
+		return "", "", fmt.Errorf("pawl: encode the worker's totals: %w", err)
+	}
+	return string(text), string(of), nil
 }
 
 // What registers and removes a worker, by primary keys.
@@ -41,9 +58,9 @@ const (
 	WHERE id = ?
 	RETURNING last_worker`
 
-	insertWorker = `INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, lock,
+	insertWorker = `INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, owner, version, lock,
 		queues, totals, offer, lost_after, started, beat)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	markGone = `UPDATE pawl_worker
 	SET gone = 1, lost = coalesce(lost, ?)
@@ -62,9 +79,13 @@ func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err
 	}
 	id = job.WorkerID(n)
 	// The byte first: whoever sees the row sees the byte taken.
-	return id, t.On(insertWorker).
-		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(alive.Take(t.Namespace, id)).
+	err = t.On(insertWorker).
+		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(w.Owner).Text(w.Version).Text(alive.Take(t.Namespace, id)).
 		Text(w.queues).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
+	if err != nil {
+		return id, err
+	}
+	return id, settings.Declare(t, w.Worker, w.declares)
 }
 
 // Deregister removes a worker. While it holds jobs, its row stays, marked as
@@ -79,10 +100,14 @@ func Deregister(t *lite.Session, w job.WorkerID, holds bool) error {
 			return err
 		}
 	}
+	leave := t.On(deleteWorker).Int(int64(w))
 	if holds {
-		return t.Query(markGone).Int(t.Now).Int(t.Namespace).Int(int64(w)).Exec()
+		leave = t.Query(markGone).Int(t.Now).Int(t.Namespace).Int(int64(w))
 	}
-	return t.On(deleteWorker).Int(int64(w)).Exec()
+	if err := leave.Exec(); err != nil {
+		return err
+	}
+	return settings.EndVersions(t)
 }
 
 // Idle finds workers that are lost at ?2 and hold no job.

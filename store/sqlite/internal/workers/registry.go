@@ -24,7 +24,7 @@ func changeRegistry(t *lite.Session) error {
 //   - The primary key, in its order.
 //   - pawl_job_held counts what each runs.
 const allWorkers = `SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
-		machine, start, totals, split <> 0,
+		machine, start, totals, split <> 0, owner, version,
 		(SELECT count(*)
 			FROM pawl_job INDEXED BY pawl_job_held
 			WHERE pawl_job.namespace = pawl_worker.namespace
@@ -43,10 +43,10 @@ func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 			Worker: store.Worker{
 				Label: q.ColText(1), Host: q.ColText(2), Process: int(q.ColInt(3)),
 				LostAfter: time.Duration(q.ColInt(6)) * time.Microsecond,
-				Machine:   q.ColText(10), Start: q.ColText(11),
+				Machine:   q.ColText(10), Start: q.ColText(11), Owner: q.ColText(14), Version: q.ColText(15),
 			},
 			Started: lite.TimeOf(q.ColInt(7)), Beat: lite.TimeOf(q.ColInt(8)), Lost: q.ColBool(9),
-			Shares: q.ColBool(13), Running: int(q.ColInt(14)),
+			Shares: q.ColBool(13), Running: int(q.ColInt(16)),
 		}
 		if json.Unmarshal([]byte(q.ColText(4)), &w.Worker.Queues) != nil {
 			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")
@@ -70,8 +70,8 @@ const liveOffers = `SELECT id, queues, offer
 
 // Served is what the live workers offer, by queue; nothing unless the one who
 // asks is the first of them.
-func Served(c *lite.Snapshot, by job.WorkerID, now int64) (map[string][]job.Offer, error) {
-	served := map[string][]job.Offer{}
+func Served(c *lite.Snapshot, by job.WorkerID, now int64) (store.Served, error) {
+	served := store.Served{}
 	q := c.On(liveOffers).Int(now)
 	first := true
 	for q.Step() {

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Effective is what holds: of everything that is declared and set, what each name
+// comes to.
+type Effective struct {
+	Revision int64
+	Settings []EffectiveSetting // by kind and name
+	Pauses   []Pause
+}
+
+// EffectiveSetting is what one name comes to, and why.
+type EffectiveSetting struct {
+	Setting
+	// Value is what is declared with the fields over it that operators have set: a
+	// JSON object.
+	Value json.RawMessage
+	// Declared is what code declares, with whose it is; empty when nobody does.
+	Declared       json.RawMessage
+	Owner, Version string
+	// Overridden names the fields that operators have set; Override says who, when
+	// and why, and is nil without.
+	Overridden []string
+	Override   *Override
+	// Conflicts are other owners that declare the name differently. They came later,
+	// and count for nothing while the first holds it.
+	Conflicts []Conflict
+}
+
+// Conflict is an owner that declares a name which another one holds.
+type Conflict struct {
+	Owner, Version string
+	Value          json.RawMessage
+	Since          time.Time
+}
+
+// Resolve says what holds, from what is declared and set. It is the one rule:
+//
+//  1. Of one owner's versions that declare a name and have a live worker, the one
+//     that was seen last counts: so a deploy takes over with its first worker, and
+//     a rollback too, because a version that comes back is seen anew.
+//  2. Of several owners, the one that has held the name longest.
+//  3. Over that, field by field, what operators have set.
+func Resolve(r SettingsReply) Effective {
+	e := Effective{Revision: r.Revision, Pauses: r.Pauses}
+	named := map[Setting]map[string]claimant{}
+	for i := range r.Declared {
+		d := &r.Declared[i]
+		if named[d.Setting] == nil {
+			named[d.Setting] = map[string]claimant{}
+		}
+		c, known := named[d.Setting][d.Owner]
+		if !known || d.Since.Before(c.since) {
+			c.since = d.Since
+		}
+		if !known || cmp.Or(d.Seen.Compare(c.Seen), cmp.Compare(d.Version, c.Version)) > 0 {
+			c.Declared = d
+		}
+		named[d.Setting][d.Owner] = c
+	}
+	overrides := map[Setting]*Override{}
+	for i := range r.Overrides {
+		o := &r.Overrides[i]
+		overrides[o.Setting] = o
+		if named[o.Setting] == nil {
+			named[o.Setting] = nil
+		}
+	}
+	for s, owners := range named {
+		e.Settings = append(e.Settings, settle(s, owners, overrides[s]))
+	}
+	slices.SortFunc(e.Settings, func(a, b EffectiveSetting) int { return a.Setting.compare(b.Setting) })
+	return e
+}
+
+// claimant is an owner that declares a name, with what counts of its versions.
+type claimant struct {
+	*Declared
+	since time.Time
+}
+
+// settle says what one name comes to.
+func settle(s Setting, owners map[string]claimant, o *Override) EffectiveSetting {
+	e := EffectiveSetting{Setting: s, Override: o}
+	var list []claimant
+	for _, c := range owners {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b claimant) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Owner, b.Owner)) })
+	for i, c := range list {
+		switch {
+		case i == 0:
+			e.Declared, e.Owner, e.Version = c.Value, c.Owner, c.Version
+		case !same(c.Value, e.Declared):
+			e.Conflicts = append(e.Conflicts, Conflict{c.Owner, c.Version, c.Value, c.since})
+		}
+	}
+	e.Value = e.Declared
+	if o == nil {
+		return e
+	}
+	over, err := ParseObject(o.Value)
+	if err != nil {
+		return e // what cannot be read sets nothing (P8)
+	}
+	e.Overridden = over.Names()
+	under, err := ParseObject(e.Declared)
+	if err != nil {
+		under = nil
+	}
+	if merged, err := over.Over(under).Text(); err == nil {
+		e.Value = merged
+	}
+	return e
+}
+
+// compare puts settings in the order of their kind and name.
+func (s Setting) compare(t Setting) int {
+	return cmp.Or(cmp.Compare(s.Kind, t.Kind), cmp.Compare(s.Name, t.Name))
+}
+
+// Of is what one name comes to; false when nobody declares it or has set anything.
+func (e *Effective) Of(s Setting) (EffectiveSetting, bool) {
+	i, found := slices.BinarySearchFunc(e.Settings, s, func(x EffectiveSetting, s Setting) int { return x.Setting.compare(s) })
+	if !found {
+		return EffectiveSetting{Setting: s}, false
+	}
+	return e.Settings[i], true
+}
+
+// PauseOf is what stops claims of a kind from a queue: the pause of everything, of
+// the queue, else of the kind; nil when nothing does.
+func (e *Effective) PauseOf(queue, kind string) *Pause { return PauseOf(e.Pauses, queue, kind) }
+
+// PauseOf is the first of the pauses that stops claims of a kind from a queue.
+func PauseOf(pauses []Pause, queue, kind string) *Pause {
+	for _, p := range []Pause{{Scope: PauseAll}, {Scope: PauseQueue, Name: queue}, {Scope: PauseKind, Name: kind}} {
+		for i := range pauses {
+			if pauses[i].Scope == p.Scope && pauses[i].Name == p.Name {
+				return &pauses[i]
+			}
+		}
+	}
+	return nil
+}
