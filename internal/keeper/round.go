@@ -24,9 +24,9 @@ type Round struct {
 func (k *Keeper) Rounds() []Round {
 	rounds := []Round{
 		{rescueRound, k.config.Rescue, k.rescueRound, nil},
-		{"expire", k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
-		{"purge", k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
-		{"unserved", k.config.Report, k.unservedRound, nil},
+		{expireRound, k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
+		{purgeRound, k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
+		{unservedRound, k.config.Report, k.unservedRound, nil},
 	}
 	for i, r := range rounds {
 		do := r.Do

@@ -14,8 +14,11 @@ import (
 type Host interface {
 	// Begun lists the runs that have begun and that the store does not know of.
 	Begun() []store.RunRef
-	// Serves is which queues are served now; another pointer after each change.
+	// Serves is which queues are served now, by name or pattern; another pointer
+	// after each change.
 	Serves() *store.Serves
+	// Queues lists those that are claimed from, by name.
+	Queues() []string
 	// Beaten tells of a beat that succeeded.
 	Beaten(r Renewal)
 	// BeatFailed tells of one that did not.

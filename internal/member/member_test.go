@@ -34,6 +34,7 @@ type lab struct {
 }
 
 func (l *lab) Serves() *store.Serves   { return l.serves }
+func (l *lab) Queues() []string        { return l.serves.Queues }
 func (l *lab) Begun() []store.RunRef   { return l.begun }
 func (l *lab) Beaten(r member.Renewal) { l.beats = append(l.beats, r) }
 func (l *lab) BeatFailed(err error)    { l.faults = append(l.faults, err) }

@@ -187,6 +187,9 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	case err == nil && !answer.Now.IsZero():
 		back = r.member.Heard(now, answer.Now)
 	}
+	if err == nil {
+		r.revised(answer.Revision)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.claims.underWay = false
@@ -222,6 +225,13 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 		c.repeat = nil
 	}
 	return fmt.Errorf("claim: %w", err)
+}
+
+// revised hands on the revision of the settings, where an answer carries it.
+func (r *Runner) revised(revision int64) {
+	if revision != 0 && r.config.Revised != nil {
+		r.config.Revised(revision)
+	}
 }
 
 // maxSlowness bounds the time of a claim for one job: 8 times that of others.

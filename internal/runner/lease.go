@@ -27,8 +27,16 @@ func (r host) Serves() *store.Serves {
 	return r.serves
 }
 
+// Queues lists the queues that are claimed from.
+func (r host) Queues() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queueNames()
+}
+
 // Beaten takes the answer of a beat over.
 func (r host) Beaten(b member.Renewal) {
+	r.revised(b.Answer.Revision)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lease = b.Lease

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/pawlwork/pawl/job"
@@ -31,6 +32,9 @@ func (r *Runner) SetPauses(p Pauses) {
 	}
 	r.signal(r.claimWanted)
 }
+
+// Kinds lists the kinds that this process knows.
+func (r *Runner) Kinds() []string { return slices.Sorted(maps.Keys(r.kinds)) }
 
 // setOffer is what claims offer from now on. Those that are under way have the old
 // one. The caller holds mu.

@@ -27,8 +27,10 @@ func (r *Runner) SetQueues(queues []QueueConfig) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.setQueues(queues)
-	r.serves = r.servesNow()
-	r.wakeBeat()
+	if now := r.servesNow(); !slices.Equal(now.Queues, r.serves.Queues) || !slices.Equal(now.Totals, r.serves.Totals) {
+		r.serves = now
+		r.wakeBeat()
+	}
 	r.signal(r.claimWanted)
 	return nil
 }
@@ -121,12 +123,23 @@ func (r *Runner) servesNow() *store.Serves {
 		if q.removed {
 			continue
 		}
-		s.Queues = append(s.Queues, q.name)
+		if !q.setting.Found {
+			s.Queues = append(s.Queues, q.name)
+		}
 		if q.setting.Total > 0 {
 			s.Totals = append(s.Totals, store.Total{Queue: q.name, Total: q.setting.Total, Workers: q.setting.Workers})
 		}
 	}
+	s.Queues = append(s.Queues, r.config.Patterns...)
 	return s
+}
+
+// Holds reports whether this process holds jobs of a queue.
+func (r *Runner) Holds(queue string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q := r.named[queue]
+	return q != nil && q.running+q.first.len()+q.ready.len() > 0
 }
 
 // checkQueues reports every fault at once.

@@ -102,7 +102,8 @@ func New(c Config) (*Runner, error) {
 	r.member = member.New(member.Config{
 		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Registered: c.Registered,
 		Worker: store.Worker{
-			Label: c.Label, Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
+			Label: c.Label, Owner: c.Owner, Version: c.Version, Declares: c.Declares,
+			Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
 			Offer: r.offer, LostAfter: c.LostAfter, // the offer is without pauses, also later
 		},
 	})

@@ -63,6 +63,9 @@ type Subscription struct {
 	hinted []bool
 	due    []time.Time // the lowest of the hints; zero means now
 	heard  Heard
+	match  func(queue string) bool // of others that are collected by name; nil: none
+	found  []string                // those
+	any    bool                    // a hint did not say which queue
 }
 
 // Subscribe collects hints for these queues from now on. Others are ignored.
@@ -73,6 +76,30 @@ func (h *Hub) Subscribe(queues ...string) *Subscription {
 	defer h.mu.Unlock()
 	h.subs = append(h.subs, s)
 	return s
+}
+
+// SubscribeMatching collects the names of hinted queues that match. It is called
+// for every hint, under the hub's lock.
+func (h *Hub) SubscribeMatching(match func(queue string) bool) *Subscription {
+	s := h.Subscribe()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.match = match
+	return s
+}
+
+// maxMatching bounds the names that are collected between two Takes: of more it is
+// only known that there were some.
+const maxMatching = 1000
+
+// TakeMatching removes and returns the names that were collected, and whether there
+// were hints that may mean any queue.
+func (s *Subscription) TakeMatching() (queues []string, any bool) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	queues, any = s.found, s.any
+	s.found, s.any = nil, false
+	return queues, any
 }
 
 // SetQueues collects for these queues instead, by their new places. What was
@@ -176,13 +203,23 @@ func (s *Subscription) hintQueue(hint *store.Hint) bool {
 		for i := range s.hinted {
 			s.merge(i, hint.Due)
 		}
+		s.any = true
 		return true
 	}
 	i, mine := s.queues[hint.Name]
 	if mine {
 		s.merge(i, hint.Due)
 	}
-	return mine
+	if s.match == nil || !s.match(hint.Name) {
+		return mine
+	}
+	switch {
+	case len(s.found) >= maxMatching:
+		s.any = true
+	case !slices.Contains(s.found, hint.Name):
+		s.found = append(s.found, hint.Name)
+	}
+	return true
 }
 
 func (s *Subscription) merge(i int, due time.Time) {
