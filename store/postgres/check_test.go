@@ -25,6 +25,8 @@ var damage = map[string]string{
 	"archived job in a live state":        "UPDATE pawl.job_archive SET state = 2",
 	"archived without an end":             "UPDATE pawl.job_archive SET expires = '2001-01-01'",
 	"unique key without its job":          "INSERT INTO pawl.job_unique SELECT namespace, '\\x0102', $done, NULL FROM pawl.job LIMIT 1",
+	"declaration without its version":     "INSERT INTO pawl.declaration SELECT namespace, 'queue', 'q', 'o', 'v', '{}', now() FROM pawl.job LIMIT 1",
+	"pause of an unknown scope":           "INSERT INTO pawl.pause SELECT namespace, 9, 'q', now(), '', '' FROM pawl.job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
@@ -44,7 +46,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()

@@ -113,7 +113,7 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: given.Logger})
 	s.hints = hints.New(s.pg)
 	s.settings = settings.New(s.pg, s.hints)
-	s.workers = workers.New(s.pg, s.hints)
+	s.workers = workers.New(s.pg, s.hints, s.settings)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
 	return s, nil

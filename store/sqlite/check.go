@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a
@@ -56,6 +57,11 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			report.Faults = append(report.Faults, faults...)
 		}
 	}
+	faults, err := view(ctx, s, settings.Check)
+	if err != nil {
+		return store.CheckReport{}, err
+	}
+	report.Faults = append(report.Faults, faults...)
 	return report, nil
 }
 
@@ -66,6 +72,9 @@ func (s *Store) CheckRules() []string {
 		for _, r := range w.Rules {
 			names = append(names, r.Name)
 		}
+	}
+	for _, r := range settings.CheckRules {
+		names = append(names, r.Name)
 	}
 	return names
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // damage breaks one rule with SQL, as a bug or a person with a shell would.
@@ -30,6 +31,8 @@ var damage = map[string]string{
 	"archived without an end":             "UPDATE pawl_job_archive SET expires = 0",
 	"unique key without its job":          "INSERT INTO pawl_job_unique VALUES ((SELECT max(namespace) FROM pawl_job), x'0102', $done, NULL)",
 	"log lines without their job":         "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
+	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
+	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
@@ -38,6 +41,11 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 			if damage[r.Name] == "" {
 				t.Errorf("no test breaks the rule %q", r.Name)
 			}
+		}
+	}
+	for _, r := range settings.CheckRules {
+		if _, ok := damage[r.Name]; !ok {
+			t.Errorf("no test breaks the rule %q", r.Name)
 		}
 	}
 	for name, text := range damage {

@@ -32,6 +32,16 @@ func TestPlans_HotStatementsSeek(t *testing.T) {
 		second(s.Delete(t.Context(), []job.ID{one.ID}, store.Operator{Name: "o"})),
 		second(s.Rescue(t.Context(), 10)), second(s.Expire(t.Context(), 10)), second(s.Purge(t.Context(), 10)),
 		second(s.MarkLost(t.Context(), store.MarkLostRequest{By: w, Beat: time.Now(), Machine: "m"})), second(s.MakeDueAgain(t.Context(), store.ClockStep{Queues: []string{"q"}, Was: time.Now()}, 10)),
+		s.SetPaused(t.Context(), store.OfQueue("q"), true, store.Operator{Name: "o"}),
+		s.Override(t.Context(), store.Setting{Kind: store.SettingQueue, Name: "q"}, []byte(`{"total":1}`), store.Operator{Name: "o"}),
+		second(s.Register(t.Context(), store.Worker{Owner: "o", Version: "v", Declares: []store.Declaration{
+			{Setting: store.Setting{Kind: store.SettingQueue, Name: "q"}, Value: []byte(`{"total":1}`)},
+		}, LostAfter: time.Minute})),
+		second(s.Register(t.Context(), store.Worker{Owner: "o", Version: "v", Declares: []store.Declaration{
+			{Setting: store.Setting{Kind: store.SettingQueue, Name: "q"}, Value: []byte(`{"total":2}`)},
+		}, LostAfter: time.Minute})),
+		second(s.Beat(t.Context(), store.Beat{Worker: w, Serves: &store.Serves{Queues: []string{"q"}, Totals: []store.Total{{Queue: "q", Total: 1, Workers: 1}}}})),
+		second(s.MarkDead(t.Context(), []job.WorkerID{w + 1, w + 2})), s.Deregister(t.Context(), w),
 	} {
 		if err != nil {
 			t.Fatal(err)

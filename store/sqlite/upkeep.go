@@ -61,7 +61,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, purge := range []func(*lite.Session, int) (int64, error){settings.Purge, workers.Purge} {
+		for _, purge := range []func(*lite.Session, int) (int64, error){settings.Purge, settings.PurgeVersions, workers.Purge} {
 			n, err := purge(&t.Session, limit)
 			if err != nil {
 				return 0, err

@@ -25,6 +25,8 @@ var rules = []string{
 	"archived job in a live state",
 	"archived without an end",
 	"unique key without its job",
+	"declaration without its version",
+	"pause of an unknown scope",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

@@ -199,8 +199,10 @@ CREATE TABLE pawl.code_version (
     ended     timestamptz,          -- when its last live worker left or was lost
     PRIMARY KEY (namespace, owner, version)
 );
+CREATE INDEX code_version_live ON pawl.code_version (namespace, owner, version) WHERE ended IS NULL;
+CREATE INDEX code_version_ended ON pawl.code_version (namespace, ended) WHERE ended IS NOT NULL;
 
--- What they declare. Rows of versions that are not live count for nothing.
+-- What they declare. It goes with the last worker of its version.
 CREATE TABLE pawl.declaration (
     namespace int         NOT NULL,
     kind      text        COLLATE "C" NOT NULL, -- store.SettingKind

@@ -188,8 +188,10 @@ CREATE TABLE pawl_code_version (
     ended     INTEGER,          -- when its last live worker left or was lost
     PRIMARY KEY (namespace, owner, version)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_code_version_live ON pawl_code_version (namespace, owner, version) WHERE ended IS NULL;
+CREATE INDEX pawl_code_version_ended ON pawl_code_version (namespace, ended) WHERE ended IS NOT NULL;
 
--- What they declare. Rows of versions that are not live count for nothing.
+-- What they declare. It goes with the last worker of its version.
 CREATE TABLE pawl_declaration (
     namespace INTEGER NOT NULL,
     kind      TEXT NOT NULL,    -- store.SettingKind

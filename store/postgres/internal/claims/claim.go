@@ -226,15 +226,19 @@ func (k *claiming) answer() {
 	}
 }
 
+// attendWorker tells whether a worker lives (worker_pkey), and the revision.
+const attendWorker = "SELECT {now}, " + settings.Revision + `,
+	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)`
+
 // attend checks the worker and marks runs as begun, where no statement of the
 // claim does it.
 func (k *claiming) attend(ctx context.Context) error {
 	return k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		alive := false
 		steps := []*pg.Statement{{
-			Text: "SELECT {now}, EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)",
+			Text: attendWorker,
 			Args: []any{k.room.pg.Namespace, k.c.Worker},
-			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &alive) },
+			Each: func(scan pg.Scan) error { return scan(&k.claimed.Now, &k.claimed.Revision, &alive) },
 		}}
 		if len(k.c.Begun) > 0 {
 			steps = append(steps, k.room.workers.BegunStep(k.c.Worker, k.c.Begun))
@@ -293,9 +297,10 @@ func (k *claiming) take(ctx context.Context) error {
 //     than asked for. Rows come by priority, due and id, because the frontiers do.
 //   - What the offer does not take is locked for a moment and left; a lane where
 //     that happened is looked at before it is locked from then on (look.go).
-//   - What follows once the bytes are used up is left, too. The last column counts
-//     the rows that fit, negative when some did not.
+//   - What follows once the bytes are used up is left, too. The last column but
+//     one counts the rows that fit, negative when some did not.
 //   - Leased rows are updated by their place in the table: they are locked.
+//   - Pauses (pause_pkey) and the revision (namespace_pkey) are looked up once.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
 var ClaimStraight = `WITH me AS MATERIALIZED (
@@ -339,7 +344,8 @@ WHERE job.ctid = picked.place
 	AND picked.fits
 	AND (picked.rescues = 0 OR picked.starts)
 RETURNING ` + jobs.TakenColumns + `,
-	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked)`
+	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked),
+	` + settings.Revision
 
 // Arrays are the frontiers of a lane as arguments.
 func (v *View) Arrays() (dues []time.Time, ids [][16]byte) {
@@ -408,6 +414,7 @@ type leaseReader struct {
 	jobs     []store.LeasedJob
 	examined int64 // rows that fit
 	cut      bool  // more would not
+	revision int64 // of what is declared and set; 0 without a row
 	rows     jobs.RowReader
 }
 
@@ -422,6 +429,7 @@ func (r *leaseReader) read(cols [][]byte) error {
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true
 	}
+	r.revision = r.rows.Int8()
 	return r.rows.Err
 }
 
@@ -430,6 +438,7 @@ func (r *leaseReader) read(cols [][]byte) error {
 func (k *claiming) settle(l *claimQueue, leased *leaseReader, p *peeking) {
 	wanted := l.wants()
 	l.add(leased)
+	k.claimed.Revision = max(k.claimed.Revision, leased.revision)
 	if n := len(leased.jobs); n > 0 && k.claimed.Now.Before(leased.jobs[n-1].Started) {
 		k.seen(leased.jobs[n-1].Started)
 	}

@@ -52,10 +52,11 @@ func LookBound(limit int) int { return 1000 + 10*limit }
 // locking them.
 //
 //   - job_ready serves the lateral part: a seek per priority.
-var lookReady = `SELECT {now}, state.paused,
+//   - pause_pkey and namespace_pkey, once.
+var lookReady = `SELECT {now}, state.paused, state.revision,
 	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
 FROM (
-	SELECT ` + settings.QueuePaused("$2") + ` AS paused
+	SELECT ` + settings.QueuePaused("$2") + ` AS paused, ` + settings.Revision + ` AS revision
 ) AS state
 LEFT JOIN LATERAL (
 	SELECT j.*
@@ -149,6 +150,7 @@ func (k *claiming) read(
 		dues, ids = append(dues, at[p].due), append(ids, at[p].ID)
 	}
 	var now time.Time
+	var revision int64
 	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		found = nil
 		var priority pgtype.Int2
@@ -162,7 +164,7 @@ func (k *claiming) read(
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
 			Text: lookReady, Args: []any{k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit},
 			Each: func(scan pg.Scan) error {
-				if err := scan(&now, &paused, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
+				if err := scan(&now, &paused, &revision, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
 					return err
 				}
 				found = append(found, candidate{
@@ -176,6 +178,7 @@ func (k *claiming) read(
 	})
 	if err == nil {
 		k.seen(now)
+		k.claimed.Revision = max(k.claimed.Revision, revision)
 	}
 	return found, paused, err
 }
@@ -232,7 +235,7 @@ UPDATE pawl.job
 SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
 FROM picked
 WHERE job.ctid = picked.place
-RETURNING ` + jobs.TakenColumns + `, 0::bigint`
+RETURNING ` + jobs.TakenColumns + `, 0::bigint, 0::bigint`
 
 // isAlive tells whether the worker is not lost (worker_pkey).
 const isAlive = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // claimAgain answers a claim that was asked for before.
@@ -24,7 +25,7 @@ func (r *Room) claimAgain(ctx context.Context, c *store.Claim) (claimed store.Cl
 // and is waited for.
 //
 //   - worker_pkey finds the row.
-const awaitClaims = `SELECT {now}, (
+const awaitClaims = `SELECT {now}, ` + settings.Revision + `, (
 	SELECT count(*)
 	FROM (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL FOR UPDATE) AS me
 ) > 0`
@@ -50,7 +51,7 @@ func (r *Room) claimedBefore(ctx context.Context, c *store.Claim) (store.ClaimRe
 	var rows jobs.RowReader
 	alive := false
 	steps := []*pg.Statement{
-		{Text: awaitClaims, Args: []any{r.pg.Namespace, c.Worker}, Each: func(scan pg.Scan) error { return scan(&claimed.Now, &alive) }},
+		{Text: awaitClaims, Args: []any{r.pg.Namespace, c.Worker}, Each: func(scan pg.Scan) error { return scan(&claimed.Now, &claimed.Revision, &alive) }},
 		{Text: claimHeld, Args: []any{r.pg.Namespace, c.Worker, c.Seq, c.PerQueue()}, Raw: func(cols [][]byte) error {
 			claimed.Jobs = append(claimed.Jobs, store.LeasedJob{})
 			l := &claimed.Jobs[len(claimed.Jobs)-1]

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 const (
@@ -155,7 +156,8 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 // written, so that an idle worker costs the server a read.
 //
 //   - job_ready serves it: one seek for each stretch.
-const peekStretches = `SELECT {now},
+//   - worker_pkey, pause_pkey and namespace_pkey, once.
+const peekStretches = `SELECT {now}, ` + settings.Revision + `,
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
 	CASE
 		WHEN EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 3 AND name = '') THEN $3::text[]
@@ -191,13 +193,14 @@ type peeking struct {
 	swept  bool
 	took   func() time.Duration
 
-	now    time.Time
-	alive  bool
-	paused map[string]bool
-	left   map[*claimQueue]map[int16]position // the first ready job of each priority
-	next   map[*claimQueue]time.Time          // when the next one falls due
-	behind []foundBehind
-	passed bool // frontiers were lowered to something that they had passed
+	now      time.Time
+	revision int64 // of what is declared and set
+	alive    bool
+	paused   map[string]bool
+	left     map[*claimQueue]map[int16]position // the first ready job of each priority
+	next     map[*claimQueue]time.Time          // when the next one falls due
+	behind   []foundBehind
+	passed   bool // frontiers were lowered to something that they had passed
 }
 
 type foundBehind struct {
@@ -254,7 +257,7 @@ func (p *peeking) read(scan pg.Scan) error {
 	var due pgtype.Timestamptz
 	var id pgtype.UUID
 	var paused []string
-	if err := scan(&p.now, &p.alive, &paused, &n, &due, &id); err != nil {
+	if err := scan(&p.now, &p.revision, &p.alive, &paused, &n, &due, &id); err != nil {
 		return err
 	}
 	for _, q := range paused {
@@ -290,6 +293,7 @@ func (p *peeking) conclude() (ready bool, err error) {
 		return false, k.lost()
 	}
 	k.claimed.Now = p.now.UTC()
+	k.claimed.Revision = max(k.claimed.Revision, p.revision)
 	for _, l := range p.lanes {
 		k.upcoming(p.next[l])
 		if !p.paused[l.queue.Queue] {

@@ -61,6 +61,12 @@ func (r *Room) LookAt(queue string) {
 	r.Notifier.Look(queue)
 }
 
+// LookAtAll makes claims, here and elsewhere, look at every queue.
+func (r *Room) LookAtAll() {
+	r.frontier.Drop()
+	r.Notifier.Look("")
+}
+
 // Frontier is what learns of hints in this process: that of claims.
 type Frontier struct {
 	Lower func(queue string, priority int, due time.Time) // to what was committed

@@ -58,6 +58,9 @@ func (n *notifier) Cancel() { n.Say(store.Hint{Subject: store.SubjectJob}) }
 // Members says that a worker with totals came, left or was lost.
 func (n *notifier) Members() { n.Say(store.Hint{Subject: store.SubjectMembers}) }
 
+// Settings says that something was declared, set or paused.
+func (n *notifier) Settings() { n.Say(store.Hint{Subject: store.SubjectSetting}) }
+
 // Look says that a queue should be looked at.
 func (n *notifier) Look(queue string) {
 	n.Say(store.Hint{Subject: store.SubjectQueue, Name: queue})

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // Defaults of a check.
@@ -96,7 +97,7 @@ func CheckRules() []string {
 			names = append(names, r.name)
 		}
 	}
-	return names
+	return append(names, settings.CheckRules()...)
 }
 
 // Each look covers one stretch of a table in one statement, which is one
@@ -191,6 +192,11 @@ func (r *Room) Check(ctx context.Context, c store.Check) (store.CheckReport, err
 			}
 		}
 	}
+	faults, err := r.settings.Check(ctx)
+	if err != nil {
+		return store.CheckReport{}, err
+	}
+	report.Faults = append(report.Faults, faults[:min(len(faults), maxFaults-len(report.Faults))]...)
 	return report, nil
 }
 

@@ -41,7 +41,7 @@ var Plans = []pg.Plan{
 	{Name: "redateJobs", Text: redateJobs, Indexes: []string{"job_ready"}},
 	{Name: "lockLate", Text: lockLate, Indexes: []string{"job_deadline"}},
 	{Name: "lookDue", Text: lookDue, Indexes: []string{
-		"job_deadline", "job_archive_expires", "tombstone_expires", "job_unique_until", "audit_expires", "worker_lost", "job_held", "job_log_pkey",
+		"job_deadline", "job_archive_expires", "tombstone_expires", "job_unique_until", "audit_expires", "worker_lost", "job_held", "code_version_ended", "job_log_pkey",
 	}},
 	{Name: "purgeArchive", Text: purgeArchive, Indexes: []string{"job_archive_expires", "job_log_pkey"}},
 	{Name: "jobLines", Text: jobLines, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},

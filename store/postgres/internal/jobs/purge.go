@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // purges remembers how far the archive was purged, so that a purge does not step
@@ -230,7 +231,7 @@ func (p *purges) looked(at linePlace) {
 // begins with the namespace.
 //
 //   - job_deadline, and for each table the index of its expiry: a seek for the first.
-//   - worker_lost and job_held for workers, job_log_pkey for lines.
+//   - worker_lost and job_held for workers, code_version_ended, job_log_pkey for lines.
 const lookDue = `SELECT {now}, (
 	SELECT 1` + fromLate + `
 	ORDER BY deadline
@@ -271,7 +272,7 @@ const lookDue = `SELECT {now}, (
 	WHERE namespace = $1 AND gone AND lost IS NOT NULL AND lost < {now} - interval '24 hours' AND ` + holdsNothing + `
 	ORDER BY lost
 	LIMIT 1
-) IS NOT NULL OR (
+) IS NOT NULL OR ` + settings.VersionsDue + ` OR (
 	SELECT 1
 	FROM pawl.job_log
 	WHERE namespace = $1 AND job > '00000000-0000-0000-0000-000000000000'
@@ -321,6 +322,7 @@ func (r *Room) Purge(ctx context.Context, limit int) (int, error) {
 		for _, text := range purgeTexts {
 			steps = append(steps, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, limit}})
 		}
+		steps = append(steps, &pg.Statement{Text: settings.PurgeVersions, Args: []any{r.pg.Namespace, limit}})
 		counted := steps[1:]
 		steps = append(steps, &pg.Statement{Text: forgetWorkers, Args: []any{r.pg.Namespace, limit}})
 		var looked linePlace

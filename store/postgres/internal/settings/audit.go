@@ -36,8 +36,13 @@ WHERE n = $5 OR ($6 = '' OR by = $6) AND ($7 = '' OR action = $7)
 ORDER BY n
 LIMIT $8`
 
-// Plans are the statements that read many entries, with the indexes that must serve them.
+// Plans are the statements of this room that find rows, with the indexes that must
+// serve them.
 var Plans = []pg.Plan{
+	{Name: "versionNow", Text: versionNow, Indexes: []string{"code_version_pkey", "declaration_pkey"}},
+	{Name: "declare", Text: declare, Indexes: []string{"declaration_pkey", "code_version_pkey", "namespace_pkey"}},
+	{Name: "endVersions", Text: endVersions, Indexes: []string{"code_version_live", "worker_version", "declaration_pkey", "namespace_pkey"}},
+	{Name: "purgeVersions", Text: PurgeVersions, Indexes: []string{"code_version_ended"}},
 	{Name: "entriesByTime", Text: entriesByTime, Indexes: []string{"audit_pkey"}},
 	{Name: "entriesByTarget", Text: entriesByTarget, Indexes: []string{"audit_target"}},
 }

@@ -34,7 +34,7 @@ func (r *Room) Override(ctx context.Context, s store.Setting, value json.RawMess
 	}
 	defer r.pg.Leave()
 	action, target := store.OverrideAction(s, value)
-	return r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
 		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
 			var before json.RawMessage
 			read := &pg.Statement{Text: valueOf, Args: []any{r.pg.Namespace, s.Kind, s.Name}, Each: func(scan pg.Scan) error { return scan((*[]byte)(&before)) }}
@@ -59,4 +59,9 @@ func (r *Room) Override(ctx context.Context, s store.Setting, value json.RawMess
 			return r.Record(ctx, t, op, action, []string{target})
 		})
 	})
+	if err != nil {
+		return err
+	}
+	r.hints.Notifier.Settings()
+	return nil
 }

@@ -56,9 +56,13 @@ func (r *Room) SetPaused(ctx context.Context, p store.Pause, paused bool, op sto
 	if err != nil {
 		return err
 	}
-	if p.Scope == store.PauseQueue {
+	switch p.Scope {
+	case store.PauseQueue:
 		r.hints.LookAt(p.Name)
+	case store.PauseAll:
+		r.hints.LookAtAll()
 	}
+	r.hints.Notifier.Settings()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // The leader is the first worker that is not lost, from a remembered number on
@@ -21,20 +22,21 @@ const (
 )
 
 // beatWorker renews a lease and tells the worker all it wants to know in one
-// statement: that it lives, who leads, and its runs that were asked to
-// cancel.
+// statement: that it lives, who leads, the revision of what is declared and set, and
+// its runs that were asked to cancel.
 //
-//   - worker_pkey finds the worker, job_cancel the runs: only running jobs are asked.
+//   - worker_pkey finds the worker, namespace_pkey the revision, job_cancel the runs: only running jobs are asked.
 const beatWorker = `WITH beaten AS (
 	UPDATE pawl.worker
 	SET beat = {now}
 	WHERE namespace = $1 AND id = $2 AND lost IS NULL
 	RETURNING id
 )
-SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run, ` + leaderFrom + `$3` + leaderElse + ` AS leader
+SELECT 0 AS what, {now} AS now, NULL::uuid AS id, 0::bigint AS run, ` + leaderFrom + `$3` + leaderElse + ` AS leader,
+	` + settings.Revision + ` AS revision
 FROM beaten
 UNION ALL
-SELECT 1, {now}, j.id, j.run, 0
+SELECT 1, {now}, j.id, j.run, 0, 0
 FROM beaten
 JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 
@@ -49,7 +51,7 @@ JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel`
 //   - job_held tells what those hold that left; they are few: a rescue drains them
 //     within seconds.
 const beatSplitting = `WITH was AS MATERIALIZED (
-	SELECT n.registry, w.split = 0 AS apart, others.oldest,
+	SELECT n.registry, n.revision, w.split = 0 AS apart, others.oldest,
 		others.oldest IS NULL OR others.oldest = n.registry AND others.newest = n.registry AS settled
 	FROM pawl.worker AS w
 	JOIN pawl.namespace AS n ON n.id = $1
@@ -71,15 +73,15 @@ const beatSplitting = `WITH was AS MATERIALIZED (
 )
 SELECT 0 AS what, {now} AS now, NULL::uuid AS id, was.registry AS run, was.settled,
 	beaten.joined AS shares, NULL::jsonb AS totals, '' AS queue,
-	` + leaderFrom + `$4` + leaderElse + ` AS leader
+	` + leaderFrom + `$4` + leaderElse + ` AS leader, was.revision
 FROM beaten
 CROSS JOIN was
 UNION ALL
-SELECT 1, {now}, j.id, j.run, false, false, NULL, '', 0
+SELECT 1, {now}, j.id, j.run, false, false, NULL, '', 0, 0
 FROM beaten
 JOIN pawl.job AS j ON j.namespace = $1 AND j.worker = $2 AND j.cancel
 UNION ALL
-SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, '', 0
+SELECT 2, {now}, NULL, o.id, false, o.split <> 0, o.totals, '', 0, 0
 FROM beaten
 CROSS JOIN pawl.worker AS o
 WHERE o.namespace = $1
@@ -87,7 +89,7 @@ WHERE o.namespace = $1
 	AND o.totals IS NOT NULL
 	AND (o.split <> 0 OR o.id = $2)
 UNION ALL
-SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue, 0
+SELECT 3, {now}, NULL, held.runs, false, false, o.totals, held.queue, 0, 0
 FROM beaten
 CROSS JOIN pawl.worker AS o
 CROSS JOIN LATERAL (
@@ -107,12 +109,12 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 	*beaten = store.BeatReply{}
 	var what int
 	var id pgtype.UUID
-	var run int64
+	var run, revision int64
 	var leader job.WorkerID
 	take := func() {
 		switch what {
 		case 0:
-			beaten.Version, beaten.Leader = run, leader == b.Worker
+			beaten.Version, beaten.Revision, beaten.Leader = run, revision, leader == b.Worker
 			r.Leader.found(leader)
 		case 1:
 			beaten.Cancels = append(beaten.Cancels, store.RunRef{ID: id.Bytes, Run: run})
@@ -120,7 +122,7 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 	}
 	if !b.Splits {
 		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker, r.Leader.From()}, Each: func(scan pg.Scan) error {
-			if err := scan(&what, &beaten.Now, &id, &run, &leader); err != nil {
+			if err := scan(&what, &beaten.Now, &id, &run, &leader, &revision); err != nil {
 				return err
 			}
 			take()
@@ -132,7 +134,7 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		var settled, shares bool
 		var totals []byte
 		var queue string
-		if err := scan(&what, &beaten.Now, &id, &run, &settled, &shares, &totals, &queue, &leader); err != nil {
+		if err := scan(&what, &beaten.Now, &id, &run, &settled, &shares, &totals, &queue, &leader, &revision); err != nil {
 			return err
 		}
 		switch what {
@@ -149,16 +151,48 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 	}}
 }
 
+// setServes replaces the queues and totals of a worker. Who has no total any more does
+// not share: it would not store versions, and hold up everybody.
+//
+//   - worker_pkey finds the worker.
+const setServes = `WITH was AS MATERIALIZED (
+	SELECT id, split, totals
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL
+	FOR UPDATE
+), served AS (
+	UPDATE pawl.worker AS w
+	SET queues = $3, totals = $4::jsonb, split = CASE WHEN $4::jsonb IS NULL THEN 0 ELSE w.split END
+	FROM was
+	WHERE w.namespace = $1 AND w.id = was.id
+)
+` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE split <> 0 AND totals IS DISTINCT FROM $4::jsonb)`
+
+// serveSteps replace what a worker serves, where its beat says so, in front of what
+// the beat tells. It has a hit where the registry has changed.
+func (r *Room) serveSteps(b *store.Beat) ([]*pg.Statement, error) {
+	if b.Serves == nil {
+		return nil, nil
+	}
+	queues, totals, err := encodeServes(b.Serves)
+	return []*pg.Statement{{Text: setServes, Args: []any{r.pg.Namespace, b.Worker, queues, totals}}}, err
+}
+
 // Beat renews the worker's lease.
 func (r *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
 	if err := r.pg.Enter(ctx); err != nil {
 		return store.BeatReply{}, err
 	}
 	defer r.pg.Leave()
+	serves, err := r.serveSteps(&b)
+	if err != nil {
+		return store.BeatReply{}, err
+	}
 	var beaten store.BeatReply
 	joined := false
-	err := r.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, _ bool) error {
-		steps := []*pg.Statement{r.beatStep(b, &beaten, &joined)}
+	err = r.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, again bool) error {
+		joined = joined || again && serves != nil
+		steps := append(serves[:len(serves):len(serves)], r.beatStep(b, &beaten, &joined))
 		if len(b.Begun) > 0 {
 			steps = append(steps, r.BegunStep(b.Worker, b.Begun))
 		}
@@ -171,7 +205,7 @@ func (r *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) 
 		r.Asked.Forget(b.Worker)
 		return store.BeatReply{}, fmt.Errorf("worker %d: %w", b.Worker, job.ErrWorkerLost)
 	}
-	if joined {
+	if joined || len(serves) > 0 && serves[0].Hits > 0 {
 		r.hints.Notifier.Members()
 	}
 	beaten.Now = beaten.Now.UTC()

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // loseWorkers declares those lost that missed their beats for a time throughout
@@ -19,7 +20,8 @@ import (
 // next beats count. One who has beaten since and does not know it yet cannot
 // tell. Set back, the beats of the dead lie ahead, and count from now.
 //
-//   - worker_pkey finds the rows.
+//   - worker_pkey finds the rows; code_version_live and worker_version find versions
+//     without a live worker.
 const loseWorkers = `WITH me AS MATERIALIZED (
 	SELECT id, beat = $3 AND beat + lost_after / 2 * interval '1 microsecond' >= {now} AS fresh
 	FROM pawl.worker
@@ -61,10 +63,11 @@ const loseWorkers = `WITH me AS MATERIALIZED (
 	WHERE w.namespace = $1 AND w.id = ahead.id
 )
 SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM changed) > 0, EXISTS (` + Suspects + `),
+	EXISTS (SELECT FROM lost) OR EXISTS (` + settings.Orphaned + `),
 	id, '' AS label, 0 AS process, '' AS start
 FROM me
 UNION ALL
-SELECT 0, false, false, w.id, w.label, w.process, w.start
+SELECT 0, false, false, false, w.id, w.label, w.process, w.start
 FROM me
 CROSS JOIN pawl.worker AS w
 WHERE w.namespace = $1
@@ -80,19 +83,19 @@ func (r *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 	}
 	defer r.pg.Leave()
 	var lost store.MarkLostReply
-	alive, changed := false, false
+	alive, changed, ends := false, false, false
 	args := []any{r.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}
 	err := r.pg.Retry(ctx, "lose", pg.Always, func(ctx context.Context, _ bool) error {
 		lost = store.MarkLostReply{}
 		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{Text: loseWorkers, Args: args, Each: func(scan pg.Scan) error {
 			n := store.Neighbour{Machine: l.Machine}
 			var workers int
-			var different, orphans bool
-			if err := scan(&workers, &different, &orphans, &n.ID, &n.Label, &n.Process, &n.Start); err != nil {
+			var different, orphans, orphaned bool
+			if err := scan(&workers, &different, &orphans, &orphaned, &n.ID, &n.Label, &n.Process, &n.Start); err != nil {
 				return err
 			}
 			if n.ID == l.By {
-				alive, changed = true, changed || different
+				alive, changed, ends = true, changed || different, ends || orphaned
 				lost.Workers += workers
 				lost.Orphans = orphans
 			} else {
@@ -110,7 +113,26 @@ func (r *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 	if !alive {
 		return store.MarkLostReply{}, fmt.Errorf("worker %d: %w", l.By, job.ErrWorkerLost)
 	}
+	if ends {
+		r.endVersions(ctx)
+	}
 	return lost, nil
+}
+
+// endVersions ends what was declared only by workers that are lost. It is a
+// transaction of its own, so that the rounds in which nobody is lost, which are nearly
+// all, do not lock what is declared; should it fail, the next round sees it
+// (settings.Orphaned).
+func (r *Room) endVersions(ctx context.Context) {
+	end := r.settings.EndSteps()
+	err := r.pg.Retry(ctx, "end versions", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, end...)
+	})
+	if err != nil {
+		r.pg.Logger.Debug("versions without a worker were not ended; the next round does it", "error", err)
+		return
+	}
+	r.hints.Notifier.Settings()
 }
 
 // deadWorkers declares those lost that are proven dead. The last statement of a
@@ -146,20 +168,28 @@ func (r *Room) MarkDead(ctx context.Context, dead []job.WorkerID) (int, error) {
 	for i, w := range dead {
 		ids[i] = int64(w)
 	}
-	lost, changed := 0, false
-	err := r.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: deadWorkers, Args: []any{r.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
-			var different bool
-			err := scan(&lost, &different)
-			changed = changed || different
-			return err
-		}})
+	lost, changed, ended := 0, false, false
+	err := r.pg.Retry(ctx, "mark dead", pg.Always, func(ctx context.Context, again bool) error {
+		end := r.settings.EndSteps()
+		err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, append([]*pg.Statement{
+			{Text: deadWorkers, Args: []any{r.pg.Namespace, ids}, Each: func(scan pg.Scan) error {
+				var different bool
+				err := scan(&lost, &different)
+				changed = changed || different
+				return err
+			}},
+		}, end...)...)
+		ended = ended || again || end[1].Hits > 0
+		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	if changed {
 		r.hints.Notifier.Members()
+	}
+	if ended {
+		r.hints.Notifier.Settings()
 	}
 	return lost, nil
 }

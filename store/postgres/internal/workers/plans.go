@@ -6,8 +6,9 @@ import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 var Plans = []pg.Plan{
 	{Name: "takeAlone", Text: takeAlone, Indexes: []string{"alone_pkey", "job_pkey", "job_pkey"}},
 	{Name: "markBegun", Text: markBegun, Indexes: []string{"worker_pkey", "job_pkey"}},
-	{Name: "beatWorker", Text: beatWorker, Indexes: []string{"worker_pkey", "job_cancel"}},
+	{Name: "beatWorker", Text: beatWorker, Indexes: []string{"worker_pkey", "namespace_pkey", "job_cancel"}},
+	{Name: "setServes", Text: setServes, Indexes: []string{"worker_pkey", "namespace_pkey"}},
 	{Name: "beatSplitting", Text: beatSplitting, Indexes: []string{"worker_pkey", "job_cancel", "job_held"}},
 	{Name: "newWorker", Text: newWorker, Indexes: []string{"worker_pkey"}},
-	{Name: "loseWorkers", Text: loseWorkers, Indexes: []string{"worker_pkey"}},
+	{Name: "loseWorkers", Text: loseWorkers, Indexes: []string{"worker_pkey", "code_version_live", "worker_version"}},
 }

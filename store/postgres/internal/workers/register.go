@@ -18,40 +18,60 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 		return 0, err
 	}
 	defer r.pg.Leave()
+	declares, err := w.FormDeclares()
+	if err != nil {
+		return 0, err
+	}
 	offer, err := json.Marshal(w.Offer)
 	if err != nil {
 		return 0, fmt.Errorf("pawl: encode the worker's offer: %w", err)
 	}
-	var totals []byte // NULL
-	if len(w.Totals) > 0 {
-		if totals, err = json.Marshal(w.Totals); err != nil {
-			return 0, fmt.Errorf("pawl: encode the worker's totals: %w", err)
-		}
-	}
-	queues := w.Queues
-	if queues == nil {
-		queues = []string{}
+	queues, totals, err := encodeServes(&store.Serves{Queues: w.Queues, Totals: w.Totals})
+	if err != nil {
+		return 0, err
 	}
 	var id job.WorkerID
+	changed := false
 	err = r.pg.Retry(ctx, "register", pg.Always, func(ctx context.Context, _ bool) error {
-		for id = 0; id == 0; { // drawn anew when the number is taken
-			err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
-				Text: newWorker,
-				Args: []any{r.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
-					pg.Legible(w.Machine), pg.Legible(w.Start), totals},
-				Each: func(scan pg.Scan) error { return scan(&id) },
-			})
-			if err != nil {
-				return err
+		return r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
+			for id = 0; id == 0; { // drawn anew when the number is taken
+				err := t.Run(ctx, &pg.Statement{
+					Text: newWorker,
+					Args: []any{r.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
+						pg.Legible(w.Machine), pg.Legible(w.Start), totals, w.Owner, w.Version},
+					Each: func(scan pg.Scan) error { return scan(&id) },
+				})
+				if err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			anew, err := r.settings.Declare(ctx, t, &w, declares)
+			changed = changed || anew // also by a try whose answer was lost
+			return err
+		})
 	})
 	if err != nil {
 		return 0, err
 	}
+	if changed {
+		r.hints.Notifier.Settings()
+	}
 	r.Asked.know(id)
 	return id, nil
+}
+
+// encodeServes writes down which queues a worker serves, and its totals; nil means
+// that it has none.
+func encodeServes(s *store.Serves) (queues []string, totals []byte, err error) {
+	if queues = s.Queues; queues == nil {
+		queues = []string{}
+	}
+	if len(s.Totals) > 0 {
+		if totals, err = json.Marshal(s.Totals); err != nil {
+			return nil, nil, fmt.Errorf("pawl: encode the worker's totals: %w", err)
+		}
+	}
+	return queues, totals, nil
 }
 
 // newWorker numbers a worker by time and chance, not by a sequence: a promoted
@@ -62,14 +82,14 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 //
 //   - worker_pkey finds the highest number.
 const newWorker = `INSERT INTO pawl.worker (
-	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals
+	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals, owner, version
 )
 SELECT $1,
 	greatest(
 		(extract(epoch FROM {now}) * 1000000)::bigint,
 		(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
 	) + $2,
-	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb
+	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13
 ON CONFLICT DO NOTHING
 RETURNING id`
 
@@ -83,14 +103,22 @@ func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 		return err
 	}
 	defer r.pg.Leave()
-	changed := false
-	err := r.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: removeWorker, Args: []any{r.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }})
+	changed, ended := false, false
+	err := r.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, again bool) error {
+		end := r.settings.EndSteps()
+		err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, append([]*pg.Statement{
+			{Text: removeWorker, Args: []any{r.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }},
+		}, end...)...)
+		ended = ended || again || end[1].Hits > 0
+		return err
 	})
 	if err == nil {
 		r.Asked.Forget(w)
 		if changed {
 			r.hints.Notifier.Members()
+		}
+		if ended {
+			r.hints.Notifier.Settings()
 		}
 	}
 	return err

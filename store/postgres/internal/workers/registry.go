@@ -26,7 +26,7 @@ const changeRegistry = `UPDATE pawl.namespace
 // readWorkers lists the registry.
 //
 //   - worker_pkey lists the workers, job_held counts what each one runs.
-const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat,
+const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, owner, version,
 	lost IS NOT NULL,
 	split <> 0,
 	(
@@ -57,7 +57,7 @@ func (r *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Sta
 		var micros int64
 		var started, beat pgtype.Timestamptz // which may be infinity
 		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &queues, &totals, &offer, &micros,
-			&started, &beat, &w.Lost, &w.Shares, &w.Running, now)
+			&started, &beat, &w.Worker.Owner, &w.Worker.Version, &w.Lost, &w.Shares, &w.Running, now)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,8 @@ const lookDue = `SELECT EXISTS (
 	) OR EXISTS (
 		` + settings.Expired + `
 	) OR EXISTS (
+		` + settings.VersionExpired + `
+	) OR EXISTS (
 		` + workers.Idle + `
 	)`
 

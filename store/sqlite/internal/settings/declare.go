@@ -85,24 +85,44 @@ func undeclared(t *lite.Session, w *store.Worker, declares []store.Declaration) 
 	return list, nil
 }
 
-// endVersions ends those whose last live worker is gone.
-//   - The primary key; a namespace has few versions.
-//   - pawl_worker_version tells whether one has a live worker.
-const endVersions = `UPDATE pawl_code_version AS v
-	SET ended = ?2
-	WHERE v.namespace = ?1 AND v.ended IS NULL
+// What ends a version.
+const (
+	// pawl_code_version_live lists those that are live, pawl_worker_version tells
+	// whether one has a live worker.
+	orphaned = `SELECT owner, version
+	FROM pawl_code_version AS v INDEXED BY pawl_code_version_live
+	WHERE v.namespace = ? AND v.ended IS NULL
 		AND NOT EXISTS (
 			SELECT 1
 			FROM pawl_worker AS w INDEXED BY pawl_worker_version
 			WHERE w.namespace = v.namespace AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL)`
 
+	// By primary key.
+	endVersion = `UPDATE pawl_code_version
+	SET ended = ?
+	WHERE namespace = ? AND owner = ? AND version = ?`
+)
+
 // EndVersions ends what was declared only by workers that are gone, in the commit in
 // which they go.
 func EndVersions(t *lite.Session) error {
-	n, err := t.On(endVersions).Int(t.Now).Changes()
-	if err != nil || n == 0 {
+	type version struct{ owner, name string }
+	var over []version
+	q := t.On(orphaned)
+	for q.Step() {
+		over = append(over, version{q.ColText(0), q.ColText(1)})
+	}
+	if err := q.Done(); err != nil || len(over) == 0 {
 		return err
 	}
-	_, err = raise(t)
+	for _, v := range over {
+		if err := t.Query(endVersion).Int(t.Now).Int(t.Namespace).Text(v.owner).Text(v.name).Exec(); err != nil {
+			return err
+		}
+		if err := t.On(forgetDeclared).Text(v.owner).Text(v.name).Exec(); err != nil {
+			return err
+		}
+	}
+	_, err := raise(t)
 	return err
 }
