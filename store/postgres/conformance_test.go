@@ -79,6 +79,13 @@ func TestConformance_Model(t *testing.T) {
 	storetest.RunModel(t, 100, fresh, func(*testing.T) store.Opener { return sqlite.Memory() })
 }
 
+// Deploys, rollbacks, crashes and operators: Postgres, SQLite and a model that knows
+// neither tables nor rules of ours agree on what holds.
+func TestJ30_DeploysAgreeWithAModel(t *testing.T) {
+	t.Parallel()
+	storetest.RunControlModel(t, 40, fresh, func(*testing.T) store.Opener { return sqlite.Memory() })
+}
+
 func TestConformance_Linear(t *testing.T) {
 	t.Parallel()
 	storetest.RunLinear(t, fresh)

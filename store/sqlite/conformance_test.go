@@ -49,6 +49,12 @@ func TestConformance_Model(t *testing.T) { storetest.RunModel(t, 1000, memory) }
 // or from the model, one of three is wrong.
 func TestConformance_ModelFile(t *testing.T) { storetest.RunModel(t, 50, file, memory) }
 
+// Deploys, rollbacks, crashes and operators: what holds is what a model says that
+// knows neither tables nor rules of ours.
+func TestJ30_DeploysAgreeWithAModel(t *testing.T) { storetest.RunControlModel(t, 300, memory) }
+
+func TestJ30_DeploysAgreeWithAModelFile(t *testing.T) { storetest.RunControlModel(t, 20, file) }
+
 func TestConformance_LinearFile(t *testing.T) { storetest.RunLinear(t, file) }
 
 func TestConformance_LinearMemory(t *testing.T) { storetest.RunLinear(t, memory) }
