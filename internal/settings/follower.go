@@ -28,6 +28,7 @@ type Follower struct {
 
 	known  atomic.Pointer[store.Effective] // nil before the first look
 	looked atomic.Int64                    // when it was asked for, in Unix ns; 0 before
+	heard  atomic.Int64                    // the revision that was heard of last; -1: look in any case
 	wanted chan struct{}                   // holds one token
 
 	mu      sync.Mutex // one look at a time, and Changed in their order
@@ -49,14 +50,21 @@ func (f *Follower) Known() *store.Effective { return f.known.Load() }
 
 // Heard takes note of the revision that an answer carried.
 func (f *Follower) Heard(revision int64) {
-	if e := f.known.Load(); e == nil || e.Revision != revision {
+	if !f.knows(revision) {
+		f.heard.Store(revision)
 		f.want()
 	}
+}
+
+func (f *Follower) knows(revision int64) bool {
+	e := f.known.Load()
+	return e != nil && e.Revision == revision
 }
 
 // Forget asks for a look whose answer is told as a change, whatever it says.
 func (f *Follower) Forget() {
 	f.known.Store(nil)
+	f.heard.Store(-1)
 	f.want()
 }
 
@@ -107,11 +115,15 @@ func (f *Follower) follow(ctx context.Context) error {
 				continue
 			}
 		case <-f.wanted:
+			if f.knows(f.heard.Load()) {
+				continue // the look that was under way has read it
+			}
 		}
 		if err := f.Look(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
+			f.heard.Store(-1)
 			f.want()
 			return err
 		}

@@ -14,14 +14,14 @@ import (
 const listenEvery = 50 * time.Millisecond
 
 // By primary key.
-const registryVersion = `SELECT registry
+const heads = `SELECT registry, revision
 	FROM pawl_namespace
 	WHERE id = ?`
 
 // Listen tells of commits made on other connections than its own until ctx ends
 // or the store closes. It cannot tell those of other processes from those of
-// this one, nor say what changed; a look that finds nothing is cheap. While
-// splits is set it also tells when the registry has changed.
+// this one, nor say what changed in jobs; a look that finds nothing is cheap. It also
+// tells when the settings have changed, and while splits is set, the registry.
 func Listen(
 	ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{}, hear func(store.Hint),
 ) error {
@@ -35,7 +35,11 @@ func Listen(
 	if err != nil {
 		return d.Explain("listen on", err)
 	}
-	members := int64(-1) // the version of the registry; nobody asks for it where no worker has totals
+	members := int64(-1) // the version of the registry; told first when somebody splits by it
+	_, settings, err := readHeads(c, namespace)
+	if err != nil {
+		return d.Explain("listen on", err)
+	}
 	tick := time.NewTicker(listenEvery)
 	defer tick.Stop()
 	for {
@@ -56,16 +60,26 @@ func Listen(
 		last = now
 		hear(store.Hint{Subject: store.SubjectQueue})
 		hear(store.Hint{Subject: store.SubjectJob})
-		if !splits.Load() {
-			continue
-		}
-		registry, err := c.Query(registryVersion).Int(namespace).One()
+		registry, revision, err := readHeads(c, namespace)
 		if err != nil {
 			return d.Explain("listen on", err)
 		}
-		if registry != members {
+		if revision != settings {
+			settings = revision
+			hear(store.Hint{Subject: store.SubjectSetting})
+		}
+		if splits.Load() && registry != members {
 			members = registry
 			hear(store.Hint{Subject: store.SubjectMembers})
 		}
 	}
+}
+
+// readHeads reads the version of the registry and the revision of the settings.
+func readHeads(c *lite.Conn, namespace int64) (registry, revision int64, err error) {
+	q := c.Query(heads).Int(namespace)
+	if q.Step() {
+		registry, revision = q.ColInt(0), q.ColInt(1)
+	}
+	return registry, revision, q.Done()
 }
