@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,16 @@ func (p *process) setQueues(queues ...runner.QueueConfig) {
 	if err := p.SetQueues(queues); err != nil {
 		p.l.t.Fatal(err)
 	}
+}
+
+// served is which queues the registry knows a process to serve.
+func (l *lab) served() []string {
+	l.t.Helper()
+	workers, err := l.store.Registry(l.t.Context())
+	if err != nil || len(workers) != 1 {
+		l.t.Fatalf("%d workers, %v; want 1", len(workers), err)
+	}
+	return workers[0].Worker.Queues
 }
 
 func TestJ30_QueuesAreAddedAndRemovedWhileItRuns(t *testing.T) {
@@ -39,6 +50,9 @@ func TestJ30_QueuesAreAddedAndRemovedWhileItRuns(t *testing.T) {
 		}
 		if n := p.Stats().Running; n != 2 {
 			t.Errorf("%d jobs of the removed queue run, want the 2 that ran", n)
+		}
+		if got := l.served(); !slices.Equal(got, []string{"new"}) {
+			t.Errorf("the registry knows %v", got)
 		}
 		p.setQueues(runner.QueueConfig{Name: "new", Workers: 2}, runner.QueueConfig{Name: "q", Workers: 2})
 		after(10 * time.Second)
@@ -184,5 +198,54 @@ func TestJ30_APausedKindIsNotOffered(t *testing.T) {
 		after(time.Millisecond)
 		l.expect(paused[0], job.Done, 0, 0)
 		p.stop()
+	})
+}
+
+// A total that is given to a queue while it runs, taken back and given again: portions
+// come from the registry, and what a process may use never grows by itself.
+func TestJ30_ATotalComesAndGoesWhileItRuns(t *testing.T) {
+	inLab(t, func(l *lab) {
+		with := func(total int) runner.QueueConfig { return runner.QueueConfig{Name: "q", Workers: 6, Total: total} }
+		p := []*process{l.run(6, waits, totalOf(0)), l.run(6, waits, totalOf(0))}
+		after(time.Second)
+		slots := func() [2]int { return [2]int{p[0].Slots("q"), p[1].Slots("q")} }
+		want := func(what string, total int) {
+			t.Helper()
+			if got := slots(); got[0]+got[1] != total {
+				t.Errorf("%s: %v slots, want %d together", what, got, total)
+			}
+		}
+		want("without a total", 12)
+		for _, p := range p {
+			p.setQueues(with(4))
+			if n := p.Slots("q"); n != 0 {
+				t.Errorf("%d slots before the registry was asked", n)
+			}
+		}
+		after(11 * time.Second)
+		want("with a total", 4)
+		p[0].setQueues(with(2))
+		after(11 * time.Second)
+		want("one has a lower one", 2)
+		p[1].setQueues(with(2))
+		p[0].setQueues(with(9))
+		after(11 * time.Second)
+		want("the other has", 2)
+		p[1].setQueues(with(9))
+		after(11 * time.Second)
+		want("a higher one", 9)
+		p[1].setQueues()
+		after(11 * time.Second)
+		want("one does not serve it any more", 6)
+		p[1].setQueues(with(9))
+		after(11 * time.Second)
+		want("it does again", 9)
+		p[0].setQueues(with(0))
+		after(11 * time.Second)
+		if got := slots(); got != [2]int{6, 6} {
+			t.Errorf("one without a total does not take part, and the other has all of it: %v", got)
+		}
+		p[0].stop()
+		p[1].stop()
 	})
 }

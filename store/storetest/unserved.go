@@ -67,7 +67,7 @@ func unserved() []testCase {
 			equal(d, "queues of nothing", len(list("", 10)), 0)
 			w := d.hire("busy")
 			d.one(of("busy", kind))
-			w.claim(1)
+			w.ask(store.QueueClaim{Queue: "busy", Limit: 1, Start: 1})
 			for _, queue := range []string{"c", "a", "b"} {
 				d.one(of(queue, kind))
 				d.one(of(queue, kind), func(d *job.Draft) { d.In = time.Hour })
