@@ -595,3 +595,19 @@ func TestJ30_OwnerAndVersionHaveDefaults(t *testing.T) {
 		}
 	})
 }
+
+// Before a process has registered, and for queues of patterns, nobody declares anything:
+// what operators have set stands over what the code says.
+func TestJ30_WhatOperatorsSetStandsOverTheCodesOwn(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		ops := at.settle(pawl.Config{})
+		ops.must(ops.Queue("video").Set(t.Context(), pawl.QueueSettings{KeepDone: time.Hour}))
+		w := at.work(pawl.Config{Queues: pawl.Queues{"vid*": {Workers: 2, Attempts: 6, KeepDone: pawl.KeepNone}}}, ignoring)
+		id := w.add(1, pawl.Queue("video"))[0]
+		soon()
+		j, err := w.Get(t.Context(), id)
+		if err != nil || j.State != pawl.StateDone || j.MaxAttempts != 6 || j.Expires.Sub(j.Finished) != time.Hour {
+			t.Errorf("%s with %d attempts, kept for %v, %v", j.State, j.MaxAttempts, j.Expires.Sub(j.Finished), err)
+		}
+	})
+}
