@@ -37,6 +37,7 @@ var roles = map[string]role{
 	"patient":   {config, wait},
 	"sitter":    {config, sit},
 	"million":   {hundredSlots, million},
+	"follower":  {fiveQueues, work},
 }
 
 // goOn is closed when the test says "go on".
