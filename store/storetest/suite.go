@@ -61,6 +61,8 @@ func suite() []verb {
 		{"job_retry", jobRetry()},
 		{"job_delete", jobDelete()},
 		{"pause", pause()},
+		{"control", control()},
+		{"serve", serve()},
 		{"worker", workers()},
 		{"worker_hold", workerHold()},
 		{"split", split()},

@@ -64,7 +64,10 @@ const beatSplitting = `WITH was AS MATERIALIZED (
 ), beaten AS (
 	UPDATE pawl.worker AS w
 	SET beat = {now},
-		split = CASE WHEN $3::bigint = 0 OR was.apart AND was.oldest < $3 THEN w.split ELSE $3 END
+		split = CASE
+			WHEN $3::bigint = 0 OR w.totals IS NULL OR was.apart AND was.oldest < $3 THEN w.split
+			ELSE $3
+		END
 	FROM was
 	WHERE w.namespace = $1 AND w.id = $2 AND w.lost IS NULL
 	RETURNING w.id, was.apart AND w.split <> 0 AS joined

@@ -14,14 +14,15 @@ import (
 const listenEvery = 50 * time.Millisecond
 
 // By primary key.
-const heads = `SELECT registry, revision
+const namespaceNow = `SELECT registry, revision
 	FROM pawl_namespace
 	WHERE id = ?`
 
 // Listen tells of commits made on other connections than its own until ctx ends
 // or the store closes. It cannot tell those of other processes from those of
-// this one, nor say what changed in jobs; a look that finds nothing is cheap. It also
-// tells when the settings have changed, and while splits is set, the registry.
+// this one, nor say what changed; a look that finds nothing is cheap. Only of the
+// settings it tells when their revision has changed, and while splits is set of the
+// registry.
 func Listen(
 	ctx context.Context, d *lite.Database, namespace int64, splits *atomic.Bool, closing <-chan struct{}, hear func(store.Hint),
 ) error {
@@ -35,9 +36,16 @@ func Listen(
 	if err != nil {
 		return d.Explain("listen on", err)
 	}
-	members := int64(-1) // the version of the registry; told first when somebody splits by it
-	_, settings, err := readHeads(c, namespace)
-	if err != nil {
+	registry, revision := int64(-1), int64(-1)
+	look := func() (members, setting bool, err error) {
+		q := c.Query(namespaceNow).Int(namespace)
+		if q.Step() {
+			members, setting = q.ColInt(0) != registry, q.ColInt(1) != revision
+			registry, revision = q.ColInt(0), q.ColInt(1)
+		}
+		return members, setting, q.Done()
+	}
+	if _, _, err := look(); err != nil {
 		return d.Explain("listen on", err)
 	}
 	tick := time.NewTicker(listenEvery)
@@ -60,26 +68,15 @@ func Listen(
 		last = now
 		hear(store.Hint{Subject: store.SubjectQueue})
 		hear(store.Hint{Subject: store.SubjectJob})
-		registry, revision, err := readHeads(c, namespace)
+		members, setting, err := look()
 		if err != nil {
 			return d.Explain("listen on", err)
 		}
-		if revision != settings {
-			settings = revision
+		if setting {
 			hear(store.Hint{Subject: store.SubjectSetting})
 		}
-		if splits.Load() && registry != members {
-			members = registry
+		if members && splits.Load() {
 			hear(store.Hint{Subject: store.SubjectMembers})
 		}
 	}
-}
-
-// readHeads reads the version of the registry and the revision of the settings.
-func readHeads(c *lite.Conn, namespace int64) (registry, revision int64, err error) {
-	q := c.Query(heads).Int(namespace)
-	if q.Step() {
-		registry, revision = q.ColInt(0), q.ColInt(1)
-	}
-	return registry, revision, q.Done()
 }
