@@ -50,7 +50,9 @@ func TestSoak_J30_SettingsAreFollowed(t *testing.T) {
 // followed waits until all three have a total of the default queue; 0: none.
 func (g *ground) followed(total int, limit time.Duration) {
 	g.t.Helper()
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) { // between two looks at the registry
+	look := time.NewTicker(5 * time.Millisecond) // nobody tells of the registry, so it is asked
+	defer look.Stop()
+	for begin := time.Now(); ; <-look.C {
 		workers, err := g.Workers(g.t.Context())
 		if err != nil {
 			g.t.Fatal(err)
@@ -84,9 +86,9 @@ func (g *ground) expectIdle(most float64) {
 		return n
 	}
 	const watched = 20 * time.Second
-	time.Sleep(watched / 2) // until the last change is over, and counted: servers count late
+	time.Sleep(watched / 2) // stimulus: until the last change is over, and counted: servers count late
 	before := count()
-	time.Sleep(watched)
+	time.Sleep(watched) // stimulus: it is measured that long
 	rate := (count() - before) / watched.Seconds()
 	g.t.Logf("%.1f transactions a second of 3 idle workers with 5 queues", rate)
 	if rate >= most {
