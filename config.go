@@ -249,6 +249,9 @@ func (c *Config) check() error {
 		keep("KeepDead", q.KeepDead)
 		keep("KeepCancelled", q.KeepCancelled)
 	}
+	if n := len(c.Queues); n > store.MaxDeclarations {
+		bad("Config.Queues", fmt.Sprintf("%d queues", n), fmt.Sprintf("must be at most %d; a pattern serves more", store.MaxDeclarations))
+	}
 	for i, r := range c.Routes {
 		errs = append(errs, r.Check(fmt.Sprintf("Config.Routes[%d]", i)))
 	}

@@ -94,7 +94,7 @@ func TestJ30_ARemovedQueueGivesBackWhatHasNotStarted(t *testing.T) {
 		})
 		after(5 * time.Millisecond)
 		p.setQueues(runner.QueueConfig{Name: "other", Workers: 1})
-		after(5 * time.Second)
+		after(100 * time.Millisecond) // sooner than what waits too long goes back anyway
 		if s := p.Stats(); s.Running+s.Ready+s.Ending != 0 {
 			t.Errorf("held: %+v", s)
 		}

@@ -31,7 +31,7 @@ type Follower struct {
 	heard  atomic.Int64                    // the revision that was heard of last; -1: look in any case
 	wanted chan struct{}                   // holds one token
 
-	mu      sync.Mutex // one look at a time, and Changed in their order
+	turn    chan struct{} // holds one: one look at a time, and changes told in their order
 	changed func(*store.Effective)
 
 	beside besides
@@ -40,7 +40,7 @@ type Follower struct {
 // NewFollower makes one that knows nothing yet. Changed is told what holds whenever
 // that has changed.
 func NewFollower(st store.Control, hub *wake.Hub, log *slog.Logger, changed func(*store.Effective)) *Follower {
-	f := &Follower{store: st, hub: hub, log: log, changed: changed, wanted: make(chan struct{}, 1)}
+	f := &Follower{store: st, hub: hub, log: log, changed: changed, wanted: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	f.beside.ctx, f.beside.cancel = context.WithCancel(context.Background())
 	return f
 }
@@ -77,10 +77,14 @@ func (f *Follower) want() {
 
 // Look reads everything once.
 func (f *Follower) Look(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-limited.Done():
+		return fmt.Errorf("read the settings: %w", context.Cause(limited))
+	}
 	at := time.Now()
 	answer, err := f.store.Settings(limited)
 	if err != nil {
