@@ -80,6 +80,7 @@ func pass(d time.Duration) {
 }
 
 func TestJ30_QueuesThatMatchAreFoundAndDroppedWhenEmpty(t *testing.T) {
+	changes := 0
 	finding(t, func(t *testing.T, q *queues, f *settings.Finder, hub *wake.Hub) {
 		q.set("mail.a", "mail.own", "video")
 		hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: "mail.b"}, store.Hint{Subject: store.SubjectQueue, Name: "video"})
@@ -99,7 +100,11 @@ func TestJ30_QueuesThatMatchAreFoundAndDroppedWhenEmpty(t *testing.T) {
 		if got := f.Found(); !slices.Equal(got, []string{"mail.a"}) {
 			t.Errorf("found %v after mail.b has been empty for a minute", got)
 		}
-	})
+		pass(10 * time.Minute)
+		if changes != 3 {
+			t.Errorf("told of %d changes, want 3: mail.b came and went, and mail.a came", changes)
+		}
+	}, func(c *settings.FinderConfig) { c.Changed = func() { changes++ } })
 }
 
 func TestJ30_AQueueWhoseJobsAreHeldHereIsNotDropped(t *testing.T) {
@@ -241,7 +246,8 @@ func TestJ30_RefreshDelaysNobodyAndIsBounded(t *testing.T) {
 		}
 		pass(time.Millisecond)
 		f.Refresh()
-		f.Close() // waits for it
+		synctest.Wait()
+		f.Close()
 		if a.reads != 2 {
 			t.Errorf("%d reads after a second", a.reads)
 		}
