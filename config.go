@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,13 +22,16 @@ import (
 
 // KeepNone keeps nothing of a finished job but its id for 24 hours, which stops
 // a resend of it.
-const KeepNone time.Duration = -1
+const KeepNone = job.KeepNone
 
 // Config is how an engine works. Zero fields mean the default in brackets.
 type Config struct {
 	// Queues are what this process works on when it runs. An engine that only
 	// enqueues needs none. When empty, PAWL_QUEUES is read: "mail=40,default"
-	// names queues with their workers in this process [10].
+	// names queues with their workers in this process [10]. A pattern ("*",
+	// "mail.*") serves every queue that it names and that is not here by its own
+	// name, up to 1,000, each with the pattern's Workers; of several patterns the
+	// longest counts. Such a queue is served as soon as it has a job or settings.
 	Queues Queues
 	// Routes choose the queue of a kind when neither call nor type does.
 	Routes []Route
@@ -35,9 +39,14 @@ type Config struct {
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
 	Migrate Migrate
-	// Worker labels this process: {Prefix}-worker-{Version}-{ID}. Empty fields
-	// are read from PAWL_WORKER_PREFIX [the host name], PAWL_WORKER_VERSION and
-	// PAWL_WORKER_ID [random].
+	// Owner is whose code this is [the program's name], and Version which
+	// [PAWL_WORKER_VERSION, else the revision it was built from, else a hash of what
+	// it declares]. What Queues say is declared under both when Run begins: among
+	// versions that run, the one first seen last counts; of two owners that declare
+	// one queue differently, the first.
+	Owner, Version string
+	// Worker labels this process: {Prefix}-worker-{Version}-{ID}. Empty fields are
+	// read from PAWL_WORKER_PREFIX [the host name] and PAWL_WORKER_ID [random].
 	Worker Worker
 	// Capabilities of this machine, for jobs that need them.
 	Capabilities []string
@@ -47,8 +56,10 @@ type Config struct {
 
 	Attempts int           // of a job that this process enqueues [25]
 	Timeout  time.Duration // of one attempt [none]
-	Backoff  BackoffFunc   // [exponential from 1 s to 6 h: 25 attempts take about three days]
-	MaxLost  int           // runs lost with their process before a job dies [5]
+	// Backoff of jobs whose queue has none [what operators have set, else exponential
+	// from 1 s to 6 h: 25 attempts take about three days].
+	Backoff BackoffFunc
+	MaxLost int // runs lost with their process before a job dies [5]
 
 	Beat time.Duration // between heartbeats [5 s]
 	// LostAfter is how long a worker may be silent before it is lost [30 s]: at
@@ -71,9 +82,11 @@ type Config struct {
 // Queues are the queues a process serves, by name.
 type Queues map[string]QueueConfig
 
-// QueueConfig is how one queue is worked on.
+// QueueConfig is how one queue is worked on. All but Workers and Backoff is declared
+// for the whole cluster, and operators can change it while it runs (QueueHandle.Set).
 type QueueConfig struct {
-	// Workers is how many jobs of the queue run at once in this process.
+	// Workers is how many jobs of the queue run at once in this process; with a
+	// pattern, of each queue that it names.
 	Workers int
 	// Total is how many of them run at once in the whole cluster [no bound]. It is
 	// split over the processes that serve the queue, as evenly as their Workers
@@ -81,27 +94,24 @@ type QueueConfig struct {
 	// unless it is the first, and all others have heard of it, which takes
 	// milliseconds, or until the lease of a silent one is over.
 	// Jobs that began under a larger portion are not interrupted: until they end
-	// more than Total may run. Give every process the same Total: the lowest
-	// holds, and a process without one does not take part.
+	// more than Total may run. While processes have not all heard of a change, the
+	// lowest holds, and one without a Total does not take part.
 	Total int
 	// How long finished jobs are kept: KeepDone [7 days], KeepDead [30 days],
 	// KeepCancelled [7 days]. KeepNone keeps nothing.
 	KeepDone, KeepDead, KeepCancelled time.Duration
-	// Attempts of a job [the engine's]. They are written into the job, so they act
-	// in the process that enqueues it: set them there, not only in the worker.
+	// Attempts of a job [the engine's]. They are written into the job by the process
+	// that enqueues it, which learns of them from the store, within a second or so.
 	Attempts int
-	Backoff  BackoffFunc // [the engine's]
+	// Backoff wins over what operators set [the engine's].
+	Backoff BackoffFunc
 	// Aging lets a job of priority p count as due p × Aging later, so that low
 	// priority is not starved by high [strict priority].
 	Aging time.Duration
 }
 
-func (q QueueConfig) keep() job.Keep {
-	return job.Keep{Done: q.KeepDone, Dead: q.KeepDead, Cancelled: q.KeepCancelled}.WithDefaults()
-}
-
 // Worker is the label of a process.
-type Worker struct{ Prefix, Version, ID string }
+type Worker struct{ Prefix, ID string }
 
 // Bounds are the limits of what an engine accepts; more is an error at the caller.
 type Bounds struct {
@@ -113,9 +123,7 @@ const (
 	minBeat        = 100 * time.Millisecond
 	defaultWorkers = 10
 	maxWorkers     = 100_000
-	maxTotal       = 100_000_000
 	maxPayload     = 64 << 20
-	maxAging       = 365 * 24 * time.Hour
 )
 
 // withDefaults fills zero fields and reads the environment.
@@ -130,9 +138,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.Backoff == nil {
-		c.Backoff = Exponential(job.BackoffBase, job.BackoffMax)
-	}
 	c.Bounds.Payload = cmp.Or(c.Bounds.Payload, job.DefaultPayload)
 	c.Attempts = cmp.Or(c.Attempts, job.DefaultAttempts)
 	c.MaxLost = cmp.Or(c.MaxLost, job.MaxLost)
@@ -142,7 +147,6 @@ func (c Config) withDefaults() (Config, error) {
 	c.StuckAfter = cmp.Or(c.StuckAfter, 10*time.Second)
 	host, _ := os.Hostname()
 	c.Worker.Prefix = cmp.Or(c.Worker.Prefix, os.Getenv("PAWL_WORKER_PREFIX"), host, "pawl")
-	c.Worker.Version = cmp.Or(c.Worker.Version, os.Getenv("PAWL_WORKER_VERSION"))
 	c.Worker.ID = cmp.Or(c.Worker.ID, os.Getenv("PAWL_WORKER_ID"), uuid.NewString()[:8])
 	if len(c.Queues) == 0 {
 		q, err := parseQueues(os.Getenv("PAWL_QUEUES"))
@@ -151,15 +155,14 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Queues = q
 	}
+	c.Owner = cmp.Or(c.Owner, programName())
+	c.Version = cmp.Or(c.Version, os.Getenv("PAWL_WORKER_VERSION"), buildVersion(c.declares()))
 	return c, nil
 }
 
 // label is how the process shows itself.
-func (w Worker) label() string {
-	if w.Version == "" {
-		return fmt.Sprintf("%s-worker-%s", w.Prefix, w.ID)
-	}
-	return fmt.Sprintf("%s-worker-%s-%s", w.Prefix, w.Version, w.ID)
+func (c *Config) label() string {
+	return fmt.Sprintf("%s-worker-%s-%s", c.Worker.Prefix, c.Version, c.Worker.ID)
 }
 
 // parseQueues reads PAWL_QUEUES: names with optional workers, "mail=40,default".
@@ -172,7 +175,7 @@ func parseQueues(text string) (Queues, error) {
 		if name = strings.TrimSpace(name); name == "" && !given {
 			continue
 		}
-		if err := job.CheckName("PAWL_QUEUES", name); err != nil {
+		if err := checkQueueName("PAWL_QUEUES", name); err != nil {
 			return nil, err
 		}
 		n := cmp.Or(queues[name].Workers, defaultWorkers)
@@ -220,21 +223,22 @@ func (c *Config) check() error {
 	if c.StuckAfter < 0 {
 		bad("Config.StuckAfter", c.StuckAfter, "must be 0 (default) or more")
 	}
+	errs = append(errs, job.CheckText("Config.Owner", c.Owner, 1, job.MaxName), job.CheckText("Config.Version", c.Version, 1, job.MaxName))
 	for _, name := range c.queueNames() {
 		q := c.Queues[name]
-		errs = append(errs, job.CheckName("Config.Queues", name))
+		errs = append(errs, checkQueueName("Config.Queues", name))
 		at := fmt.Sprintf("Config.Queues[%q].", name)
 		if q.Workers < 1 || q.Workers > maxWorkers {
 			bad(at+"Workers", q.Workers, fmt.Sprintf("must be 1..%d", maxWorkers))
 		}
-		if q.Total < 0 || q.Total > maxTotal {
-			bad(at+"Total", q.Total, fmt.Sprintf("must be 0 (no bound) or 1..%d", maxTotal))
+		if q.Total < 0 || q.Total > job.MaxTotal {
+			bad(at+"Total", q.Total, fmt.Sprintf("must be 0 (no bound) or 1..%d", job.MaxTotal))
 		}
 		if q.Attempts < 0 || q.Attempts > job.MaxAttempts {
 			bad(at+"Attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))
 		}
-		if q.Aging < 0 || q.Aging > maxAging {
-			bad(at+"Aging", q.Aging, fmt.Sprintf("must be 0 (strict) to %v", maxAging))
+		if q.Aging < 0 || q.Aging > job.MaxAging {
+			bad(at+"Aging", q.Aging, fmt.Sprintf("must be 0 (strict) to %v", job.MaxAging))
 		}
 		keep := func(field string, d time.Duration) {
 			if d < 0 && d != KeepNone {
@@ -244,6 +248,9 @@ func (c *Config) check() error {
 		keep("KeepDone", q.KeepDone)
 		keep("KeepDead", q.KeepDead)
 		keep("KeepCancelled", q.KeepCancelled)
+	}
+	if n := len(c.Queues); n > store.MaxDeclarations {
+		bad("Config.Queues", fmt.Sprintf("%d queues", n), fmt.Sprintf("must be at most %d; a pattern serves more", store.MaxDeclarations))
 	}
 	for i, r := range c.Routes {
 		errs = append(errs, r.Check(fmt.Sprintf("Config.Routes[%d]", i)))
@@ -257,6 +264,21 @@ func (c *Config) check() error {
 		errs = append(errs, job.CheckName(fmt.Sprintf("Config.Capabilities[%d]", i), capability))
 	}
 	return errors.Join(errs...)
+}
+
+// checkQueueName checks the name of a queue, or a pattern of such names.
+func checkQueueName(field, name string) error {
+	if !job.IsPattern(name) {
+		return job.CheckName(field, name)
+	}
+	if _, err := path.Match(name, ""); err != nil {
+		return job.Invalid(field, name, "must be a name, a prefix ending in * or a glob: "+err.Error())
+	}
+	plain := strings.NewReplacer("*", "x", "?", "x").Replace(name)
+	if job.CheckName(field, plain) != nil {
+		return job.Invalid(field, name, "must be a name, a prefix ending in * or a glob, without white space or any of , > =")
+	}
+	return nil
 }
 
 // queueNames lists the queues in order, so that everything made from them is

@@ -6,16 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/settings"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/supervise"
 )
 
 // Engine is one namespace of one store, as one process sees it. It accepts work
@@ -28,6 +29,7 @@ type Engine struct {
 	argTypes sync.Map // reflect.Type of arguments → what is wrong with it, or nil
 	batches  batchSlots
 	waits    waits
+	followed followed
 
 	mu      sync.Mutex
 	closed  bool
@@ -69,18 +71,25 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	e := &Engine{cfg: cfg, hub: wake.NewHub()}
+	e.followed.rules.Store(e.cfg.rulesOf(nil))
 	st, err := opener.Open(ctx, store.Settings{
 		Namespace: cfg.Namespace,
 		Migrate:   cfg.Migrate,
 		Logger:    cfg.Logger,
 		MaxLost:   cfg.MaxLost,
 		LostAfter: cfg.LostAfter,
-		Keep:      func(queue string) job.Keep { return cfg.Queues[queue].keep() },
+		Keep:      func(queue string) job.Keep { return e.followed.rules.Load().keep(queue) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, store: st, hub: wake.NewHub()}, nil
+	e.store = st
+	e.followed.follower = settings.NewFollower(st, e.hub, cfg.Logger, e.settingsChanged)
+	if err := e.followed.follower.Look(ctx); err != nil {
+		cfg.Logger.Debug("the settings are not known yet", "error", err) // who runs or enqueues looks again
+	}
+	return e, nil
 }
 
 // Run works on the engine's queues until ctx ends, then stops gracefully: no new
@@ -100,7 +109,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	beside := []supervise.Service{keep.Service()}
+	beside := append(e.follow(ctx, r), keep.Service())
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
 	}
@@ -116,20 +125,21 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if len(kinds) == 0 {
-		return nil, nil, nil, fmt.Errorf("%w, so Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)", ErrNoHandlers)
-	}
-	if len(e.cfg.Queues) == 0 {
-		return nil, nil, nil, job.Invalid("Config.Queues", "none", "a process that handles jobs needs at least one, here or in PAWL_QUEUES")
+	if err := e.purpose(kinds); err != nil {
+		return nil, nil, nil, err
 	}
 	var r *runner.Runner
 	host, _ := os.Hostname()
 	cfg := runner.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Label: e.cfg.Worker.label(), Version: e.cfg.Worker.Version, Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
+		Label: e.cfg.label(), Owner: e.cfg.Owner, Version: e.cfg.Version, Declares: e.cfg.declares(), Revised: e.followed.follower.Heard,
+		Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
 		Registered: func() { r.Wake(keeper.RescueTick) }, // who died here before may have left jobs
 		Beat:       e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
+	}
+	for _, name := range e.cfg.patterns() {
+		cfg.Patterns = append(cfg.Patterns, runner.Pattern{Name: name, Workers: e.cfg.Queues[name].Workers})
 	}
 	if hook := e.cfg.Hooks.Finish; hook != nil {
 		cfg.Hooks.Finish = func(f runner.Finished) {
@@ -140,17 +150,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took, InTx: f.InTx})
 		}
 	}
-	for _, name := range e.cfg.queueNames() {
-		q := e.cfg.Queues[name]
-		backoff := q.Backoff
-		if backoff == nil {
-			backoff = e.cfg.Backoff
-		}
-		cfg.Queues = append(cfg.Queues, runner.QueueConfig{
-			Name: name, Workers: q.Workers, Total: q.Total, Keep: q.keep(),
-			Backoff: backoff, Aging: q.Aging,
-		})
-	}
+	cfg.Queues = e.followed.rules.Load().runnerQueues(nil)
 	if r, err = runner.New(cfg); err != nil {
 		return nil, nil, nil, err
 	}
@@ -170,12 +170,25 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	e.running, e.run, e.stop, e.stopped, e.late = r, ctx, cancel, stopped, nil
 	done := func() {
 		cancel()
+		e.unfollow()
 		e.mu.Lock()
 		e.run, e.stop, e.stopped = nil, nil, nil // running stays, for its counters
 		e.mu.Unlock()
 		close(stopped)
 	}
 	return r, ctx, done, nil
+}
+
+// purpose says what a process that runs is for, or that there is nothing: it needs
+// handlers and queues, by name or pattern, to take their jobs from.
+func (e *Engine) purpose(kinds []runner.Kind) error {
+	if len(kinds) == 0 {
+		return fmt.Errorf("%w, so Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)", ErrNoHandlers)
+	}
+	if len(e.cfg.Queues) == 0 {
+		return job.Invalid("Config.Queues", "none", "a process that handles jobs needs at least one, by name or pattern, here or in PAWL_QUEUES")
+	}
+	return nil
 }
 
 // takeLate is what was registered while Run ran, as one error.
@@ -195,6 +208,7 @@ func (e *Engine) Close() error {
 		stop()
 		<-stopped
 	}
+	e.followed.follower.Close()
 	return e.store.Close()
 }
 
@@ -253,8 +267,8 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Health is nil when the store answers and needs nobody's attention (ErrLogHeld).
-// See Ready for whether this process can work.
+// Health is nil when the store answers and nothing needs anybody's attention
+// (ErrLogHeld, ErrConflict). See Ready for whether this process can work.
 func (e *Engine) Health(ctx context.Context) error {
 	if err := e.answers(ctx); err != nil {
 		return err
@@ -263,6 +277,12 @@ func (e *Engine) Health(ctx context.Context) error {
 		if err := s.Health(ctx); err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
+	}
+	if err := e.followed.follower.Look(ctx); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if list := conflicts(e.followed.follower.Known()); len(list) > 0 {
+		return fmt.Errorf("%w: %s", ErrConflict, strings.Join(list, "; "))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +72,9 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 	if len(items) > job.MaxDrafts {
 		return nil, job.Invalid("items", len(items), fmt.Sprintf("must be at most %d", job.MaxDrafts))
 	}
+	if !e.followed.running.Load() {
+		e.followed.follower.Refresh()
+	}
 	drafts := make([]job.Draft, len(items))
 	var errs []error
 	var d draftBuilder // one for all: options get its address
@@ -143,7 +145,7 @@ func (e *Engine) draft(d *draftBuilder, item Item) error {
 		d.Queue = job.RouteKind(e.cfg.Routes, kind)
 	}
 	if !d.attempts {
-		d.Attempts = cmp.Or(e.cfg.Queues[d.Queue].Attempts, e.cfg.Attempts)
+		d.Attempts = e.followed.rules.Load().attempts(d.Queue)
 	}
 	if d.ID == (job.ID{}) && !d.Resend {
 		d.ID = job.NewID()

@@ -49,6 +49,8 @@ var (
 	ErrNoHandlers = errors.New("pawl: no handlers are registered")
 	// ErrNotReady: this process cannot do its part; the text says why.
 	ErrNotReady = errors.New("pawl: not ready")
+	// ErrConflict: Health: two owners declare settings differently; the text names them.
+	ErrConflict = errors.New("pawl: settings are declared by two owners")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("pawl: engine is running already")
 )

@@ -298,10 +298,11 @@ func ExampleEngine_Why() {
 	}
 	fmt.Println(e.Why(ctx, r.ID))
 	e.Queue("mail").Pause(ctx)
-	fmt.Println(e.Why(ctx, r.ID))
+	why, err := e.Why(ctx, r.ID) // its String says since when, by whom and why, too
+	fmt.Println(why.Code, why.Blocker, err)
 	// Output:
 	// no live worker serves queue mail <nil>
-	// queue mail is paused <nil>
+	// paused queue mail <nil>
 }
 
 // Many jobs wait for few things: WhyAll names each of them once.
@@ -324,9 +325,9 @@ func ExampleEngine_WhyAll() {
 		log.Fatal(err)
 	}
 	for _, g := range groups {
-		fmt.Println(len(g.Jobs), g.Why.Code, g.Why)
+		fmt.Println(len(g.Jobs), g.Why.Code, g.Why.Queue)
 	}
 	// Output:
-	// 3 paused queue mail is paused
-	// 1 no_worker no live worker serves queue video
+	// 3 paused mail
+	// 1 no_worker video
 }

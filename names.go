@@ -37,6 +37,14 @@ type (
 	Ties = job.Ties
 	// LogLine is one line that a handler logged.
 	LogLine = job.LogLine
+	// QueueSettings are what code declares and operators set for one queue.
+	QueueSettings = job.QueueSettings
+	// BackoffSettings are how long failed jobs of a queue wait, as data.
+	BackoffSettings = job.BackoffSettings
+	// PauseScope says what a pause stops.
+	PauseScope = job.PauseScope
+	// Pause is what is paused, since when, by whom and why.
+	Pause = job.Pause
 	// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
 	Route = job.Route
 	// WorkerID numbers one boot of one process.
@@ -68,10 +76,6 @@ type (
 	QueueCount = store.QueueCount
 	// QueueState is how a queue stands.
 	QueueState = store.QueueState
-	// Pause is what is paused, since when, by whom and why.
-	Pause = store.Pause
-	// PauseScope says what a pause stops.
-	PauseScope = store.PauseScope
 	// AuditEntry is one operator action.
 	AuditEntry = store.AuditEntry
 	// AuditFilter chooses operator actions; zero fields match everything.
@@ -82,6 +86,10 @@ type (
 	AuditPosition = store.AuditPosition
 	// AuditList is one page of operator actions, the newest first.
 	AuditList = store.AuditList
+	// Conflict is an owner that declares what another one holds.
+	Conflict = store.Conflict
+	// VersionInfo is one version of an owner's code.
+	VersionInfo = store.VersionInfo
 	// WorkerInfo is a process as the registry shows it.
 	WorkerInfo = store.WorkerInfo
 	// CheckReport is what a check found.
@@ -108,6 +116,19 @@ const (
 	StateDead      = job.Dead      // final: failed for good
 	StateCancelled = job.Cancelled // final: asked to stop before it was done
 	StateSkipped   = job.Skipped   // final: its flow can no longer reach it
+)
+
+// What a pause stops.
+const (
+	PauseQueue = job.PauseQueue // claims from a queue
+	PauseKind  = job.PauseKind  // claims of a kind
+	PauseAll   = job.PauseAll   // all claims
+)
+
+// What is none in QueueSettings, as opposed to not set.
+const (
+	NoTotal = job.NoTotal // as many as the processes have workers
+	NoAging = job.NoAging // strict priority
 )
 
 // What a suspended job waits for.
@@ -166,13 +187,6 @@ const (
 	PartWaiting = store.PartWaiting // waiting jobs of the queue, by due
 	PartRunning = store.PartRunning // running jobs, by worker
 	PartRest    = store.PartRest    // everything else, by id
-)
-
-// What a pause stops.
-const (
-	PauseQueue = store.PauseQueue
-	PauseKind  = store.PauseKind
-	PauseAll   = store.PauseAll
 )
 
 // What a run came to.

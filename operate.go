@@ -71,35 +71,6 @@ func (e *Engine) cancelHere(id ID) {
 	}
 }
 
-// QueueHandle is one queue, to operate on.
-type QueueHandle struct {
-	engine *Engine
-	name   string
-}
-
-// Queue names a queue to operate on.
-func (e *Engine) Queue(name string) QueueHandle { return QueueHandle{e, name} }
-
-// Pause stops claims from the queue in the whole cluster. Running jobs go on.
-func (q QueueHandle) Pause(ctx context.Context) error { return q.set(ctx, true) }
-
-// Resume allows claims again.
-func (q QueueHandle) Resume(ctx context.Context) error { return q.set(ctx, false) }
-
-func (q QueueHandle) set(ctx context.Context, paused bool) error {
-	if err := q.engine.usable(ctx); err != nil {
-		return err
-	}
-	if err := job.CheckName("queue", q.name); err != nil {
-		return err
-	}
-	if err := q.engine.store.SetPaused(ctx, store.OfQueue(q.name), paused, operatorOf(ctx)); err != nil {
-		return err
-	}
-	q.engine.hub.Ready(store.Hint{Subject: store.SubjectQueue, Name: q.name})
-	return nil
-}
-
 // Get returns a job, live or archived.
 func (e *Engine) Get(ctx context.Context, id ID) (JobRecord, error) {
 	if err := e.usable(ctx); err != nil {

@@ -210,5 +210,5 @@ func TestJ7_AFailureSaysWhoRanItAndSinceWhen(t *testing.T) {
 		if took := last.Time.Sub(last.Started); took != 7*time.Second {
 			t.Errorf("the run took %v by its failure, want 7s", took)
 		}
-	}, pawltest.Config(func(c *pawl.Config) { c.Worker = pawl.Worker{Prefix: "shop", Version: "v7", ID: "a"} }))
+	}, pawltest.Config(func(c *pawl.Config) { c.Version, c.Worker = "v7", pawl.Worker{Prefix: "shop", ID: "a"} }))
 }

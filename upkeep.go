@@ -17,7 +17,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	if r != nil {
 		steady, leads = r.Member().Steady, r.Member().Leads
 	}
-	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads})
+	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every})
 }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",

@@ -94,10 +94,11 @@ func (f *QueueFacts) States(names []string) []QueueState {
 }
 
 // serveAll adds a worker to the queues that match the nth of its own, and that it
-// does not name.
+// neither names nor matches before.
 func (f *QueueFacts) serveAll(states []QueueState, w *Worker, n int) {
 	for i := range states {
-		if q := &states[i]; job.Matches(w.Queues[n], q.Name) && !slices.Contains(w.Queues, q.Name) {
+		q := &states[i]
+		if job.Matches(w.Queues[n], q.Name) && !job.MatchesAny(w.Queues[:n], q.Name) && !slices.Contains(w.Queues, q.Name) {
 			q.serve(w, n)
 		}
 	}

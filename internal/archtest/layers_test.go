@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -66,6 +66,11 @@ var layers = []layer{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
 		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/keeper/...", uuid),
 		never: list(".", stores, drivers),
+	},
+	{
+		at: "internal/settings/...", is: "follows what is declared and set, and finds queues by pattern; others act on it",
+		may:   list(domain, "supervise", "internal/wake/...", "internal/settings/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
 	},
 	{
 		at: "internal/wake/...", is: "hints that work may exist",

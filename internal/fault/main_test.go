@@ -53,6 +53,15 @@ const (
 // slots is how many jobs a process runs at once.
 const slots = 4
 
+// fiveQueues serves as many, with leases as users have them.
+func fiveQueues() pawl.Config {
+	c := pawl.Config{Queues: pawl.Queues{}, Version: "v1"}
+	for _, name := range []string{"default", "a", "b", "c", "d"} {
+		c.Queues[name] = pawl.QueueConfig{Workers: slots}
+	}
+	return c
+}
+
 // config is that of most processes. MaxLost and Attempts are never reached: the faults are ours, no job is to blame.
 func config() pawl.Config {
 	return pawl.Config{

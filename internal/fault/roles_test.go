@@ -38,6 +38,7 @@ var roles = map[string]role{
 	"sitter":    {config, sit},
 	"million":   {hundredSlots, million},
 	"intender":  {config, intend},
+	"follower":  {fiveQueues, work},
 }
 
 // goOn is closed when the test says "go on".

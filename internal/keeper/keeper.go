@@ -41,6 +41,9 @@ type Config struct {
 	Self boot.Identity
 	Dead func(boot.Identity) bool
 
+	// Every is how often a round is done by its settings; 0 means as below [0].
+	Every func(round string) time.Duration
+
 	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
 	Expire time.Duration // between rounds of deadlines [5 s]
 	// Intents is the time between sweeps for what was not applied after its commit [5 s].
@@ -77,6 +80,9 @@ func New(c Config) (*Keeper, error) {
 	if c.Leads == nil {
 		c.Leads = func() bool { return true }
 	}
+	if c.Every == nil {
+		c.Every = func(string) time.Duration { return 0 }
+	}
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
 	c.Intents = cmp.Or(c.Intents, 5*time.Second)
@@ -112,7 +118,21 @@ func New(c Config) (*Keeper, error) {
 // registered wakes it, so that a restart does not wait for its turn.
 const RescueTick = group + "/" + rescueRound
 
-const group, rescueRound = "keeper", "rescue"
+// Tick is the name of the tick of a round.
+func Tick(round string) string { return group + "/" + round }
+
+const group = "keeper"
+
+// The rounds.
+const (
+	rescueRound   = "rescue"
+	expireRound   = "expire"
+	purgeRound    = "purge"
+	unservedRound = "unserved"
+)
+
+// Names lists the rounds.
+func Names() []string { return []string{rescueRound, expireRound, purgeRound, unservedRound} }
 
 // Service is the keeper as a group of ticks, one for each round.
 func (k *Keeper) Service() supervise.Service {

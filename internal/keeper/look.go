@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -23,7 +24,7 @@ const (
 // when the next one is. That is counted from the look: whatever came due after it
 // waits for one interval, whoever looked.
 func (k *Keeper) tick(ctx context.Context, r Round) error {
-	interval := r.Period
+	interval := cmp.Or(k.config.Every(r.Name), r.Period)
 	if !k.config.Leads() {
 		interval *= othersEvery
 	}

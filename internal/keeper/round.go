@@ -25,9 +25,9 @@ type Round struct {
 func (k *Keeper) Rounds() []Round {
 	rounds := []Round{
 		{rescueRound, k.config.Rescue, k.rescueRound, nil},
-		{"expire", k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
-		{"purge", k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
-		{"unserved", k.config.Report, k.unservedRound, nil},
+		{expireRound, k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
+		{purgeRound, k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
+		{unservedRound, k.config.Report, k.unservedRound, nil},
 	}
 	if k.intents != nil {
 		rounds = slices.Insert(rounds, 2, Round{"intents", k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})

@@ -14,18 +14,23 @@ import (
 // BeatOnce registers the worker if it is not, and renews its lease. The lease
 // is counted from when the beat was sent: the store may have written it then.
 func (m *Member) BeatOnce(ctx context.Context) error {
+	begun, serves := m.host.Begun(), m.host.Serves()
 	m.mu.Lock()
 	worker, done := m.lease.Worker, m.leaving && m.lease.Worker == 0
+	if len(serves.Totals) == 0 {
+		m.split.forget() // when it has one again, it comes anew
+	}
 	version := m.split.version
 	m.mu.Unlock()
 	if done {
 		return nil
 	}
-	begun := m.host.Begun()
 	registered := worker == 0
 	if registered {
 		came := time.Now()
-		id, err := m.store.Register(ctx, m.config.Worker)
+		self := m.config.Worker
+		self.Queues, self.Totals = serves.Queues, serves.Totals
+		id, err := m.store.Register(ctx, self)
 		if err != nil {
 			m.failed(err)
 			return fmt.Errorf("register the worker: %w", err)
@@ -34,10 +39,14 @@ func (m *Member) BeatOnce(ctx context.Context) error {
 		m.lease.Worker, m.split.came = id, came
 		m.registered++
 		m.mu.Unlock()
-		worker, begun = id, nil
+		worker, begun, m.told = id, nil, serves
+	}
+	beat := store.Beat{Worker: worker, Begun: begun, Splits: len(serves.Totals) > 0, Version: version}
+	if serves != m.told {
+		beat.Serves = serves
 	}
 	sent := time.Now()
-	answer, err := m.store.Beat(ctx, store.Beat{Worker: worker, Begun: begun, Splits: len(m.split.totals) > 0, Version: version})
+	answer, err := m.store.Beat(ctx, beat)
 	switch {
 	case errors.Is(err, job.ErrWorkerLost):
 		m.Lost(worker)
@@ -46,13 +55,17 @@ func (m *Member) BeatOnce(ctx context.Context) error {
 		m.failed(err)
 		return fmt.Errorf("beat: %w", err)
 	}
-	m.beaten(worker, sent, begun, answer)
+	m.told = serves
+	m.beaten(beat, sent, answer)
 	if registered && m.config.Registered != nil {
 		m.config.Registered()
 	}
 	m.mu.Lock()
 	looked := m.looked
-	soon := m.split.soon(version, answer, m.config.Beat)
+	soon := time.Duration(-1)
+	if beat.Splits {
+		soon = m.split.soon(version, answer, m.config.Beat)
+	}
 	m.mu.Unlock()
 	if !looked {
 		if err := m.foundSetback(ctx, answer.Now); err != nil {
@@ -69,10 +82,10 @@ func (m *Member) BeatOnce(ctx context.Context) error {
 }
 
 // beaten takes note of a beat that succeeded.
-func (m *Member) beaten(worker job.WorkerID, sent time.Time, begun []store.RunRef, answer store.BeatReply) {
+func (m *Member) beaten(beat store.Beat, sent time.Time, answer store.BeatReply) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lease.Worker != worker {
+	if m.lease.Worker != beat.Worker {
 		return
 	}
 	if m.steady.IsZero() || sent.Sub(m.lease.Beaten) > 2*m.config.Beat {
@@ -82,7 +95,7 @@ func (m *Member) beaten(worker job.WorkerID, sent time.Time, begun []store.RunRe
 	m.lease.Beaten, m.storeBeat, m.leads = sent, answer.Now, answer.Leader
 	left := m.lasts() - time.Since(sent)
 	if left > 0 {
-		if len(m.split.totals) > 0 {
+		if beat.Splits {
 			m.split.hear(answer, m.config.Beat)
 		}
 		if m.timer == nil {
@@ -92,7 +105,7 @@ func (m *Member) beaten(worker job.WorkerID, sent time.Time, begun []store.RunRe
 		}
 		m.lease.Healthy = true
 	}
-	m.host.Beaten(Renewal{Lease: m.lease, Begun: begun, Answer: answer, Over: left <= 0})
+	m.host.Beaten(Renewal{Lease: m.lease, Begun: beat.Begun, Answer: answer, Over: left <= 0})
 }
 
 // failed ends the steady time.

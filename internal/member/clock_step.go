@@ -106,7 +106,7 @@ func (m *Member) redate(ctx context.Context) error {
 		if within == 0 {
 			within = time.Since(met.since)
 		}
-		n, err := m.store.MakeDueAgain(ctx, store.ClockStep{Queues: m.config.Worker.Queues, Was: met.was, Within: within}, redateLimit)
+		n, err := m.store.MakeDueAgain(ctx, store.ClockStep{Queues: m.host.Queues(), Was: met.was, Within: within}, redateLimit)
 		if err != nil {
 			return fmt.Errorf("redate jobs after a step of the clock: %w", err)
 		}

@@ -14,6 +14,11 @@ import (
 type Host interface {
 	// Begun lists the runs that have begun and that the store does not know of.
 	Begun() []store.RunRef
+	// Serves is which queues are served now, by name or pattern; another pointer
+	// after each change.
+	Serves() *store.Serves
+	// Queues lists those that are claimed from, by name.
+	Queues() []string
 	// Beaten tells of a beat that succeeded.
 	Beaten(r Renewal)
 	// BeatFailed tells of one that did not.
@@ -41,7 +46,7 @@ type Config struct {
 	Store  Store
 	Host   Host
 	Logger *slog.Logger
-	Worker store.Worker  // as what it registers
+	Worker store.Worker  // as what it registers, but for what the host serves
 	Beat   time.Duration // between beats
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
@@ -70,6 +75,7 @@ type Member struct {
 	store  Store
 	host   Host
 	log    *slog.Logger
+	told   *store.Serves // what the store knows to be served; of BeatOnce, which runs once at a time
 
 	mu         sync.Mutex
 	lease      Lease
@@ -87,7 +93,7 @@ type Member struct {
 
 // New makes a member that is not registered yet: its first BeatOnce does that.
 func New(c Config) *Member {
-	return &Member{config: c, store: c.Store, host: c.Host, log: c.Logger, split: split{totals: c.Worker.Totals}}
+	return &Member{config: c, store: c.Store, host: c.Host, log: c.Logger}
 }
 
 // LeastLostAfter is the shortest lease for a time between beats: three beats, or

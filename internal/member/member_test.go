@@ -30,8 +30,11 @@ type lab struct {
 	lost    []job.WorkerID
 	redated int
 	told    int // registrations
+	serves  *store.Serves
 }
 
+func (l *lab) Serves() *store.Serves   { return l.serves }
+func (l *lab) Queues() []string        { return l.serves.Queues }
 func (l *lab) Begun() []store.RunRef   { return l.begun }
 func (l *lab) Beaten(r member.Renewal) { l.beats = append(l.beats, r) }
 func (l *lab) BeatFailed(err error)    { l.faults = append(l.faults, err) }
@@ -60,10 +63,10 @@ func inLab(t *testing.T, test func(l *lab)) {
 			t.Fatal(err)
 		}
 		defer st.Close()
-		l := &lab{t: t, store: st}
+		l := &lab{t: t, store: st, serves: &store.Serves{Queues: []string{"q"}}}
 		l.Member = member.New(member.Config{
 			Store: way{st, l}, Host: l, Logger: slog.New(slog.DiscardHandler), Beat: 5 * time.Second,
-			Worker:     store.Worker{Label: "lab-worker", Queues: []string{"q"}, LostAfter: 30 * time.Second},
+			Worker:     store.Worker{Label: "lab-worker", LostAfter: 30 * time.Second},
 			Registered: func() { l.told++ },
 		})
 		defer l.Close()

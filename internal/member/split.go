@@ -7,8 +7,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// split is how this process takes part in the totals of its queues. Guarded by
-// Member.mu, except for totals.
+// split is how this process takes part in the totals of its queues, while it has
+// any. Guarded by Member.mu.
 //
 // A total is split over the live workers by job.Split. Workers learn of each
 // other from the answers to their beats, at different times, so for a while some
@@ -38,11 +38,10 @@ import (
 //     later one. One that has died does not: of a process that lives longer
 //     and ends all the same, again and again, no more than two share at a time.
 type split struct {
-	totals  []store.Total // of the queues that have one; fixed
-	version int64         // of the registry, by which portions are split; 0: it does not ask to share
-	first   int64         // version that it was told
-	came    time.Time     // it asked to be registered
-	waits   int           // beats in a row that were not settled
+	version int64     // of the registry, by which portions are split; 0: it does not ask to share
+	first   int64     // version that it was told
+	came    time.Time // it asked to be registered
+	waits   int       // beats in a row that were not settled
 }
 
 // firstWait is how soon a beat asks again whether the others have heard; each
@@ -112,8 +111,6 @@ func (s *split) forget() { s.version, s.first, s.waits = 0, 0, 0 }
 func (s *split) soon(sent int64, answer store.BeatReply, every time.Duration) time.Duration {
 	now := standing(answer)
 	switch {
-	case len(s.totals) == 0:
-		return -1
 	case s.version != sent:
 		s.waits = 0
 		return 0

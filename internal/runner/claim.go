@@ -85,6 +85,7 @@ func (r *Runner) claimLoop(ctx context.Context) error {
 func (r *Runner) takeHints(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgetRemoved()
 	heard := r.hints.Take(func(i int, due time.Time) {
 		at := now
 		if !due.IsZero() {
@@ -94,7 +95,7 @@ func (r *Runner) takeHints(now time.Time) {
 	})
 	c := &r.claims
 	c.cancels = c.cancels || heard.Job
-	if heard.Members && r.totals {
+	if heard.Members && len(r.serves.Totals) > 0 {
 		r.wakeBeat()
 	}
 	if heard.Outside {
@@ -193,6 +194,9 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	case err == nil && !answer.Now.IsZero():
 		back = r.member.Heard(now, answer.Now)
 	}
+	if err == nil {
+		r.revised(answer.Revision)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.claims.underWay = false
@@ -201,7 +205,7 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	}
 	if err != nil {
 		for _, asked := range claim.Queues {
-			r.queueNamed(asked.Queue).lookBy(now)
+			r.named[asked.Queue].lookBy(now)
 		}
 	}
 	switch {
@@ -228,6 +232,13 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 		c.repeat = nil
 	}
 	return fmt.Errorf("claim: %w", err)
+}
+
+// revised hands on the revision of the settings, where an answer carries it.
+func (r *Runner) revised(revision int64) {
+	if revision != 0 && r.config.Revised != nil {
+		r.config.Revised(revision)
+	}
 }
 
 // maxSlowness bounds the time of a claim for one job: 8 times that of others.
@@ -262,7 +273,7 @@ func unclear(err error) bool {
 func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if worker != r.lease.Worker || !r.mayStart() || r.tooManyEnds() {
+	if worker != r.lease.Worker || !r.mayStart() || r.tooManyEnds() || !r.offers() {
 		return store.Claim{}, false
 	}
 	var queues []store.QueueClaim
@@ -328,7 +339,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	if c.cancels && r.lease.Healthy && !r.stopping() {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
-	if !r.mayStart() || r.tooManyEnds() {
+	if !r.mayStart() || r.tooManyEnds() || !r.offers() {
 		return max(wait, soonest) // a token comes when that changes
 	}
 	for _, q := range r.queues {

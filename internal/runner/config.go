@@ -41,7 +41,14 @@ type QueueConfig struct {
 	Keep     job.Keep        // zero fields mean the defaults
 	Backoff  job.BackoffFunc // nil means job.Exponential(1 s, 6 h)
 	Aging    time.Duration   // see store.QueueClaim
+	Found    bool            // by one of Config.Patterns, not by its own name
 	Prefetch int             // claimed ahead at most; 0 means 8 × slots within 128..1000, and what the pace allows, negative means none
+}
+
+// Pattern stands for the queues that it matches.
+type Pattern struct {
+	Name    string
+	Workers int // of each of them
 }
 
 // Config says what to run and how. Zero fields take the default in brackets.
@@ -51,10 +58,13 @@ type Config struct {
 	Logger *slog.Logger // [slog.Default()]
 
 	Label        string // of the process in the registry
+	Owner        string // of its code
 	Version      string // of its build, as it was told
+	Declares     []store.Declaration
 	Host         string
 	Boot         boot.Identity // by which others of this machine see whether it lives
-	Queues       []QueueConfig // at least one
+	Queues       []QueueConfig // at first: see SetQueues
+	Patterns     []Pattern     // of queues that are served as soon as SetQueues names them
 	Kinds        []Kind
 	Capabilities []string
 
@@ -73,9 +83,19 @@ type Config struct {
 	HoldEvery  time.Duration // between reports of the runs held [30 s]
 	NoteEvery  time.Duration // between writes of progress and log lines [2 s]
 	Hooks      Hooks
+	// Revised is called with the revision of the settings that an answer of the store
+	// carries. It must not block.
+	Revised func(revision int64)
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
 }
+
+// How often queues are looked at when nothing asks for it, with and without a
+// healthy listener.
+const (
+	DefaultPoll     = 5 * time.Second
+	DefaultPollOnly = 500 * time.Millisecond
+)
 
 // Hooks are told what happens. They are called one at a time and must be quick:
 // the runs behind them wait. A panic in a hook is logged and costs nothing else.
@@ -105,8 +125,8 @@ func (c Config) withDefaults() Config {
 		&c.Grace:      20 * time.Second,
 		&c.LastWait:   5 * time.Second,
 		&c.Flush:      5 * time.Second,
-		&c.Poll:       5 * time.Second,
-		&c.PollOnly:   500 * time.Millisecond,
+		&c.Poll:       DefaultPoll,
+		&c.PollOnly:   DefaultPollOnly,
 		&c.StuckAfter: 10 * time.Second,
 		&c.AloneWait:  10 * time.Second,
 		&c.AloneDelay: 10 * time.Second,
@@ -130,27 +150,8 @@ func (c Config) check() error {
 	if c.Store == nil {
 		add(job.Invalid("store", nil, "must be given"))
 	}
-	if len(c.Queues) == 0 {
-		add(job.Invalid("queues", "none", "a worker must serve at least one queue"))
-	}
+	add(checkQueues(c.Queues))
 	var names []string
-	for _, q := range c.Queues {
-		add(job.CheckName("queue", q.Name))
-		if slices.Contains(names, q.Name) {
-			add(job.Invalid("queue", q.Name, "is given twice"))
-		}
-		names = append(names, q.Name)
-		if q.Workers < 1 {
-			add(job.Invalid(fmt.Sprintf("workers of queue %s", q.Name), q.Workers, "must be 1 or more"))
-		}
-		if q.Total < 0 {
-			add(job.Invalid(fmt.Sprintf("total of queue %s", q.Name), q.Total, "must be 0 (no limit) or more"))
-		}
-		if q.Aging < 0 {
-			add(job.Invalid(fmt.Sprintf("aging of queue %s", q.Name), q.Aging, "must be 0 (strict priority) or more"))
-		}
-	}
-	names = names[:0]
 	for _, k := range c.Kinds {
 		add(job.CheckName("kind", k.Name))
 		if slices.Contains(names, k.Name) {

@@ -23,6 +23,13 @@
 //	note    keeps progress and log lines of long runs                             (note.go)
 //	watch   finds stuck handlers and prefetched jobs that wait too long            (watch.go)
 //
+// # Queues come and go
+//
+// SetQueues changes them while the runner runs (queues.go). A task keeps its queue
+// by pointer, so a queue that is removed lives on, without slots, until its runs are
+// over and no claim can answer with more of them. What a handler's end needs of a
+// queue is read without a lock (queue.policy). The store hears of it by Beat.Serves.
+//
 // # Who may run
 //
 // The lease is the member's (internal/member), which tells the runner of each

@@ -94,7 +94,8 @@ func TestJournal_NoteThatFailedIsKeptForTheNext(t *testing.T) {
 
 func TestJournal_EndInATransactionTakesTheLinesAlongAndKeepsThem(t *testing.T) {
 	task := said(2)
-	task.kind, task.queue = &Kind{Name: "k"}, &queue{backoff: job.NoBackoff}
+	task.kind, task.queue = &Kind{Name: "k"}, &queue{}
+	task.queue.set(QueueConfig{Backoff: job.NoBackoff})
 	if end := task.End(job.Outcome{Kind: job.Succeeded}); end.To != job.Done || len(end.Logs) != 2 {
 		t.Errorf("end %+v", end)
 	}

@@ -20,8 +20,23 @@ func (r host) Begun() []store.RunRef {
 	return r.begunSince(time.Now())
 }
 
+// Serves is what the store is to know of the queues.
+func (r host) Serves() *store.Serves {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.serves
+}
+
+// Queues lists the queues that are claimed from.
+func (r host) Queues() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queueNames()
+}
+
 // Beaten takes the answer of a beat over.
 func (r host) Beaten(b member.Renewal) {
+	r.revised(b.Answer.Revision)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lease = b.Lease
@@ -35,7 +50,8 @@ func (r host) Beaten(b member.Renewal) {
 	for _, q := range r.queues {
 		if q.setting.Total > 0 {
 			// What was claimed ahead for more slots goes back in a moment (staleReady).
-			q.slots = member.Portion(q.name, q.slots, b.Answer)
+			// The answer may be of before the queue was changed.
+			q.slots = min(member.Portion(q.name, q.slots, b.Answer), q.setting.Workers, q.setting.Total)
 		}
 	}
 	r.startReady()

@@ -1,19 +1,20 @@
 package runner
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 )
 
-// queue is what the runner knows of one queue. Guarded by Runner.mu, except
-// for what New sets.
+// queue is what the runner knows of one queue. Guarded by Runner.mu, except for
+// its name, by, and the policy.
 type queue struct {
 	name    string
-	keep    job.Keep
-	backoff job.BackoffFunc
 	by      job.By
+	policy  atomic.Pointer[policy] // read without a lock when a handler has returned
 	setting QueueConfig
+	removed bool // it is not served any more (queues.go)
 
 	slots   int  // here; of a queue with a total, its portion (split.go)
 	running int  // tasks that take a slot
@@ -26,15 +27,38 @@ type queue struct {
 	bytes  float64   // of the payload of a job, mean
 }
 
+// policy is what a queue says about how its runs end.
+type policy struct {
+	keep    job.Keep
+	backoff job.BackoffFunc
+}
+
+// set takes over how the queue is worked on from now on. Slots of a total only
+// shrink here: what a process may use of it, beats say.
+func (q *queue) set(c QueueConfig) {
+	p := &policy{keep: c.Keep.WithDefaults(), backoff: c.Backoff}
+	if p.backoff == nil {
+		p.backoff = defaultBackoff
+	}
+	q.policy.Store(p)
+	switch {
+	case c.Total == 0:
+		q.slots = c.Workers
+	case q.setting.Total == 0:
+		q.slots = 0
+	default:
+		q.slots = min(q.slots, c.Workers, c.Total)
+	}
+	q.setting = c
+}
+
 // Slots is how many jobs of a queue may run here at once: its workers, or its
 // portion of a total.
 func (r *Runner) Slots(name string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, q := range r.queues {
-		if q.name == name {
-			return q.slots
-		}
+	if q := r.named[name]; q != nil {
+		return q.slots
 	}
 	return 0
 }

@@ -22,10 +22,7 @@ type Runner struct {
 	config Config
 	store  store.Store
 	log    *slog.Logger
-	offer  job.Offer
 	kinds  map[string]*Kind
-	queues []*queue
-	totals bool // some queue has one
 	member *member.Member
 	hints  *wake.Subscription
 
@@ -47,6 +44,12 @@ type Runner struct {
 	lease   member.Lease    // as the member told it
 	offset  time.Duration   // the store's clock minus ours
 	horizon time.Duration   // how far ahead to claim
+
+	offer   job.Offer // of claims: without the kinds that are paused
+	queues  []*queue  // in the order of the hints' places
+	named   map[string]*queue
+	removed int           // of the queues: not served any more
+	serves  *store.Serves // what the store is to know of them; another one after each change
 
 	tasks     tasks
 	abandoned []*Task // their handlers have not returned, long after the stop
@@ -80,8 +83,8 @@ func New(c Config) (*Runner, error) {
 	}
 	r := &Runner{
 		config: c, store: c.Store, log: c.Logger,
-		offer:        job.Offer{Kinds: make(map[string]int, len(c.Kinds)), Capabilities: c.Capabilities},
 		kinds:        make(map[string]*Kind, len(c.Kinds)),
+		named:        make(map[string]*queue, len(c.Queues)),
 		claimWanted:  make(chan struct{}, 1),
 		finishWanted: make(chan struct{}, 1),
 		calm:         make(chan struct{}, 1),
@@ -92,28 +95,16 @@ func New(c Config) (*Runner, error) {
 	}
 	for _, k := range c.Kinds {
 		r.kinds[k.Name] = &k
-		r.offer.Kinds[k.Name] = k.Version
 	}
-	var totals []store.Total
-	var slots []int
-	for _, q := range c.Queues {
-		backoff := q.Backoff
-		if backoff == nil {
-			backoff = defaultBackoff
-		}
-		r.queues = append(r.queues, &queue{name: q.Name, keep: q.Keep.WithDefaults(), backoff: backoff, by: job.By{Label: c.Label, Version: c.Version}, setting: q, slots: q.Workers})
-		slots = append(slots, q.Workers)
-		if q.Total > 0 {
-			totals = append(totals, store.Total{Queue: q.Name, Total: q.Total, Workers: q.Workers})
-		}
-	}
-	r.totals = len(totals) > 0
-	r.noPortions()
+	r.setOffer(nil)
+	r.setQueues(c.Queues)
+	r.serves = r.servesNow()
 	r.member = member.New(member.Config{
 		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Registered: c.Registered,
 		Worker: store.Worker{
-			Label: c.Label, Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
-			Queues: r.queueNames(), Slots: slots, Totals: totals, Offer: r.offer, LostAfter: c.LostAfter,
+			Label: c.Label, Owner: c.Owner, Version: c.Version, Declares: c.Declares,
+			Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
+			Offer: r.offer, LostAfter: c.LostAfter, // the offer is without pauses, also later
 		},
 	})
 	return r, nil
@@ -161,14 +152,6 @@ func (r *Runner) loops() []supervise.Service {
 		supervise.Every("note", r.config.NoteEvery, r.noteOnce),
 		supervise.Every("watch", time.Second, r.watchOnce),
 	}
-}
-
-func (r *Runner) queueNames() []string {
-	names := make([]string, len(r.queues))
-	for i, q := range r.queues {
-		names[i] = q.name
-	}
-	return names
 }
 
 // empty reports whether nothing is held. The caller holds mu.

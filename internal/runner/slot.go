@@ -216,7 +216,7 @@ func (r *Runner) decide(t *Task, o job.Outcome) (end job.End) {
 	defer func() {
 		if value := recover(); value != nil {
 			r.log.Error("backoff function panicked, the default is used", "kind", t.Job.Kind, "panic", value)
-			end = job.Decide(t.run(o), o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.keep})
+			end = job.Decide(t.run(o), o, job.Policy{Backoff: defaultBackoff, Keep: t.queue.policy.Load().keep})
 		}
 	}()
 	end = t.decide(o)

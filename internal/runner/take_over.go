@@ -24,7 +24,7 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		}
 		got[t.Job.Queue]++
 		switch {
-		case claim.Worker != r.lease.Worker || r.stopping():
+		case claim.Worker != r.lease.Worker || r.stopping() || t.queue.removed || !r.offered(t.Job.Kind):
 			r.giveBack(t, 0)
 		case t.Job.Suspect():
 			suspects = append(suspects, t)
@@ -35,7 +35,7 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		}
 	}
 	for _, asked := range claim.Queues {
-		q := r.queueNamed(asked.Queue)
+		q := r.named[asked.Queue]
 		n := got[asked.Queue]
 		switch {
 		case n >= asked.Limit || answer.More:
@@ -52,9 +52,16 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 	}
 }
 
+// offered reports whether a kind has not been paused since the claim was sent. The
+// caller holds mu.
+func (r *Runner) offered(kind string) bool {
+	_, ok := r.offer.Kinds[kind]
+	return ok
+}
+
 // newTask makes a task of a leased job. The caller holds mu.
 func (r *Runner) newTask(l *store.LeasedJob, w job.WorkerID, now time.Time) *Task {
-	q, kind := r.queueNamed(l.Queue), r.kinds[l.Kind]
+	q, kind := r.named[l.Queue], r.kinds[l.Kind]
 	if q == nil || kind == nil {
 		// Never asked for. What is not held is given back by the next report.
 		r.log.Error("the store leased a job that was not asked for", "job", l.ID, "queue", l.Queue, "kind", l.Kind)
@@ -65,15 +72,6 @@ func (r *Runner) newTask(l *store.LeasedJob, w job.WorkerID, now time.Time) *Tas
 	t.ctx, t.cancel = context.WithCancelCause(r.base)
 	q.bytes = towards(q.bytes, float64(len(l.Args)+len(l.HeaderBytes)))
 	return t
-}
-
-func (r *Runner) queueNamed(name string) *queue {
-	for _, q := range r.queues {
-		if q.name == name {
-			return q
-		}
-	}
-	return nil
 }
 
 // begunSince lists the running tasks that began by then and that the store

@@ -179,11 +179,12 @@ func (t *Task) timeout(fallback time.Duration) time.Duration {
 
 // decide applies the pure rule with the policy of kind and queue.
 func (t *Task) decide(o job.Outcome) job.End {
+	p := t.queue.policy.Load()
 	backoff := t.kind.Backoff
 	if backoff == nil {
-		backoff = t.queue.backoff
+		backoff = p.backoff
 	}
-	return job.Decide(t.run(o), o, job.Policy{Backoff: backoff, Keep: t.queue.keep})
+	return job.Decide(t.run(o), o, job.Policy{Backoff: backoff, Keep: p.keep})
 }
 
 // run is what the rule needs to know of a run with this outcome.

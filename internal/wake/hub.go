@@ -55,32 +55,71 @@ func (h *Hub) setHealthy(healthy bool) {
 
 // Subscription collects the hints for some queues.
 type Subscription struct {
-	hub    *Hub
-	queues map[string]int // to its place in due; fixed
-	token  chan struct{}
+	hub   *Hub
+	token chan struct{}
 
 	// Guarded by hub.mu.
+	queues map[string]int // to its place in due
 	hinted []bool
 	due    []time.Time // the lowest of the hints; zero means now
 	heard  Heard
+	match  func(queue string) bool // of others that are collected by name; nil: none
+	found  []string                // those
+	any    bool                    // a hint did not say which queue
 }
 
 // Subscribe collects hints for these queues from now on. Others are ignored.
 func (h *Hub) Subscribe(queues ...string) *Subscription {
-	s := &Subscription{
-		hub:    h,
-		queues: make(map[string]int, len(queues)),
-		token:  make(chan struct{}, 1),
-		hinted: make([]bool, len(queues)),
-		due:    make([]time.Time, len(queues)),
-	}
-	for i, q := range queues {
-		s.queues[q] = i
-	}
+	s := &Subscription{hub: h, token: make(chan struct{}, 1)}
+	s.set(queues)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs = append(h.subs, s)
 	return s
+}
+
+// SubscribeMatching collects the names of hinted queues that match. It is called
+// for every hint, under the hub's lock.
+func (h *Hub) SubscribeMatching(match func(queue string) bool) *Subscription {
+	s := h.Subscribe()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.match = match
+	return s
+}
+
+// maxMatching bounds the names that are collected between two Takes: of more it is
+// only known that there were some.
+const maxMatching = 1000
+
+// TakeMatching removes and returns the names that were collected, and whether there
+// were hints that may mean any queue.
+func (s *Subscription) TakeMatching() (queues []string, any bool) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	queues, any = s.found, s.any
+	s.found, s.any = nil, false
+	return queues, any
+}
+
+// SetQueues collects for these queues instead, by their new places. What was
+// hinted for those that stay is kept.
+func (s *Subscription) SetQueues(queues ...string) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.set(queues)
+}
+
+func (s *Subscription) set(queues []string) {
+	before, hinted, due := s.queues, s.hinted, s.due
+	s.queues = make(map[string]int, len(queues))
+	s.hinted, s.due = make([]bool, len(queues)), make([]time.Time, len(queues))
+	for i, q := range queues {
+		s.queues[q] = i
+		if was, ok := before[q]; ok {
+			s.hinted[i], s.due[i] = hinted[was], due[was]
+		}
+	}
 }
 
 // Close ends the subscription. It is idempotent.
@@ -104,7 +143,7 @@ type Heard struct {
 }
 
 // Take removes what was hinted. It calls ready for each hinted queue, by its
-// place in Subscribe, with the lowest due time by the store's clock (zero: now).
+// place in Subscribe or SetQueues, with the lowest due time by the store's clock (zero: now).
 // ready must not call the hub.
 func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 	s.hub.mu.Lock()
@@ -164,13 +203,23 @@ func (s *Subscription) hintQueue(hint *store.Hint) bool {
 		for i := range s.hinted {
 			s.merge(i, hint.Due)
 		}
+		s.any = true
 		return true
 	}
 	i, mine := s.queues[hint.Name]
 	if mine {
 		s.merge(i, hint.Due)
 	}
-	return mine
+	if s.match == nil || !s.match(hint.Name) {
+		return mine
+	}
+	switch {
+	case len(s.found) >= maxMatching:
+		s.any = true
+	case !slices.Contains(s.found, hint.Name):
+		s.found = append(s.found, hint.Name)
+	}
+	return true
 }
 
 func (s *Subscription) merge(i int, due time.Time) {

@@ -222,3 +222,14 @@ func TestListen_HealthFollowsTheConnection(t *testing.T) {
 		}
 	})
 }
+
+func TestHub_QueuesOfASubscriptionChange(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a", "b")
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "b"})
+	s.SetQueues("b", "c")
+	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "c"}, store.Hint{Subject: store.SubjectQueue, Name: "a"})
+	if got, _ := take(s, "b", "c"); len(got) != 2 {
+		t.Errorf("hinted %v, want b, which was before the change, and c", got)
+	}
+}

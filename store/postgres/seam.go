@@ -103,6 +103,11 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	return s.jobs.Purge(ctx, limit)
 }
 
+// WaitingQueues lists queues with waiting jobs behind one.
+func (s *Store) WaitingQueues(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.claims.WaitingQueues(ctx, after, limit)
+}
+
 // Unserved finds jobs that no live worker takes.
 func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
 	return s.claims.Unserved(ctx, by, older)

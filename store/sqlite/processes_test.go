@@ -157,6 +157,11 @@ func (s *spread) SetClockOffset(d time.Duration) {
 	}
 }
 
+// WaitingQueues are those that this process sees, which sees what both commit.
+func (s *spread) WaitingQueues(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.Store.(store.QueueLister).WaitingQueues(ctx, after, limit)
+}
+
 // Counts are those of this process, which sees what both commit.
 func (s *spread) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	return s.Store.(store.Counter).Counts(ctx)

@@ -103,6 +103,11 @@ func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) 
 	return ask(ctx, s, limit, func(t *jobs.Transition) (int, error) { return t.MakeDueAgain(&b, limit) })
 }
 
+// WaitingQueues lists queues with waiting jobs behind one, in one snapshot.
+func (s *Store) WaitingQueues(ctx context.Context, after string, limit int) ([]string, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]string, error) { return claims.WaitingQueues(c, after, limit) })
+}
+
 // Unserved finds jobs that no live worker takes, in one snapshot.
 func (s *Store) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
 	return view(ctx, s, func(c *lite.Snapshot) ([]store.Unserved, error) { return claims.Unserved(c, by, older) })

@@ -56,6 +56,26 @@ func unserved() []testCase {
 			equal(d, "found by another than the first", look(d, second), nil)
 			equal(d, "found by nobody", must[[]store.Unserved](d, "unserved")(d.Store.Unserved(d.ctx, 0, time.Minute)), nil)
 		}},
+		{name: "J30_QueuesWhereJobsWait", run: func(d *database) {
+			lister, ok := d.Store.(store.QueueLister)
+			if !ok {
+				d.Fatal("the store does not list queues")
+			}
+			list := func(after string, limit int) []string {
+				return must[[]string](d, "list")(lister.WaitingQueues(d.ctx, after, limit))
+			}
+			equal(d, "queues of nothing", len(list("", 10)), 0)
+			w := d.hire("busy")
+			d.one(of("busy", kind))
+			w.ask(store.QueueClaim{Queue: "busy", Limit: 1, Start: 1})
+			for _, queue := range []string{"c", "a", "b"} {
+				d.one(of(queue, kind))
+				d.one(of(queue, kind), func(d *job.Draft) { d.In = time.Hour })
+			}
+			equal(d, "queues where jobs wait", list("", 10), []string{"a", "b", "c"})
+			equal(d, "the first", list("", 2), []string{"a", "b"})
+			equal(d, "those behind", list("b", 2), []string{"c"})
+		}},
 		{name: "J18_KindsThatNobodyKnows", run: func(d *database) {
 			w := d.hire("q")
 			d.one(of("q", "stranger"))
