@@ -324,9 +324,11 @@ func ExampleEngine_WhyAll() {
 		log.Fatal(err)
 	}
 	for _, g := range groups {
-		fmt.Println(len(g.Jobs), g.Why.Code, g.Why)
+		fmt.Println(len(g.Jobs), g.Why.Code, g.Why.Queue)
 	}
+	fmt.Println(groups[1].Why)
 	// Output:
-	// 3 paused queue mail is paused
-	// 1 no_worker no live worker serves queue video
+	// 3 paused mail
+	// 1 no_worker video
+	// no live worker serves queue video
 }
