@@ -327,6 +327,7 @@ func ExampleEngine_WhyAll() {
 	for _, g := range groups {
 		fmt.Println(len(g.Jobs), g.Why.Code, g.Why.Queue)
 	}
+	fmt.Println(groups[1].Why)
 	// Output:
 	// 3 paused mail
 	// 1 no_worker video

@@ -118,7 +118,7 @@ func PauseAction(p Pause, paused bool) (action, target string) {
 // OverrideAction is what an audit entry calls a change of what is set for a name,
 // such as "set queue" or "reset queue", and its target.
 func OverrideAction(s Setting, value json.RawMessage) (action, target string) {
-	if value == nil {
+	if len(value) == 0 {
 		return "reset " + string(s.Kind), s.Name
 	}
 	return "set " + string(s.Kind), s.Name

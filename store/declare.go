@@ -83,7 +83,7 @@ func checkPart(field, text string) error { return job.CheckText(field, text, 1, 
 // Patch puts an operator's fields over those that were set before. It is nil when
 // nothing is left; a nil value takes all of it back.
 func (s *Setting) Patch(before, value json.RawMessage) (json.RawMessage, error) {
-	if err := s.Check("setting"); err != nil || value == nil {
+	if err := s.Check("setting"); err != nil || len(value) == 0 {
 		return nil, err
 	}
 	field := fmt.Sprintf("%s %s", s.Kind, s.Name)

@@ -3,9 +3,9 @@
 //
 // A method is a whole transition over a slice: it happens in one transaction,
 // wholly or not at all, and its caller never composes two of them to keep a
-// promise. Small roles ([Jobs], [Workers], [Upkeep], [Reader]) make up [Store];
-// extra powers are optional interfaces ([Listener]) that the engine asks for
-// with a type assertion.
+// promise. Small roles ([Jobs], [Workers], [Control], [Upkeep], [Reader]) make up
+// [Store]; extra powers are optional interfaces ([Listener]) that the engine asks
+// for with a type assertion.
 //
 // # Rules for every store
 //

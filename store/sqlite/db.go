@@ -186,7 +186,9 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 		return nil, err
 	}
 	c.s.lock.Hold(&tx.holder)
+	c.mu.Lock() // where the machine is busy, the watchdog may bark before it is known
 	tx.limit = time.AfterFunc(c.s.options.TxLimit, tx.expire)
+	c.mu.Unlock()
 	return tx, nil
 }
 

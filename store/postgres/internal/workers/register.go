@@ -82,8 +82,8 @@ func encodeServes(s *store.Serves) (queues []string, slots []int, totals []byte,
 //
 //   - worker_pkey finds the highest number.
 const newWorker = `INSERT INTO pawl.worker (
-	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals, owner,
-	version, slots
+	namespace, id, label, host, process, queues, offer, lost_after, started, beat,
+	machine, start, totals, owner, version, slots
 )
 SELECT $1,
 	greatest(
