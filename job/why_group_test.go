@@ -34,7 +34,7 @@ func TestP5_JobsThatWaitForTheSameAreAGroup(t *testing.T) {
 		situation(func(s *job.Situation) { s.Job.Kind = "crop" }),
 		situation(func(s *job.Situation) { s.Job.Capabilities = []string{"gpu"} }),
 		situation(func(s *job.Situation) { s.Job.Capabilities = []string{"tpu"} }),
-		situation(func(s *job.Situation) { s.Job.Queue, s.QueuePaused = "audio", true }),
+		situation(func(s *job.Situation) { s.Job.Queue, s.Job.Due = "audio", now.Add(time.Hour) }),
 	}
 	groups := job.ExplainAll(all)
 	want := []struct {
@@ -48,7 +48,7 @@ func TestP5_JobsThatWaitForTheSameAreAGroup(t *testing.T) {
 		{job.WhySlot, []int{6}, 6},
 		{job.WhyNoCapability, []int{7}, 7},
 		{job.WhyNoCapability, []int{8}, 8},
-		{job.WhyPaused, []int{9}, 9},
+		{job.WhyScheduled, []int{9}, 9},
 	}
 	if len(groups) != len(want) {
 		t.Fatalf("%d groups, want %d: %+v", len(groups), len(want), groups)
