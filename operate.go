@@ -91,7 +91,8 @@ const maxPage = store.MaxPage
 // List pages through jobs, the newest first unless the page names another order.
 // A page looks at 20,000 rows at most, whatever there is: where it came to that
 // bound before it was full, Listed.Stopped says so. The next page is behind
-// Listed.Next.
+// Listed.Next. A list by id in which too many jobs would have to be sorted comes in
+// parts (Part), each in an order of its own.
 func (e *Engine) List(ctx context.Context, f Filter, p Page) (Listed, error) {
 	if err := e.usable(ctx); err != nil {
 		return Listed{}, err

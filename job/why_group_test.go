@@ -34,6 +34,7 @@ func TestP5_JobsThatWaitForTheSameAreAGroup(t *testing.T) {
 		situation(func(s *job.Situation) { s.Job.Kind = "crop" }),
 		situation(func(s *job.Situation) { s.Job.Capabilities = []string{"gpu"} }),
 		situation(func(s *job.Situation) { s.Job.Capabilities = []string{"tpu"} }),
+		situation(func(s *job.Situation) { s.Job.Queue, s.Job.Due = "audio", now.Add(time.Hour) }),
 	}
 	groups := job.ExplainAll(all)
 	want := []struct {
@@ -47,6 +48,7 @@ func TestP5_JobsThatWaitForTheSameAreAGroup(t *testing.T) {
 		{job.WhySlot, []int{6}, 6},
 		{job.WhyNoCapability, []int{7}, 7},
 		{job.WhyNoCapability, []int{8}, 8},
+		{job.WhyScheduled, []int{9}, 9},
 	}
 	if len(groups) != len(want) {
 		t.Fatalf("%d groups, want %d: %+v", len(groups), len(want), groups)

@@ -3,6 +3,7 @@ package lists
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -12,6 +13,9 @@ import (
 // withQueues names the queues of stretches that go queue after queue. Where they are
 // too many for that, the stretch is walked by its key.
 func (r *Room) withQueues(ctx context.Context, list []stretch) (known []stretch, err error) {
+	if !slices.ContainsFunc(list, func(s stretch) bool { return s.by != "" }) {
+		return list, nil
+	}
 	names := make([][]string, len(list))
 	err = r.pg.Read(ctx, func() []*pg.Statement {
 		statements := []*pg.Statement{seek()}
