@@ -179,8 +179,9 @@ CREATE TABLE pawl.worker (
 -- Those that are lost or left, for the look that asks whether some can go. No beat touches it.
 CREATE INDEX worker_lost ON pawl.worker (namespace, gone, lost) WHERE lost IS NOT NULL;
 
--- Whether a version has a live worker. No beat touches it.
-CREATE INDEX worker_version ON pawl.worker (namespace, owner, version) WHERE lost IS NULL;
+-- Whether a version has a live worker. No beat touches it, and no statement reaches it
+-- that only asks whether a worker lives.
+CREATE INDEX worker_version ON pawl.worker (namespace, owner, version) WHERE lost IS NULL AND owner <> '';
 
 -- The run for which a worker empties itself, one in a namespace: a suspect runs
 -- alone. It has no end of its own: it holds while that run does.

@@ -168,8 +168,9 @@ CREATE TABLE pawl_worker (
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
 
--- Whether a version has a live worker. No beat touches it.
-CREATE INDEX pawl_worker_version ON pawl_worker (namespace, owner, version) WHERE lost IS NULL;
+-- Whether a version has a live worker. No beat touches it, and no statement reaches it
+-- that only asks whether a worker lives.
+CREATE INDEX pawl_worker_version ON pawl_worker (namespace, owner, version) WHERE lost IS NULL AND owner <> '';
 
 -- The run for which a worker empties itself, one in a namespace: a suspect runs
 -- alone. It has no end of its own: it holds while that run does.

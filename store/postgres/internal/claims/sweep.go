@@ -161,7 +161,11 @@ const peekStretches = `SELECT {now}, ` + settings.Revision + `,
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
 	CASE
 		WHEN EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 3 AND name = '') THEN $3::text[]
-		ELSE (SELECT array_agg(p.name) FROM pawl.pause AS p WHERE p.namespace = $1 AND p.scope = 1 AND p.name = ANY ($3::text[]))
+		ELSE (
+			SELECT array_agg(p.name)
+			FROM pawl.pause AS p
+			WHERE p.namespace = $1 AND p.scope = 1 AND p.name = ANY ($3::text[])
+		)
 	END,
 	j.n, j.due, j.id
 FROM (SELECT 1) AS one

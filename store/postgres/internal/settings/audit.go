@@ -40,7 +40,7 @@ LIMIT $8`
 // serve them.
 var Plans = []pg.Plan{
 	{Name: "versionNow", Text: versionNow, Indexes: []string{"code_version_pkey", "declaration_pkey"}},
-	{Name: "declare", Text: declare, Indexes: []string{"declaration_pkey", "code_version_pkey", "namespace_pkey"}},
+	{Name: "declare", Text: declare, Indexes: []string{"declaration_pkey", "code_version_live", "namespace_pkey"}},
 	{Name: "endVersions", Text: endVersions, Indexes: []string{"code_version_live", "worker_version", "declaration_pkey", "namespace_pkey"}},
 	{Name: "purgeVersions", Text: PurgeVersions, Indexes: []string{"code_version_ended"}},
 	{Name: "entriesByTime", Text: entriesByTime, Indexes: []string{"audit_pkey"}},

@@ -31,7 +31,7 @@ WHERE namespace = $1 AND owner = $2 AND version = $3`
 // declare enters what a version declares. The time since when the owner holds a
 // name passes on from its live versions.
 //
-//   - declaration_pkey finds what they declare of a name, code_version_pkey which live.
+//   - declaration_pkey finds what they declare of a name, code_version_live which live.
 const declare = `INSERT INTO pawl.declaration (namespace, owner, kind, name, version, value, since)
 SELECT $1, $2, e.kind, e.name, $3, e.value, coalesce(
 	(
@@ -99,7 +99,7 @@ const Orphaned = `SELECT
 		AND NOT EXISTS (
 			SELECT
 			FROM pawl.worker AS w
-			WHERE w.namespace = $1 AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL
+			WHERE w.namespace = $1 AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL AND w.owner <> ''
 		)`
 
 // endVersions ends the versions whose last live worker is gone, with what they
@@ -117,7 +117,7 @@ const endVersions = `WITH over AS (
 		AND NOT EXISTS (
 			SELECT
 			FROM pawl.worker AS w
-			WHERE w.namespace = $1 AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL
+			WHERE w.namespace = $1 AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL AND w.owner <> ''
 		)
 	RETURNING v.owner, v.version
 ), undeclared AS (

@@ -82,7 +82,8 @@ func encodeServes(s *store.Serves) (queues []string, totals []byte, err error) {
 //
 //   - worker_pkey finds the highest number.
 const newWorker = `INSERT INTO pawl.worker (
-	namespace, id, label, host, process, queues, offer, lost_after, started, beat, machine, start, totals, owner, version
+	namespace, id, label, host, process, queues, offer, lost_after, started, beat,
+	machine, start, totals, owner, version
 )
 SELECT $1,
 	greatest(

@@ -26,7 +26,8 @@ const changeRegistry = `UPDATE pawl.namespace
 // readWorkers lists the registry.
 //
 //   - worker_pkey lists the workers, job_held counts what each one runs.
-const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after, started, beat, owner, version,
+const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after,
+	started, beat, owner, version,
 	lost IS NOT NULL,
 	split <> 0,
 	(

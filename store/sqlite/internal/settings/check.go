@@ -8,7 +8,8 @@ import (
 // CheckRules are the rules of what is declared and set. The tables are small: each is
 // looked at whole, by its primary key. The SQL finds details of what breaks a rule.
 var CheckRules = []lite.Rule{
-	{Name: "declaration without its version", SQL: `SELECT d.kind || ' ' || d.name || ' of ' || d.owner || ' ' || d.version
+	{Name: "declaration without its version", SQL: `SELECT
+		d.kind || ' ' || d.name || ' of ' || d.owner || ' ' || d.version
 	FROM pawl_declaration AS d
 	LEFT JOIN pawl_code_version AS v ON v.namespace = d.namespace AND v.owner = d.owner AND v.version = d.version
 	WHERE d.namespace = ? AND v.version IS NULL`},

@@ -95,7 +95,8 @@ const (
 		AND NOT EXISTS (
 			SELECT 1
 			FROM pawl_worker AS w INDEXED BY pawl_worker_version
-			WHERE w.namespace = v.namespace AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL)`
+			WHERE w.namespace = v.namespace AND w.owner = v.owner AND w.version = v.version
+				AND w.lost IS NULL AND w.owner <> '')`
 
 	// By primary key.
 	endVersion = `UPDATE pawl_code_version
