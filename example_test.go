@@ -331,4 +331,5 @@ func ExampleEngine_WhyAll() {
 	// Output:
 	// 3 paused mail
 	// 1 no_worker video
+	// no live worker serves queue video
 }

@@ -29,7 +29,7 @@ func (m *Member) BeatOnce(ctx context.Context) error {
 	if registered {
 		came := time.Now()
 		self := m.config.Worker
-		self.Queues, self.Totals = serves.Queues, serves.Totals
+		self.Queues, self.Slots, self.Totals = serves.Queues, serves.Slots, serves.Totals
 		id, err := m.store.Register(ctx, self)
 		if err != nil {
 			m.failed(err)
