@@ -25,17 +25,20 @@ var handOvers = map[string][]string{
 		"store/sqlite/lite.Query.ColBool", "store/sqlite/lite.Query.ColBlob", "store/sqlite/lite.Query.ColTime", "store/sqlite/lite.Query.ColNull",
 		"store/sqlite/jobs.micros", "store/sqlite/jobs.readWords", "job.StoredFailures",
 	},
-	"store/sqlite/jobs.Transition.insert": {"store/sqlite/lite.Query.Null", "store/sqlite/lite.Query.BlobOrNull", "store/sqlite/lite.Query.TextOrNull"},
+	"store/sqlite/jobs.Transition.insert": {"store/sqlite/lite.Query.Null", "store/sqlite/lite.Query.BlobOrNull", "store/sqlite/lite.Query.TextOrNull", "job.Draft.Ties"},
 	"store/postgres/jobs.usedColumns": {
 		"store/postgres/jobs.draftIf", "store/postgres/jobs.draftText", "store/postgres/jobs.draftBytes", "store/postgres/jobs.draftDuration", "store/postgres/jobs.draftList",
+		"job.Draft.Ties",
 	},
 	"store/postgres/jobs.insertStep": {"store/postgres/jobs.draftAlways", "store/postgres/jobs.each"},
 	"store/postgres/jobs.RowReader.row": {
 		"store/postgres/jobs.RowReader.id", "store/postgres/jobs.RowReader.largeBytes", "store/postgres/jobs.RowReader.list", "job.StoredFailures",
 		"store/postgres/pg.Columns.Int2", "store/postgres/pg.Columns.Int4", "store/postgres/pg.Columns.Name", "store/postgres/pg.Columns.Time",
 	},
+	// The engine hears of the revision that an answer carries.
+	"runner.Runner.claim": {"settings.Follower.Heard"},
 	// The notifier's goroutine.
-	"store/postgres/hints.notifier.add": {"store/postgres/hints.notifier.work"},
+	"store/postgres/hints.notifier.tell": {"store/postgres/hints.notifier.work", "store/postgres/hints.notifier.send", "store/postgres/hints.message.add", "store/postgres/hints.message.encode"},
 	// pgx asks, for each connection that it takes from a pool, whether to try it first.
 	"store/postgres/pg.DB.Send": {"store/postgres/pg.DB.connect"},
 }
