@@ -298,10 +298,11 @@ func ExampleEngine_Why() {
 	}
 	fmt.Println(e.Why(ctx, r.ID))
 	e.Queue("mail").Pause(ctx)
-	fmt.Println(e.Why(ctx, r.ID))
+	why, err := e.Why(ctx, r.ID) // its sentence says by whom, since when and why
+	fmt.Println(why.Code, why.Blocker, err)
 	// Output:
 	// no live worker serves queue mail <nil>
-	// queue mail is paused <nil>
+	// paused queue mail <nil>
 }
 
 // Many jobs wait for few things: WhyAll names each of them once.
