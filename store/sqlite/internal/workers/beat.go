@@ -69,7 +69,7 @@ func Beat(t *lite.Session, b *store.Beat) (store.BeatReply, error) {
 }
 
 // What replaces the queues and totals of a worker, by primary key. Who has no total
-// any more does not share: it would not store versions, and hold up everybody.
+// any more does not share, and is a newcomer when it has one again.
 const (
 	sharesOthers = `SELECT 1
 	FROM pawl_worker
