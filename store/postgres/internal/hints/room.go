@@ -9,6 +9,7 @@ import (
 // Room tells claims, here and in other processes, of what became ready.
 type Room struct {
 	pg       *pg.DB
+	wire     *Wire
 	instance string // tells this store's notifications from those of others
 	Rows     rows
 	Notifier *notifier
@@ -16,21 +17,22 @@ type Room struct {
 	frontier Frontier
 }
 
-func New(db *pg.DB) *Room { return &Room{pg: db, instance: uuid.NewString()} }
+func New(db *pg.DB, w *Wire) *Room { return &Room{pg: db, wire: w, instance: uuid.NewString()} }
 
 // Register names what learns of hints in this process.
 func (r *Room) Register(f Frontier) { r.frontier = f }
 
 // Start begins to tell and to remove.
 func (r *Room) Start() {
-	r.Notifier = startNotifier(r)
+	r.wire.start()
+	r.Notifier = newNotifier(r)
 	r.Remover = startRemover(r)
 }
 
 // Stop tells what is left. No call is under way any more.
 func (r *Room) Stop() {
 	if r.Notifier != nil {
-		r.Notifier.stop()
+		r.wire.flush()
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Clock) expression() string {
 
 // SetClockOffset shifts the store's clock in this process. It is for tests: no
 // other part of Pawl calls it.
-func (s *DB) SetClockOffset(d time.Duration) {
+func (s *Link) SetClockOffset(d time.Duration) {
 	s.Clock.offset.Store(d.Microseconds())
 	s.Texts.forget()
 }
