@@ -129,6 +129,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		Label: e.cfg.Worker.label(), Version: e.cfg.Worker.Version, Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
 		Registered: func() { r.Wake(keeper.RescueTick) }, // who died here before may have left jobs
+		Rhythm:     store.RhythmOf(e.store),
 		Beat:       e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
 	}
 	if hook := e.cfg.Hooks.Finish; hook != nil {

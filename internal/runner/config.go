@@ -73,6 +73,8 @@ type Config struct {
 	HoldEvery  time.Duration // between reports of the runs held [30 s]
 	NoteEvery  time.Duration // between writes of progress and log lines [2 s]
 	Hooks      Hooks
+	// Rhythm is that of the store, nil where beats and looks come by their own clock.
+	Rhythm *store.Rhythm
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
 }

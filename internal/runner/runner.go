@@ -108,7 +108,7 @@ func New(c Config) (*Runner, error) {
 	r.totals = len(totals) > 0
 	r.noPortions()
 	r.member = member.New(member.Config{
-		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Registered: c.Registered,
+		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Rhythm: c.Rhythm, Registered: c.Registered,
 		Worker: store.Worker{
 			Label: c.Label, Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,
 			Queues: r.queueNames(), Totals: totals, Offer: r.offer, LostAfter: c.LostAfter,
