@@ -106,11 +106,15 @@ var layers = []layer{
 		at: "store/internal/commit", is: "group commit of both stores; knows no database",
 		never: list(".", domain, loops, stores, drivers, sqlHTTP),
 	},
+	{
+		at: "store/internal/meet", is: "calls of several namespaces as one; knows no database",
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
 
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/sqlite/...", sqlite, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/meet", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
@@ -151,7 +155,7 @@ var layers = []layer{
 	// Its rooms, each built on those before it; none knows the store or a later one.
 	{
 		at: "store/postgres/internal/pg", is: "connections, sessions, statements; names no table of ours",
-		may:   list(domain, pgx),
+		may:   list(domain, "store/internal/meet", pgx),
 		never: list("."),
 	},
 	{

@@ -89,13 +89,13 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 		given.MaxLost = job.MaxLost
 	}
 	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database, spaces: o}
-	link, wire := o.share(options, given.Logger)
-	s.pg = pg.New(link, given.Logger)
-	s.hints = hints.New(s.pg, wire)
+	o.share(options, given.Logger)
+	s.pg = pg.New(o.link, given.Logger)
+	s.hints = hints.New(s.pg, o.wire)
 	s.settings = settings.New(s.pg, s.hints)
-	s.workers = workers.New(s.pg, s.hints)
-	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
-	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
+	s.workers = workers.New(s.pg, s.hints, o.meets.workers)
+	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, o.meets.jobs, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})
+	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	return s, nil
 }
 
@@ -138,6 +138,7 @@ func (s *Store) Close() (err error) {
 	s.pg.Refuse()
 	s.closeOnce.Do(func() {
 		s.pg.Await()
+		s.workers.Asked.ForgetAll()
 		s.hints.Stop()
 		s.jobs.Stop()
 		s.pg.End()

@@ -9,8 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // Pool opens a store in the database of a pool. Pawl's own work goes over
@@ -40,6 +43,7 @@ type Spaces struct {
 	options  Options
 	alone    bool // it is one store's, and ends with it
 	ownsPool bool // and then the caller's pool ends with it
+	rhythm   *store.Rhythm
 
 	gate   sync.RWMutex // held by Open, guards closed
 	closed bool
@@ -47,6 +51,8 @@ type Spaces struct {
 	mu       sync.Mutex
 	link     *pg.Link // nil before the first store
 	wire     *hints.Wire
+	together *pg.Together // nil for one store
+	meets    meets
 	stores   map[*Store]struct{}
 	migrated map[store.Migrate]bool
 
@@ -60,7 +66,7 @@ var _ store.Spaces = (*Spaces)(nil)
 // for each of them, and close it after the engines. The pool stays the caller's
 // to close.
 func NewSpaces(pool *pgxpool.Pool, options Options) *Spaces {
-	return &Spaces{pool: pool, options: options}
+	return &Spaces{pool: pool, options: options, rhythm: store.NewRhythm(pg.Instant())}
 }
 
 // Open makes one namespace ready for use: connections, schema, namespace.
@@ -86,14 +92,25 @@ func (o *Spaces) Open(ctx context.Context, settings store.Settings) (store.Store
 
 // share is what all stores have in common. The first of them says how it is made:
 // what the options say of connections is the same in all.
-func (o *Spaces) share(options Options, logger *slog.Logger) (*pg.Link, *hints.Wire) {
+func (o *Spaces) share(options Options, logger *slog.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.link == nil {
-		o.link = pg.NewLink(pg.LinkConfig{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool})
-		o.wire = hints.NewWire(o.link, logger)
+	if o.link != nil {
+		return
 	}
-	return o.link, o.wire
+	o.link = pg.NewLink(pg.LinkConfig{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool})
+	o.wire = hints.NewWire(o.link, logger)
+	if !o.alone {
+		o.together = pg.NewTogether(o.link)
+	}
+	o.meets = meets{workers.NewMeets(o.together), jobs.NewMeets(o.together), claims.NewMeets(o.together)}
+}
+
+// meets are the meetings of each room.
+type meets struct {
+	workers *workers.Meets
+	jobs    *jobs.Meets
+	claims  *claims.Meets
 }
 
 // migrateOnce looks at the schema for the first store that asks for it: it does
@@ -116,6 +133,9 @@ func (o *Spaces) migrateOnce(how store.Migrate, migrate func() error) error {
 	o.migrated[how] = true
 	return nil
 }
+
+// Rhythm is that in which its stores are asked, nil for a store that is alone.
+func (s *Store) Rhythm() *store.Rhythm { return s.spaces.rhythm }
 
 func (o *Spaces) enter(s *Store) {
 	o.mu.Lock()
@@ -163,6 +183,9 @@ func (o *Spaces) Close() error {
 
 // release ends what is shared. No store is open any more.
 func (o *Spaces) release() error {
+	if o.together != nil {
+		o.together.Close()
+	}
 	if o.link != nil {
 		o.wire.Close()
 		o.link.Close()

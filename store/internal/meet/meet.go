@@ -12,7 +12,7 @@
 //
 //	    Do ------ nobody else is expected ---------------> alone
 //	    |
-//	waits: all have come, or patience is over
+//	waits: all have come, or nobody came for a while
 //	    |
 //	    +-------- nobody else came ----------------------> alone
 //	    |
@@ -30,7 +30,8 @@ import (
 
 // Options say how callers meet.
 type Options[Q, A any] struct {
-	// Patience is how long the first one waits for the others.
+	// Patience is how long they wait for somebody else to come: it begins anew with
+	// each who does, ten times at most. On a machine that is busy they come slowly.
 	Patience time.Duration
 	// Most is how many meet at once.
 	Most int
@@ -57,6 +58,7 @@ type Meeting[Q, A any] struct {
 // table is those who meet at one moment.
 type table[Q, A any] struct {
 	asks    []Q
+	came    chan struct{} // holds a token: somebody has come
 	full    chan struct{} // closed when nobody else is waited for
 	done    chan struct{} // closed when answers are there
 	answers []*A
@@ -99,11 +101,15 @@ func (m *Meeting[Q, A]) join(ask Q) (*table[Q, A], int) {
 	}
 	t := m.now
 	if t == nil {
-		t = &table[Q, A]{full: make(chan struct{}), done: make(chan struct{})}
+		t = &table[Q, A]{came: make(chan struct{}, 1), full: make(chan struct{}), done: make(chan struct{})}
 		m.now = t
 		m.going.Go(func() { m.meet(t) })
 	}
 	t.asks = append(t.asks, ask)
+	select {
+	case t.came <- struct{}{}:
+	default:
+	}
 	if len(t.asks) >= m.Most || int64(len(t.asks)) >= m.Expected.Load() {
 		m.now = nil
 		close(t.full)
@@ -114,13 +120,7 @@ func (m *Meeting[Q, A]) join(ask Q) (*table[Q, A], int) {
 // meet waits for the others and asks for all.
 func (m *Meeting[Q, A]) meet(t *table[Q, A]) {
 	defer close(t.done)
-	patience := time.NewTimer(m.Patience)
-	defer patience.Stop()
-	select {
-	case <-t.full:
-	case <-patience.C:
-	case <-m.ending.Done():
-	}
+	m.wait(t)
 	m.mu.Lock()
 	if m.now == t {
 		m.now = nil
@@ -129,6 +129,26 @@ func (m *Meeting[Q, A]) meet(t *table[Q, A]) {
 	m.mu.Unlock()
 	if len(asks) > 1 {
 		t.answers = m.Run(m.ending, asks)
+	}
+}
+
+// wait returns when nobody else is waited for.
+func (m *Meeting[Q, A]) wait(t *table[Q, A]) {
+	last := time.NewTimer(10 * m.Patience)
+	defer last.Stop()
+	for {
+		next := time.NewTimer(m.Patience)
+		select {
+		case <-t.came:
+			next.Stop()
+			continue
+		case <-next.C:
+		case <-last.C:
+		case <-t.full:
+		case <-m.ending.Done():
+		}
+		next.Stop()
+		return
 	}
 }
 

@@ -84,6 +84,24 @@ func TestF12_NobodyIsWaitedForLongerThanPatience(t *testing.T) {
 	})
 }
 
+func TestF12_WhoComesSlowlyIsWaitedForButNotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace(1000)
+		p.Most = 1000
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { p.Do(t.Context(), 1) })
+			time.Sleep(p.Patience / 4) // stimulus: they come one after the other
+		}
+		all.Wait()
+		if len(p.met) < 2 || len(p.met) > 4 {
+			t.Errorf("%d runs for 100 calls within %v, want one every %v", len(p.met), time.Since(began), 10*p.Patience)
+		}
+		p.Close()
+	})
+}
+
 func TestF12_WhoIsTheOnlyOneAsksAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlace(1)

@@ -57,6 +57,14 @@ type probe struct {
 	behind   bool      // it is a slice behind the frontier
 }
 
+// end is where the stretch ends, as an argument.
+func (b *probe) end() pgtype.Timestamptz {
+	if b.to.IsZero() {
+		return pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
+	}
+	return pgtype.Timestamptz{Time: b.to, Valid: true}
+}
+
 func (s *sweep) due(now time.Time) bool { return now.Sub(s.last) >= SweepEvery }
 
 // stretches gives the slices of one sweep in front of a position.
@@ -197,11 +205,13 @@ type peeking struct {
 	paused map[string]bool
 	left   map[*claimQueue]map[int16]position // the first ready job of each priority
 	next   map[*claimQueue]time.Time          // when the next one falls due
-	behind []foundBehind
-	passed bool // frontiers were lowered to something that they had passed
+	behind []foundFirst
+	firsts []foundFirst // as a look for several namespaces found them
+	passed bool         // frontiers were lowered to something that they had passed
 }
 
-type foundBehind struct {
+// foundFirst is the first waiting job of a stretch.
+type foundFirst struct {
 	probe
 	at position
 }
@@ -236,11 +246,7 @@ func (p *peeking) steps() []*pg.Statement {
 	queues, levels := make([]string, n), make([]int16, n)
 	dues, ids, ends := make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range p.probes {
-		queues[i], levels[i], dues[i], ids[i] = b.queue, b.priority, b.from.due, b.from.ID
-		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
-		if b.to.IsZero() {
-			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
-		}
+		queues[i], levels[i], dues[i], ids[i], ends[i] = b.queue, b.priority, b.from.due, b.from.ID, b.end()
 	}
 	args := []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}
 	steps := []*pg.Statement{{Text: peekStretches, Args: args, Each: p.read}}
@@ -264,15 +270,19 @@ func (p *peeking) read(scan pg.Scan) error {
 	if !n.Valid {
 		return nil
 	}
-	b := p.probes[n.Int64-1]
-	at := position{due.Time, job.ID(id.Bytes)}
+	p.found(p.probes[n.Int64-1], position{due.Time, job.ID(id.Bytes)})
+	return nil
+}
+
+// found takes over the first waiting job of a stretch.
+func (p *peeking) found(b probe, at position) {
 	switch {
 	case p.paused[b.queue]:
 	case b.behind:
-		p.behind = append(p.behind, foundBehind{b, at})
-	case due.Time.After(p.now):
-		if next, some := p.next[b.lane]; !some || due.Time.Before(next) {
-			p.next[b.lane] = due.Time
+		p.behind = append(p.behind, foundFirst{b, at})
+	case at.due.After(p.now):
+		if next, some := p.next[b.lane]; !some || at.due.Before(next) {
+			p.next[b.lane] = at.due
 		}
 	default:
 		if p.left[b.lane] == nil {
@@ -280,7 +290,6 @@ func (p *peeking) read(scan pg.Scan) error {
 		}
 		p.left[b.lane][b.priority] = at
 	}
-	return nil
 }
 
 // conclude takes a look over once it was answered, and tells whether anything is
@@ -324,9 +333,15 @@ func (p *peeking) conclude() (ready bool, err error) {
 	return ready || len(p.left) > 0, nil
 }
 
-// peek looks before or after a claim, in a round trip of its own.
-func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
+// peek looks before or after a claim, in a round trip of its own; a claim that
+// expects nothing, with those of other namespaces.
+func (k *claiming) peek(ctx context.Context, lanes []*claimQueue, quiet bool) (ready bool, err error) {
 	var p *peeking
+	if quiet && k.room.meets.peek != nil {
+		if p = k.newPeek(lanes, lookBehind); k.peekWith(ctx, p) {
+			return k.conclude(p)
+		}
+	}
 	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)
 		p.took = pg.Stopwatch()
@@ -335,9 +350,14 @@ func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, e
 	if err != nil {
 		return false, err
 	}
+	return k.conclude(p)
+}
+
+// conclude takes a look over, and the lanes as it left them.
+func (k *claiming) conclude(p *peeking) (ready bool, err error) {
 	if ready, err = p.conclude(); err != nil {
 		return false, err
 	}
-	k.renew(lanes)
+	k.renew(p.lanes)
 	return ready, nil
 }

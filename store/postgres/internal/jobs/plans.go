@@ -43,6 +43,10 @@ var Plans = []pg.Plan{
 	{Name: "lookDue", Text: lookDue, Indexes: []string{
 		"job_deadline", "job_archive_expires", "tombstone_expires", "job_unique_until", "audit_expires", "worker_lost", "job_held", "job_log_pkey",
 	}},
+	{Name: "lookDueAll", Text: lookDueAll, Indexes: []string{
+		"job_deadline", "job_archive_expires", "tombstone_expires", "job_unique_until", "audit_expires", "worker_lost", "job_held", "job_log_pkey",
+	}},
+	{Name: "idleWorkers", Text: idleWorkers, Indexes: []string{"worker_pkey", "job_held"}},
 	{Name: "purgeArchive", Text: purgeArchive, Indexes: []string{"job_archive_expires", "job_log_pkey"}},
 	{Name: "jobLines", Text: jobLines, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
 	{Name: "purgeLogs", Text: purgeLogs, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},

@@ -285,6 +285,10 @@ func (r *Room) Due(ctx context.Context) (due store.Due, err error) {
 		return due, err
 	}
 	defer r.pg.Leave()
+	if met, ok := r.meets.due.Do(ctx, dueAsk{r.pg.Namespace, r.Purges.forLook()}); ok {
+		r.Purges.heard(met.now)
+		return met.Due, nil
+	}
 	var now time.Time
 	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
 		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, &pg.Statement{

@@ -18,6 +18,11 @@ func (r *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunR
 		return store.ReportReply{}, err
 	}
 	defer r.pg.Leave()
+	if len(refs) == 0 {
+		if _, ok := r.meets.idle.Do(ctx, idleAsk{r.pg.Namespace, w}); ok {
+			return store.ReportReply{}, nil
+		}
+	}
 	held, unknown, err := r.compare(ctx, w, refs)
 	if err != nil || len(unknown) == 0 {
 		return held, err

@@ -25,6 +25,7 @@ type Room struct {
 	hints    *hints.Room
 	settings *settings.Room
 	workers  *workers.Room
+	meets    *Meets
 	Config
 
 	plain    *commit.Committer[*EnqueueCall] // enqueues that cannot meet a lock
@@ -43,8 +44,8 @@ type Config struct {
 	Sorting   int // how many connections sort shared commits out
 }
 
-func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c Config) *Room {
-	return &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
+func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, meets *Meets, c Config) *Room {
+	return &Room{pg: db, hints: hints, settings: settings, workers: workers, meets: meets, Config: c}
 }
 
 // Start makes shared commits possible. The namespace is known.

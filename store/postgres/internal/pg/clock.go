@@ -53,6 +53,9 @@ func (c *Clock) Estimate() time.Time {
 	return c.read.Add(time.Since(c.when) + time.Duration(c.offset.Load())*time.Microsecond)
 }
 
+// Instant is this process's time, from which a rhythm begins.
+func Instant() time.Time { return time.Now() }
+
 // Stopwatch measures how long a statement took. It is not the store's time: it
 // only decides how much work the next one gets.
 func Stopwatch() func() time.Duration {

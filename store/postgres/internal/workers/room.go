@@ -9,10 +9,11 @@ import (
 type Room struct {
 	pg     *pg.DB
 	hints  *hints.Room
+	meets  *Meets
 	Asked  asked
 	Leader leader
 }
 
-func New(db *pg.DB, hints *hints.Room) *Room {
-	return &Room{pg: db, hints: hints}
+func New(db *pg.DB, hints *hints.Room, meets *Meets) *Room {
+	return &Room{pg: db, hints: hints, meets: meets, Asked: asked{come: meets.come}}
 }
