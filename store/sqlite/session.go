@@ -10,7 +10,12 @@ import (
 
 // write runs a transition through the writer.
 func (s *Store) write(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
-	return s.writer.do(ctx, rows, run)
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.writer.do(ctx, s, rows, run)
 }
 
 // ask is write for a transition that answers; nothing is answered with an error.
@@ -38,8 +43,13 @@ func (s *Store) read(ctx context.Context, f func(*lite.Snapshot) error) error {
 		return err
 	}
 	if s.file.Memory {
-		return s.writer.do(ctx, 0, func(t *jobs.Transition) error { return f(&t.Snapshot) })
+		return s.write(ctx, 0, func(t *jobs.Transition) error { return f(&t.Snapshot) })
 	}
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	c, err := s.readers.Take(ctx)
 	if err != nil {
 		return err

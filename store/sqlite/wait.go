@@ -7,7 +7,7 @@ import (
 )
 
 // takeTurn takes the write lock for a user's statement or transaction.
-func (s *Store) takeTurn(ctx context.Context) error {
+func (s *shared) takeTurn(ctx context.Context) error {
 	if in, ok := ctx.Value(insideKey{s}).(*inside); ok && !in.over.Load() {
 		return store.ErrInsideTx
 	}

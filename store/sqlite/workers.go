@@ -27,6 +27,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 		s.alive.Free(s.namespace, id)
 		return 0, err
 	}
+	s.workers.Store(id, nil)
 	return id, nil
 }
 
@@ -83,6 +84,7 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 	if err == nil {
 		s.claims.Forget(w)
 		s.alive.Free(s.namespace, w)
+		s.workers.Delete(w)
 	}
 	return err
 }
