@@ -91,7 +91,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database, spaces: o}
 	o.share(options, given.Logger)
 	s.pg = pg.New(o.link, given.Logger)
-	s.hints = hints.New(s.pg, o.wire)
+	s.hints = hints.New(s.pg, o.wire, o.meets.hints)
 	s.settings = settings.New(s.pg, s.hints)
 	s.workers = workers.New(s.pg, s.hints, o.meets.workers)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, o.meets.jobs, jobs.Config{KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting()})

@@ -103,11 +103,12 @@ func (o *Spaces) share(options Options, logger *slog.Logger) {
 	if !o.alone {
 		o.together = pg.NewTogether(o.link)
 	}
-	o.meets = meets{workers.NewMeets(o.together), jobs.NewMeets(o.together), claims.NewMeets(o.together)}
+	o.meets = meets{hints.NewMeets(o.together, o.rhythm), workers.NewMeets(o.together), jobs.NewMeets(o.together), claims.NewMeets(o.together)}
 }
 
 // meets are the meetings of each room.
 type meets struct {
+	hints   *hints.Meets
 	workers *workers.Meets
 	jobs    *jobs.Meets
 	claims  *claims.Meets

@@ -64,6 +64,7 @@ func newSpaces(t *testing.T) (*postgres.Spaces, *pgxpool.Pool, *statements) {
 	}
 	sent := &statements{}
 	config.ConnConfig.Tracer = sent
+	config.ConnConfig.RuntimeParams["application_name"] = db.Schema[len(db.Schema)-16:]
 	p, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -326,52 +327,44 @@ func (c company) Open(ctx context.Context, settings store.Settings) (store.Store
 	if err != nil {
 		return nil, err
 	}
-	return inCompany{s.(listeningStore), c.other}, nil
-}
-
-// listeningStore is a store of Postgres that listens.
-type listeningStore interface {
-	store.Store
-	store.Listener
-	SetClockOffset(time.Duration)
-	CheckRules() []string
+	return inCompany{s.(postgres.Listening), c.other}, nil
 }
 
 type inCompany struct {
-	listeningStore
+	postgres.Listening
 	other *space
 }
 
 // meet makes the other's call beside one of this store.
-func (s inCompany) meet(ctx context.Context, call func(*space)) func() {
+func (s inCompany) meet(call func(*space)) func() {
 	var beside sync.WaitGroup
 	beside.Go(func() { call(s.other) })
 	return beside.Wait
 }
 
 func (s inCompany) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
-	defer s.meet(ctx, func(o *space) { _, _ = o.Store.Beat(ctx, store.Beat{Worker: o.worker}) })()
-	return s.listeningStore.Beat(ctx, b)
+	defer s.meet(func(o *space) { _, _ = o.Store.Beat(ctx, store.Beat{Worker: o.worker}) })()
+	return s.Listening.Beat(ctx, b)
 }
 
 func (s inCompany) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
-	defer s.meet(ctx, func(o *space) { _, _ = o.Store.MarkLost(ctx, store.MarkLostRequest{By: o.worker}) })()
-	return s.listeningStore.MarkLost(ctx, l)
+	defer s.meet(func(o *space) { _, _ = o.Store.MarkLost(ctx, store.MarkLostRequest{By: o.worker}) })()
+	return s.Listening.MarkLost(ctx, l)
 }
 
 func (s inCompany) Due(ctx context.Context) (store.Due, error) {
-	defer s.meet(ctx, func(o *space) { _, _ = o.Store.Due(ctx) })()
-	return s.listeningStore.Due(ctx)
+	defer s.meet(func(o *space) { _, _ = o.Store.Due(ctx) })()
+	return s.Listening.Due(ctx)
 }
 
 func (s inCompany) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunRef) (store.ReportReply, error) {
-	defer s.meet(ctx, func(o *space) { _, _ = o.Store.ReportRuns(ctx, o.worker, nil) })()
-	return s.listeningStore.ReportRuns(ctx, w, refs)
+	defer s.meet(func(o *space) { _, _ = o.Store.ReportRuns(ctx, o.worker, nil) })()
+	return s.Listening.ReportRuns(ctx, w, refs)
 }
 
 func (s inCompany) Unserved(ctx context.Context, by job.WorkerID, older time.Duration) ([]store.Unserved, error) {
-	defer s.meet(ctx, func(o *space) { _, _ = o.Store.Unserved(ctx, o.worker, older) })()
-	return s.listeningStore.Unserved(ctx, by, older)
+	defer s.meet(func(o *space) { _, _ = o.Store.Unserved(ctx, o.worker, older) })()
+	return s.Listening.Unserved(ctx, by, older)
 }
 
 func TestConformance_Spaces(t *testing.T) {

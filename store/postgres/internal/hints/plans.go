@@ -6,6 +6,7 @@ import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 var Plans = []pg.Plan{
 	{Name: "readHints", Text: readHints, Indexes: []string{"hint_transaction"}},
 	{Name: "readHintsAll", Text: readHintsAll, Indexes: []string{"hint_transaction"}},
+	{Name: "anyHints", Text: anyHints, Indexes: []string{"hint_transaction"}},
 	{Name: "removeHints", Text: removeHints, Indexes: []string{"hint_transaction"}},
 	{Name: "foreignHints", Text: removeForeignHints, Indexes: []string{"hint_transaction"}},
 }

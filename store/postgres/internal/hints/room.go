@@ -10,6 +10,7 @@ import (
 type Room struct {
 	pg       *pg.DB
 	wire     *Wire
+	meets    *Meets
 	instance string // tells this store's notifications from those of others
 	Rows     rows
 	Notifier *notifier
@@ -17,7 +18,9 @@ type Room struct {
 	frontier Frontier
 }
 
-func New(db *pg.DB, w *Wire) *Room { return &Room{pg: db, wire: w, instance: uuid.NewString()} }
+func New(db *pg.DB, w *Wire, meets *Meets) *Room {
+	return &Room{pg: db, wire: w, meets: meets, instance: uuid.NewString()}
+}
 
 // Register names what learns of hints in this process.
 func (r *Room) Register(f Frontier) { r.frontier = f }
