@@ -214,6 +214,7 @@ func (s *Store) Close() error {
 			s.calls.Wait()
 			s.workers.Range(func(w, _ any) bool {
 				s.alive.Free(s.namespace, w.(job.WorkerID))
+				s.gone(w.(job.WorkerID))
 				return true
 			})
 			s.spaces.leave(s)

@@ -28,7 +28,8 @@ type shared struct {
 	readers *lite.Readers
 	log     *lite.WAL
 	db      *sql.DB
-	watcher *hints.Watcher // nil where one store is alone
+	beats   *beats         // nil where one store is alone
+	watcher *hints.Watcher // likewise
 	rhythm  *store.Rhythm  // likewise
 
 	ending    chan struct{}
@@ -93,6 +94,9 @@ func (h *shared) close() error {
 		if h.db != nil {
 			errs = append(errs, h.db.Close())
 		}
+		if h.beats != nil {
+			h.beats.Close()
+		}
 		if h.writer != nil {
 			h.writer.close()
 			errs = append(errs, h.readers.Close()...)
@@ -139,6 +143,7 @@ func (o *Spaces) Open(ctx context.Context, settings store.Settings) (store.Store
 			return nil, err
 		}
 		h = made
+		h.beats = newBeats(h)
 		h.rhythm, h.watcher = store.NewRhythm(h.time.Instant()), hints.NewWatcher(&h.file, h.ending)
 	}
 	s := newStore(h, settings)
