@@ -212,10 +212,15 @@ func TestP8_OneNamespaceOfAFailedCommit(t *testing.T) {
 				t.Errorf("another namespace: %v", err)
 			}
 		})
+		gather(t, list[0], len(list), func(i int) { // and none that fails
+			if _, err := list[i].Enqueue(t.Context(), drafts(10)); err != nil {
+				t.Errorf("a namespace: %v", err)
+			}
+		})
 		for i, s := range list {
-			want := i + 1
+			want := 10 + i + 1
 			if i == 2 {
-				want = 0
+				want = 10
 			}
 			if n := s.mustCount(t); n != want {
 				t.Errorf("namespace %d has %d jobs, want %d", i, n, want)
