@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -278,6 +279,41 @@ const lookDue = `SELECT {now}, (
 	ORDER BY job
 	LIMIT 1
 ) IS NOT NULL`
+
+type dueAsk struct {
+	namespace int32
+	since     time.Time // where the look at the archive begins
+}
+
+type dueAnswer struct {
+	store.Due
+	now time.Time
+}
+
+// lookDueAll is lookDue for many namespaces, by the same indexes.
+var lookDueAll = `SELECT e.n, d.*
+FROM (
+	SELECT e.*
+	FROM unnest($1::int[], $2::timestamptz[]) WITH ORDINALITY AS e (namespace, since, n)
+	OFFSET 0
+) AS e
+CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "e.namespace", "$2", "e.since").Replace(lookDue) + `) AS d (now, expire, purge)`
+
+func lookForDue(asks []dueAsk, answers []*dueAnswer) []*pg.Statement {
+	namespaces, since := make([]int32, len(asks)), make([]time.Time, len(asks))
+	for i, a := range asks {
+		namespaces[i], since[i] = a.namespace, a.since
+	}
+	return []*pg.Statement{{Text: lookDueAll, Args: []any{namespaces, since}, Each: func(scan pg.Scan) error {
+		var n int
+		var a dueAnswer
+		if err := scan(&n, &a.now, &a.Expire, &a.Purge); err != nil {
+			return err
+		}
+		answers[n-1] = &a
+		return nil
+	}}}
+}
 
 // Due says which rounds have something to do.
 func (r *Room) Due(ctx context.Context) (due store.Due, err error) {

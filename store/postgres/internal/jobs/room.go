@@ -48,6 +48,22 @@ func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers
 	return &Room{pg: db, hints: hints, settings: settings, workers: workers, meets: meets, Config: c}
 }
 
+// Meets are the meetings of the namespaces of a process at which they look for
+// what upkeep has to do, and report that they hold no runs.
+type Meets struct {
+	due  *pg.Meeting[dueAsk, dueAnswer]
+	idle *pg.Meeting[idleAsk, struct{}]
+}
+
+// patience of both: nobody waits for their answer.
+const patience = 20 * time.Millisecond
+
+// NewMeets makes them; without a place to meet each namespace is alone.
+func NewMeets(t *pg.Together) *Meets {
+	kind := pg.MeetingKind{Patience: patience, Reserved: true, Limits: pg.SharedLimits}
+	return &Meets{due: pg.Meet(t, kind, lookForDue), idle: pg.Meet(t, kind, lookForIdle)}
+}
+
 // Start makes shared commits possible. The namespace is known.
 func (r *Room) Start() {
 	r.plain = newGather(r.pg, MaxGathered, r.commitPlain)

@@ -141,7 +141,8 @@ var lookLate = `SELECT e.n,
 	o.id, coalesce(o.label, ''), coalesce(o.process, 0), coalesce(o.start, '')
 FROM (
 	SELECT e.*
-	FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::text[]) WITH ORDINALITY AS e (namespace, worker, steady, machine, n)
+	FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::text[])
+		WITH ORDINALITY AS e (namespace, worker, steady, machine, n)
 	OFFSET 0
 ) AS e
 JOIN pawl.worker AS me ON me.namespace = e.namespace AND me.id = e.worker
