@@ -10,6 +10,9 @@ import (
 
 // write runs a transition through the writer.
 func (s *Store) write(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
+	if s.spaces != nil && s.inside(ctx) { // of another namespace: its engine has not looked
+		return store.ErrInsideTx
+	}
 	leave, err := s.enter()
 	if err != nil {
 		return err

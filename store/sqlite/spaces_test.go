@@ -270,6 +270,36 @@ func TestF12_OneTransactionTakesJobsOfSeveralNamespacesAlong(t *testing.T) {
 	}
 }
 
+// A call of another namespace inside a transaction would wait for itself.
+func TestErrInsideTx_OfAnotherNamespaceOfTheFile(t *testing.T) {
+	spaces := NewSpaces(filepath.Join(t.TempDir(), "work.db"))
+	var engines []*pawl.Engine
+	for _, tenant := range []string{"a", "b"} {
+		e, err := pawl.New(spaces, pawl.Config{Namespace: tenant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines = append(engines, e)
+	}
+	err := engines[0].Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+		_, err := engines[1].Enqueue(ctx, tenantArgs{})
+		wantErr(t, "enqueue of another namespace inside", err, pawl.ErrInsideTx)
+		if _, err := engines[1].Count(ctx, pawl.Filter{}, 0); err != nil {
+			t.Errorf("a read of another namespace inside: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := engines[1].Enqueue(t.Context(), tenantArgs{}); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+	if err := spaces.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestF12_ClosingOneNamespaceLeavesTheOthersAndClosingSpacesClosesAll(t *testing.T) {
 	spaces, list := openSpaces(t, 3)
 	if err := list[0].Close(); err != nil {
