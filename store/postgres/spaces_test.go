@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -186,6 +188,80 @@ func TestF12_ABeatAndALookOfManyNamespacesAreOneStatement(t *testing.T) {
 	}
 	if got := counted(); got > 16 {
 		t.Errorf("%d namespaces have %d connections, want those of one store (10) and of the user's pool", n, got)
+	}
+}
+
+// Workers with totals beat together with others while nobody comes or goes, and are
+// told the same as alone.
+func TestF12_BeatsOfNamespacesWithTotalsAreOneStatement(t *testing.T) {
+	t.Parallel()
+	const n = 30
+	spaces, _, sent := newSpaces(t)
+	list := openSpaces(t, spaces, n)
+	versions, last := make([]int64, n), make([]store.BeatReply, n)
+	register := func(s *space) (w job.WorkerID) {
+		w, err := s.Register(t.Context(), store.Worker{Label: "w", Queues: []string{"q"}, LostAfter: time.Minute, Totals: []store.Total{{Queue: "q", Total: 4, Workers: 3}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	for _, s := range list {
+		if err := s.Deregister(t.Context(), s.worker); err != nil {
+			t.Fatal(err)
+		}
+		s.worker = register(s)
+	}
+	beat := func(i int) error {
+		reply, err := list[i].Beat(t.Context(), store.Beat{Worker: list[i].worker, Splits: true, Version: versions[i]})
+		versions[i], last[i] = reply.Version, reply
+		return err
+	}
+	place := map[*space]int{}
+	for i, s := range list {
+		place[s] = i
+		for range 4 { // it begins to share, hears that it does, and stores that
+			if err := beat(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	alone := slices.Clone(last)
+	for range 2 {
+		sent.take()
+		atOnce(t, list, func(s *space) error { return beat(place[s]) })
+		if got := sent.take(); len(got) > n/3 {
+			t.Errorf("beats of %d namespaces with totals are %d statements; the last is %s", n, len(got), got[len(got)-1])
+		}
+		for i := range last {
+			alone[i].Now = last[i].Now
+			if diff := cmp.Diff(alone[i], last[i]); diff != "" {
+				t.Errorf("together a beat is answered otherwise than alone (-alone +together):\n%s", diff)
+			}
+		}
+	}
+
+	// One that comes is heard of with the next beat, in its namespace.
+	other := register(list[1])
+	for range 3 {
+		var v int64
+		for range 3 {
+			reply, err := list[1].Beat(t.Context(), store.Beat{Worker: other, Splits: true, Version: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v = reply.Version
+		}
+		atOnce(t, list, func(s *space) error { return beat(place[s]) })
+	}
+	for i := range last {
+		want := 1
+		if i == 1 {
+			want = 2
+		}
+		if got := last[i].Crews["q"].Workers; len(got) != want {
+			t.Errorf("in namespace %d %v share, want %d workers", i, got, want)
+		}
 	}
 }
 

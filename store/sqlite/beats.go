@@ -61,7 +61,7 @@ func (h *shared) beatTogether(ctx context.Context, asks []beatAsk) []*store.Beat
 
 // beatWith beats together with other namespaces, and says whether it did.
 func (s *Store) beatWith(ctx context.Context, b store.Beat) (reply store.BeatReply, met bool) {
-	if s.beats == nil || len(b.Begun) > 0 || b.Splits {
+	if s.beats == nil || len(b.Begun) > 0 {
 		return reply, false
 	}
 	leave, err := s.enter()

@@ -155,11 +155,8 @@ func (r *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) 
 		return store.BeatReply{}, err
 	}
 	defer r.pg.Leave()
-	if !b.Splits && len(b.Begun) == 0 {
-		if met, ok := r.meets.beat.Do(ctx, beatAsk{r.pg.Namespace, b.Worker, r.Leader.From()}); ok {
-			r.Leader.found(met.leader)
-			return met.reply, nil
-		}
+	if reply, met := r.beatWith(ctx, &b); met {
+		return reply, nil
 	}
 	var beaten store.BeatReply
 	joined := false

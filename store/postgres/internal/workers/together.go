@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -35,33 +36,51 @@ func (m *Meets) come(n int) {
 	}
 }
 
-// beatAsk is a plain beat: of a worker without totals, none of whose handlers has
-// begun since the last.
+// beatAsk is a beat of a worker none of whose handlers has begun since the last.
 type beatAsk struct {
 	namespace int32
 	worker    job.WorkerID
 	leader    job.WorkerID // from which the search begins
+	version   int64        // by which it splits its totals; 0: it has none
 }
 
 type beatAnswer struct {
 	reply  store.BeatReply
 	leader job.WorkerID
+	crews  store.Crews
 }
 
 // beatWorkers is beatWorker for one worker of each of many namespaces. A row that
 // is locked, by a claim that is under way, is passed over: nobody waits for
-// another namespace's lock.
+// another namespace's lock. A worker with totals is passed over, too, unless
+// nobody comes or goes: its version is that of the registry, everybody who shares
+// has stored it, and nobody who left may hold runs. Then beatSplitting would answer
+// who shares, and so does this.
 //
-//   - worker_pkey finds the workers and their leaders, job_cancel the runs.
+//   - worker_pkey finds the workers and their leaders, namespace_pkey the versions,
+//     job_cancel the runs.
 const beatWorkers = `WITH own AS MATERIALIZED (
-	SELECT b.n, b.leader, w.ctid AS place
+	SELECT b.n, b.leader, b.version, w.ctid AS place
 	FROM (
 		SELECT b.*
-		FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS b (namespace, worker, leader, n)
+		FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[])
+			WITH ORDINALITY AS b (namespace, worker, leader, version, n)
 		OFFSET 0
 	) AS b
 	JOIN pawl.worker AS w ON w.namespace = b.namespace AND w.id = b.worker
 	WHERE w.lost IS NULL
+		AND (
+			b.version = 0
+			OR w.split = b.version
+				AND b.version = (SELECT s.registry FROM pawl.namespace AS s WHERE s.id = b.namespace)
+				AND NOT EXISTS (
+					SELECT
+					FROM pawl.worker AS o
+					WHERE o.namespace = b.namespace
+						AND o.totals IS NOT NULL
+						AND CASE WHEN o.lost IS NULL THEN o.split NOT IN (0, b.version) ELSE NOT o.drained END
+				)
+		)
 	ORDER BY w.namespace, w.id
 	FOR NO KEY UPDATE OF w SKIP LOCKED
 ), beaten AS (
@@ -69,9 +88,9 @@ const beatWorkers = `WITH own AS MATERIALIZED (
 	SET beat = {now}
 	FROM own
 	WHERE w.ctid = own.place
-	RETURNING own.n, own.leader, w.namespace, w.id
+	RETURNING own.n, own.leader, own.version, w.namespace, w.id
 )
-SELECT b.n, {now}, NULL::uuid, 0::bigint, coalesce((
+SELECT b.n, 0 AS what, {now}, NULL::uuid, 0::bigint AS run, NULL::jsonb, false, coalesce((
 	SELECT l.id
 	FROM pawl.worker AS l
 	WHERE l.namespace = b.namespace AND l.lost IS NULL AND l.id >= b.leader
@@ -80,35 +99,68 @@ SELECT b.n, {now}, NULL::uuid, 0::bigint, coalesce((
 ), b.id)
 FROM beaten AS b
 UNION ALL
-SELECT b.n, {now}, j.id, j.run, 0
+SELECT b.n, 1, {now}, j.id, j.run, NULL, false, 0
 FROM beaten AS b
-JOIN pawl.job AS j ON j.namespace = b.namespace AND j.worker = b.id AND j.cancel`
+JOIN pawl.job AS j ON j.namespace = b.namespace AND j.worker = b.id AND j.cancel
+UNION ALL
+SELECT b.n, 2, {now}, NULL, o.id, o.totals, o.split <> 0, 0
+FROM beaten AS b
+JOIN pawl.worker AS o ON o.namespace = b.namespace
+WHERE b.version <> 0
+	AND o.lost IS NULL
+	AND o.totals IS NOT NULL
+	AND (o.split <> 0 OR o.id = b.id)
+ORDER BY n, what, run`
+
+// beatWith beats together with other namespaces, and says whether it did.
+func (r *Room) beatWith(ctx context.Context, b *store.Beat) (reply store.BeatReply, met bool) {
+	if r.meets.beat == nil || len(b.Begun) > 0 {
+		return reply, false
+	}
+	ask := beatAsk{namespace: r.pg.Namespace, worker: b.Worker, leader: r.Leader.From()}
+	if b.Splits {
+		if ask.version = b.Version; b.Version == 0 {
+			return reply, false // it begins
+		}
+	}
+	answer, met := r.meets.beat.Do(ctx, ask)
+	if !met {
+		return reply, false
+	}
+	r.Leader.found(answer.leader)
+	if b.Splits {
+		answer.reply.Version, answer.reply.Settled, answer.reply.Crews = b.Version, true, answer.crews.Mine()
+	}
+	return answer.reply, true
+}
 
 // beatTogether renews the leases of many workers.
 func beatTogether(asks []beatAsk, answers []*beatAnswer) []*pg.Statement {
-	namespaces, workers, leaders := make([]int32, len(asks)), make([]int64, len(asks)), make([]int64, len(asks))
+	n := len(asks)
+	namespaces, workers, leaders, versions := make([]int32, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	for i, a := range asks {
-		namespaces[i], workers[i], leaders[i] = a.namespace, int64(a.worker), int64(a.leader)
+		namespaces[i], workers[i], leaders[i], versions[i] = a.namespace, int64(a.worker), int64(a.leader), a.version
 	}
-	return []*pg.Statement{{Text: beatWorkers, Args: []any{namespaces, workers, leaders}, Each: func(scan pg.Scan) error {
-		var n int
+	return []*pg.Statement{{Text: beatWorkers, Args: []any{namespaces, workers, leaders, versions}, Each: func(scan pg.Scan) error {
+		var n, what int
 		var now time.Time
 		var id pgtype.UUID
 		var run int64
+		var totals []byte
+		var shares bool
 		var leader job.WorkerID
-		if err := scan(&n, &now, &id, &run, &leader); err != nil {
+		if err := scan(&n, &what, &now, &id, &run, &totals, &shares, &leader); err != nil {
 			return err
 		}
-		a := answers[n-1]
-		if a == nil {
-			a = &beatAnswer{}
-			answers[n-1] = a
+		switch what {
+		case 0:
+			worker := asks[n-1].worker
+			answers[n-1] = &beatAnswer{reply: store.BeatReply{Now: now.UTC(), Leader: leader == worker}, leader: leader, crews: store.Crews{Worker: worker}}
+		case 1:
+			answers[n-1].reply.Cancels = append(answers[n-1].reply.Cancels, store.RunRef{ID: id.Bytes, Run: run})
+		case 2:
+			answers[n-1].crews.Add(job.WorkerID(run), totals, shares)
 		}
-		if a.reply.Now = now.UTC(); id.Valid {
-			a.reply.Cancels = append(a.reply.Cancels, store.RunRef{ID: id.Bytes, Run: run})
-			return nil
-		}
-		a.leader, a.reply.Leader = leader, leader == asks[n-1].worker
 		return nil
 	}}}
 }
