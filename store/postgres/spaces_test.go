@@ -85,6 +85,7 @@ func newSpaces(t *testing.T) (*postgres.Spaces, *pgxpool.Pool, *statements) {
 type space struct {
 	store.Store
 	worker job.WorkerID
+	mu     sync.Mutex // held for a claim
 	seq    int64
 }
 
@@ -421,6 +422,16 @@ func (s inCompany) meet(call func(*space)) func() {
 func (s inCompany) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) {
 	defer s.meet(func(o *space) { _, _ = o.Store.Beat(ctx, store.Beat{Worker: o.worker}) })()
 	return s.Listening.Beat(ctx, b)
+}
+
+func (s inCompany) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {
+	defer s.meet(func(o *space) {
+		if o.mu.TryLock() { // one worker claims once at a time
+			defer o.mu.Unlock()
+			_, _ = o.claim(ctx)
+		}
+	})()
+	return s.Listening.Claim(ctx, c)
 }
 
 func (s inCompany) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.MarkLostReply, error) {
