@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 )
 
 // keeper does the upkeep of the namespace, as the worker that a runner is; nil
@@ -17,7 +18,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	if r != nil {
 		steady, leads = r.Member().Steady, r.Member().Leads
 	}
-	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every})
+	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every, Rhythm: store.RhythmOf(e.store)})
 }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",

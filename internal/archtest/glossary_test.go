@@ -22,11 +22,13 @@ var floors = map[string]map[string]string{
 		"store/postgres/internal/workers.Room": "of the registry", "store/postgres/internal/jobs.Room": "of jobs", "store/postgres/internal/lists.Room": "of what people ask",
 		"store/postgres/internal/intents.Room": "of intents",
 	},
-	"stuck":  {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
-	"worker": {".Worker": "as a user sees it", "store.Worker": "the worker"},
-	"offer":  {"job.Offer": "the offer", "a store's": "as its statements take it"},
-	"store":  {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
-	"kind":   {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
+	"spaces":  {"store.Spaces": "the seam", "a store's": "what implements it"},
+	"meeting": {"store/internal/meet.Meeting": "the meeting", "a store's": "one that sends statements"},
+	"stuck":   {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
+	"worker":  {".Worker": "as a user sees it", "store.Worker": "the worker"},
+	"offer":   {"job.Offer": "the offer", "a store's": "as its statements take it"},
+	"store":   {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
+	"kind":    {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
 }
 
 // A type of both stores is one idea in two dialects.

@@ -111,6 +111,10 @@ var layers = []layer{
 		at: "store/internal/commit", is: "group commit of both stores; knows no database",
 		never: list(".", domain, loops, stores, drivers, sqlHTTP),
 	},
+	{
+		at: "store/internal/meet", is: "calls of several namespaces as one; knows no database",
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
 
 	{
 		at: "store/internal/table/...", is: "the tables of a store as data; knows no database",
@@ -121,7 +125,7 @@ var layers = []layer{
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/sqlite/...", sqlite, uuid),
+		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/meet", "store/internal/table", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
@@ -172,7 +176,7 @@ var layers = []layer{
 	// Its rooms, each built on those before it; none knows the store or a later one.
 	{
 		at: "store/postgres/internal/pg", is: "connections, sessions, statements; names no table of ours",
-		may:   list(domain, "store/internal/table", pgx),
+		may:   list(domain, "store/internal/meet", "store/internal/table", pgx),
 		never: list("."),
 	},
 	{

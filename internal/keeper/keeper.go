@@ -36,6 +36,8 @@ type Config struct {
 	// Leads says whether this process is the leader, which does its rounds every
 	// period; the others do them every three, in case it is stuck [always].
 	Leads func() bool
+	// Rhythm is that of the store, nil where rounds come by their own clock.
+	Rhythm *store.Rhythm
 	// Self is this process, and Dead tells which others of its machine are proven
 	// dead [boot.Self, boot.Dead].
 	Self boot.Identity

@@ -36,7 +36,7 @@ func (k *Keeper) tick(ctx context.Context, r Round) error {
 		}
 		since = at
 		if !r.Due(due) {
-			return supervise.NextIn(interval - time.Since(since))
+			return supervise.NextIn(k.untilNext(since, interval))
 		}
 	}
 	report, err := r.Do(ctx, k.config.Limit)
@@ -46,7 +46,18 @@ func (k *Keeper) tick(ctx context.Context, r Round) error {
 	case report.More:
 		return supervise.NextIn(report.Pause)
 	}
-	return supervise.NextIn(interval - time.Since(since))
+	return supervise.NextIn(k.untilNext(since, interval))
+}
+
+// untilNext is how long until the next round, one interval after the look. In the
+// rhythm of the store, which looks for several namespaces at once, it may be
+// sooner. What is counted from there is now, not the look: that may be of the beat
+// before.
+func (k *Keeper) untilNext(since time.Time, interval time.Duration) time.Duration {
+	if k.config.Rhythm == nil {
+		return interval - time.Since(since)
+	}
+	return time.Until(k.config.Rhythm.After(time.Now(), interval))
 }
 
 // lastLook is what the last look said.

@@ -78,7 +78,16 @@ func (m *Member) BeatOnce(ctx context.Context) error {
 	if soon >= 0 {
 		return supervise.NextIn(soon)
 	}
-	return nil
+	return m.nextBeat()
+}
+
+// nextBeat keeps the rhythm of the store, where it has one: the beats of all its
+// namespaces are sent as one. None comes later than without.
+func (m *Member) nextBeat() error {
+	if m.config.Rhythm == nil {
+		return nil
+	}
+	return supervise.NextIn(time.Until(m.config.Rhythm.After(time.Now(), m.config.Beat)))
 }
 
 // beaten takes note of a beat that succeeded.

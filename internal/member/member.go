@@ -41,13 +41,15 @@ type Store interface {
 	MakeDueAgain(ctx context.Context, s store.ClockStep, limit int) (int, error)
 }
 
-// Config says who registers. All of it must be given, but for Registered.
+// Config says who registers. All of it must be given, but for Rhythm and Registered.
 type Config struct {
 	Store  Store
 	Host   Host
 	Logger *slog.Logger
 	Worker store.Worker  // as what it registers, but for what the host serves
 	Beat   time.Duration // between beats
+	// Rhythm is that of the store, nil where beats come by their own clock.
+	Rhythm *store.Rhythm
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
 }

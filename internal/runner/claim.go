@@ -126,7 +126,7 @@ func (r *Runner) claimOnce(ctx context.Context, now time.Time) error {
 	c := &r.claims
 	r.mu.Lock()
 	worker, healthy, stopping, busy := r.lease.Worker, r.lease.Healthy, r.stopping(), !r.empty()
-	report := c.unclear || now.Sub(c.held) >= r.config.HoldEvery
+	report := c.unclear || !now.Before(r.config.Rhythm.After(c.held, r.config.HoldEvery))
 	r.mu.Unlock()
 	if !healthy || stopping {
 		return nil
@@ -285,13 +285,13 @@ func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, b
 			c.turn = (c.turn + i) % len(r.queues) // the others have their turn next
 			break
 		}
-		if !q.lookDue(now, poll) {
+		if !r.lookDue(q, now, poll) {
 			continue
 		}
 		if start, ahead := q.wants(r.horizon); start+ahead > 0 {
 			queues = append(queues, store.QueueClaim{Queue: q.name, Start: start, Limit: start + ahead, Aging: q.setting.Aging})
 			// What asks for a look while this one is under way moves it forward again.
-			q.looked, q.look = now, now.Add(r.config.Poll)
+			q.looked, q.look = now, r.config.Rhythm.After(now, r.config.Poll)
 		}
 	}
 	if len(queues) == 0 {
@@ -314,8 +314,8 @@ func (q *queue) wants(horizon time.Duration) (start, ahead int) {
 	return max(start, 1), max(target-q.ready.len(), 0)
 }
 
-func (q *queue) lookDue(now time.Time, poll time.Duration) bool {
-	return !now.Before(q.look) || now.Sub(q.looked) >= poll
+func (r *Runner) lookDue(q *queue, now time.Time, poll time.Duration) bool {
+	return !now.Before(q.look) || !now.Before(r.config.Rhythm.After(q.looked, poll))
 }
 
 // poll is how long to sleep at most. The caller holds mu.
@@ -348,7 +348,7 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 			continue // a token comes when a slot frees
 		}
 		next := q.look
-		if at := q.looked.Add(poll); at.Before(next) {
+		if at := r.config.Rhythm.After(q.looked, poll); at.Before(next) {
 			next = at
 		}
 		wait = min(wait, next.Sub(now))
@@ -365,7 +365,7 @@ func (r *Runner) wantClaim(q *queue, now time.Time) {
 		}
 		return
 	}
-	if r.claims.underWay || len(r.claimWanted) > 0 || !q.lookDue(now, r.config.Poll) {
+	if r.claims.underWay || len(r.claimWanted) > 0 || !r.lookDue(q, now, r.config.Poll) {
 		return
 	}
 	if start, ahead := q.wants(r.horizon); start+ahead > 0 && r.mayStart() {

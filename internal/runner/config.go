@@ -86,6 +86,8 @@ type Config struct {
 	// Revised is called with the revision of the settings that an answer of the store
 	// carries. It must not block.
 	Revised func(revision int64)
+	// Rhythm is that of the store, nil where beats and looks come by their own clock.
+	Rhythm *store.Rhythm
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
 }

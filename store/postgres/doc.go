@@ -20,6 +20,10 @@
 // all of them together, 2 at least (then nothing listens); with
 // [Options.OnlyPool] there are none, and nothing is reserved.
 //
+// Namespaces that one process opens with [NewSpaces] share all of that, and what
+// they ask for while they are idle: calls that come at one moment are one statement
+// (the together.go of each room, store/internal/meet).
+//
 // # One round trip
 //
 // A transition is one statement, or a few sent together: what arrives up to one

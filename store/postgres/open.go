@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/pawlwork/pawl/job"
@@ -23,17 +22,12 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
-type opener struct {
-	pool    *pgxpool.Pool
-	options Options
-}
-
 // Store is one namespace of one Postgres schema.
 type Store struct {
 	options  Options
 	given    store.Settings
 	database string // its name
-	ownsPool bool   // and then Close ends the caller's
+	spaces   *Spaces
 	db       *sql.DB
 	begun    openTxs
 
@@ -66,21 +60,6 @@ func (l listening) Listen(ctx context.Context, hear func(store.Hint)) error {
 	return l.hints.Listen(ctx, hear)
 }
 
-// Open makes the store ready for use: connections, schema, namespace.
-func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
-	s, err := o.prepare(settings)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(pg.Explain("open", err), s.Close())
-	}
-	if !s.options.listens() {
-		return s, nil
-	}
-	return listening{s}, nil
-}
-
 // of finds the store behind what Open returned.
 func of(st store.Store) (*Store, bool) {
 	switch s := st.(type) {
@@ -93,7 +72,7 @@ func of(st store.Store) (*Store, bool) {
 }
 
 // prepare checks everything that can be checked without a server.
-func (o opener) prepare(given store.Settings) (*Store, error) {
+func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	if o.pool == nil {
 		return nil, job.Invalid("pool", "nil", "must be set")
 	}
@@ -113,25 +92,26 @@ func (o opener) prepare(given store.Settings) (*Store, error) {
 	if given.MaxLost == 0 {
 		given.MaxLost = job.MaxLost
 	}
-	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database}
-	s.pg = pg.New(pg.Config{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, Logger: given.Logger})
-	s.hints = hints.New(s.pg)
+	s := &Store{options: options, given: given, database: o.pool.Config().ConnConfig.Database, spaces: o}
+	o.share(options, given.Logger)
+	s.pg = pg.New(o.link, given.Logger)
+	s.hints = hints.New(s.pg, o.wire, o.meets.hints)
 	s.settings = settings.New(s.pg, s.hints)
-	s.workers = workers.New(s.pg, s.hints, s.settings)
-	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, jobs.Config{
+	s.workers = workers.New(s.pg, s.hints, s.settings, o.meets.workers)
+	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, o.meets.jobs, jobs.Config{
 		KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting(), Tables: tables,
 	})
-	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs)
+	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	s.intents = intents.New(s.pg, s.hints)
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context) error {
-	if err := s.pg.Open(ctx, s.options.working(), s.options.Reserved); err != nil {
+	if err := s.pg.Open(ctx, s.options.working(), s.options.Reserved, s.given.Logger); err != nil {
 		return err
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.spaces.migrateOnce(s.given.Migrate, func() error { return s.migrate(ctx) }); err != nil {
 		return err
 	}
 	if err := s.bindNamespace(ctx); err != nil {
@@ -168,6 +148,7 @@ func (s *Store) Close() (err error) {
 	s.closeOnce.Do(func() {
 		s.pg.Await()
 		s.intents.Stop()
+		s.workers.Asked.ForgetAll()
 		s.hints.Stop()
 		s.jobs.Stop()
 		s.pg.End()
@@ -177,10 +158,7 @@ func (s *Store) Close() (err error) {
 		if s.db != nil {
 			_ = s.db.Close() // it owns no connection of its own
 		}
-		s.pg.Close()
-		if s.ownsPool {
-			err = closePool(s.pg.Users)
-		}
+		err = s.spaces.leave(s)
 	})
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -48,14 +47,6 @@ type Options struct {
 	// Config.LostAfter, after which a worker is lost, because the job of a stuck
 	// process cannot be given to another while its row is locked.
 	TxIdle time.Duration
-}
-
-// Pool opens a store in the database of a pool. Pawl's own work goes over
-// connections of its own, made with the pool's settings (unless
-// [Options.OnlyPool] is set); transactions of Begin come from the pool itself,
-// which stays the caller's to close.
-func Pool(pool *pgxpool.Pool, options Options) store.Opener {
-	return opener{pool: pool, options: options}
 }
 
 const maxIdentifier = 63 // bytes, of Postgres

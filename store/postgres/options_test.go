@@ -124,7 +124,7 @@ func TestP10_OptionsThatContradictAreRefused(t *testing.T) {
 		{Options{TxIdle: 30 * time.Second}, 30 * time.Second, []string{"Options.TxIdle 30s", "below Config.LostAfter, 30s"}},
 		{Options{TxIdle: time.Hour}, 0, nil}, // a store without a worker
 	} {
-		s, err := opener{pool: pool, options: c.options}.prepare(store.Settings{LostAfter: c.lostAfter})
+		s, err := NewSpaces(pool, c.options).prepare(store.Settings{LostAfter: c.lostAfter})
 		if c.want != nil {
 			faulty(t, err, c.want)
 			continue

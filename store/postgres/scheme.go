@@ -91,12 +91,10 @@ func (a byAddress) Open(ctx context.Context, settings store.Settings) (store.Sto
 	if err != nil {
 		return nil, pg.Unavailable(err)
 	}
-	opened, err := opener{pool: pool, options: a.options}.Open(ctx, settings)
+	opened, err := (&Spaces{pool: pool, options: a.options, alone: true, ownsPool: true}).Open(ctx, settings)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	s, _ := of(opened)
-	s.ownsPool = true
 	return opened, nil
 }

@@ -58,3 +58,15 @@ func TestJ30_DeploysAgreeWithAModelFile(t *testing.T) { storetest.RunControlMode
 func TestConformance_LinearFile(t *testing.T) { storetest.RunLinear(t, file) }
 
 func TestConformance_LinearMemory(t *testing.T) { storetest.RunLinear(t, memory) }
+
+func TestConformance_Spaces(t *testing.T) {
+	storetest.Run(t, storetest.Declared("sqlite spaces"), func(t *testing.T) store.Opener {
+		spaces := sqlite.NewSpaces(filepath.Join(t.TempDir(), "work.db"))
+		t.Cleanup(func() {
+			if err := spaces.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+		return spoiler{spaces}
+	})
+}

@@ -32,7 +32,7 @@ const (
 // them closes it, the other's locks are gone.
 func (s *Store) DB() *sql.DB { return s.db }
 
-func openDB(s *Store) *sql.DB {
+func openDB(s *shared) *sql.DB {
 	db := sql.OpenDB(connector{s})
 	db.SetMaxOpenConns(userConns)
 	db.SetMaxIdleConns(userIdleConns)
@@ -41,7 +41,7 @@ func openDB(s *Store) *sql.DB {
 
 // The driver is not registered under a name: "sqlite3" may be another library's,
 // and registering a name twice is a panic at start-up.
-type connector struct{ s *Store }
+type connector struct{ s *shared }
 
 func (c connector) Driver() driver.Driver { return notByName{} }
 
@@ -69,7 +69,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 // userConn is one connection of DB. The watchdog of a transaction comes from
 // another goroutine than its user, so every use holds mu.
 type userConn struct {
-	s    *Store
+	s    *shared
 	mu   sync.Mutex
 	conn *lite.Conn
 	tx   *userTx         // the transaction that is open
@@ -167,7 +167,7 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	default:
 		return nil, fmt.Errorf("pawl: isolation level %s: SQLite is always serializable", sql.IsolationLevel(opts.Isolation))
 	}
-	tx := &userTx{c: c, readOnly: opts.ReadOnly, holder: lite.Holder{At: lite.Here(), Since: c.s.clock.Instant()}}
+	tx := &userTx{c: c, readOnly: opts.ReadOnly, holder: lite.Holder{At: lite.Here(), Since: c.s.time.Instant()}}
 	if opts.ReadOnly {
 		tx.reads = &lite.Reading{What: "a read-only transaction of DB that has not ended", At: tx.holder.At, Since: tx.holder.Since}
 		c.s.log.Readings.Begin(tx.reads)
@@ -180,7 +180,7 @@ func (c *userConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	if err := c.s.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	tx.holder.Since = c.s.clock.Instant()
+	tx.holder.Since = c.s.time.Instant()
 	if err := c.begin(ctx, tx, "BEGIN IMMEDIATE"); err != nil {
 		c.s.lock.Release()
 		return nil, err

@@ -171,7 +171,7 @@ func (s *userStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 func (s *userStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	r := &userRows{ctx: ctx, s: s}
 	if s.c.tx == nil && !s.writes {
-		r.reads = lite.NewReading("rows of a query of DB that are not closed", &s.c.s.clock)
+		r.reads = lite.NewReading("rows of a query of DB that are not closed", &s.c.s.time)
 	}
 	if s.writes {
 		release, err := s.c.lockOutside(ctx)

@@ -20,6 +20,9 @@
 // Any number of processes on one machine may open the same file. A network
 // file system is refused, because its locks cannot be trusted.
 //
+// Namespaces that one process opens with [NewSpaces] share the writer, the readers
+// and the handle.
+//
 // # Rooms
 //
 // This package puts rooms together: it opens and closes, runs their verbs in the

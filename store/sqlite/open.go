@@ -2,10 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,28 +42,22 @@ type opener struct {
 
 // Store is one namespace of one SQLite database.
 type Store struct {
-	file    lite.Database
-	options Options
-	logger  *slog.Logger
+	*shared // with the other namespaces of its Spaces, if it is one of several
+	spaces  *Spaces
 
 	namespace int64
 	rules     jobs.Rules
 	clock     lite.Clock
 	claims    claims.Memory
-	alive     *lite.Alive
+	workers   sync.Map // of type job.WorkerID: those that are registered here and have not left
 	intents   intents.Appliers
+	applier   *applier
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 
-	lock    *lite.WriteLock
-	writer  *writer
-	applier *applier
-	readers *lite.Readers
-	log     *lite.WAL
-	db      *sql.DB
-
+	gate      sync.RWMutex   // of a store that shares: guards closing against calls that begin
+	calls     sync.WaitGroup // of such a store, under way
 	closing   chan struct{}
 	closeOnce sync.Once
-	closeErr  error
 }
 
 var _ store.Store = (*Store)(nil)
@@ -76,10 +68,11 @@ var memories atomic.Int64
 
 // Open makes the store ready for use.
 func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
-	s, err := o.prepare(settings)
+	h, err := o.newShared(settings.Logger)
 	if err != nil {
 		return nil, err
 	}
+	s := newStore(h, settings)
 	if err := s.open(ctx, settings); err != nil {
 		if ctx.Err() != nil { // else it would say "interrupted"
 			err = context.Cause(ctx)
@@ -89,40 +82,16 @@ func (o opener) Open(ctx context.Context, settings store.Settings) (store.Store,
 	return s, nil
 }
 
-// prepare checks everything that can be checked without opening the file.
-func (o opener) prepare(settings store.Settings) (*Store, error) {
-	if len(o.options) > 1 {
-		return nil, job.Invalid("options", fmt.Sprintf("%d values", len(o.options)), "must be at most one")
-	}
-	var options Options
-	if len(o.options) == 1 {
-		options = o.options[0]
-	}
-	options = options.withDefaults()
-	if err := options.check(); err != nil {
-		return nil, err
-	}
-	file, log, err := o.database(options)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{
-		file: file, options: options, logger: settings.Logger, rules: jobs.Rules{Keep: settings.Keep, MaxLost: settings.MaxLost},
-		closing: make(chan struct{}),
-	}
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
-	}
+// newStore is one that is not open yet.
+func newStore(h *shared, settings store.Settings) *Store {
+	s := &Store{shared: h, rules: jobs.Rules{Keep: settings.Keep, MaxLost: settings.MaxLost}, closing: make(chan struct{})}
 	if s.rules.Keep == nil {
 		s.rules.Keep = func(string) job.Keep { return job.Keep{} }
 	}
 	if s.rules.MaxLost == 0 {
 		s.rules.MaxLost = job.MaxLost
 	}
-	s.lock = lite.NewWriteLock(file.Name, &s.clock, s.logger)
-	s.readers = lite.NewReaders(s.closing)
-	s.log = lite.NewWAL(log, file.Name, &s.clock, s.logger)
-	return s, nil
+	return s
 }
 
 // database says where the database is, and where its log; a store in memory has
@@ -175,26 +144,33 @@ func (o opener) locate(options Options) (string, error) {
 	return absolute, nil
 }
 
+// open opens the file, and binds the namespace.
 func (s *Store) open(ctx context.Context, settings store.Settings) error {
-	c, err := s.file.Connect(ctx, lite.WriterCache)
+	err := s.shared.open(ctx, func(c *lite.Conn) (err error) {
+		s.namespace, err = setUp(ctx, &s.file, c, settings)
+		return err
+	})
+	if err == nil {
+		s.applier = startApplier(s)
+	}
+	return err
+}
+
+// bind binds a further namespace of a file that is open.
+func (s *Store) bind(ctx context.Context, settings store.Settings) error {
+	if err := s.lock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer s.lock.Release()
+	c, err := s.file.Connect(ctx, lite.SmallCache)
 	if err != nil {
 		return err
 	}
-	if s.namespace, err = setUp(ctx, &s.file, c, settings); err != nil {
-		return errors.Join(err, c.Close())
+	s.namespace, err = setUp(ctx, &s.file, c, settings)
+	if err = errors.Join(err, c.Close()); err == nil {
+		s.applier = startApplier(s)
 	}
-	s.writer = startWriter(s, c)
-	if !s.file.Memory {
-		if err := s.readers.Open(ctx, &s.file); err != nil {
-			return err
-		}
-	}
-	s.db = openDB(s)
-	s.applier = startApplier(s)
-	if !s.file.Memory && !s.file.URI && !s.options.TrustNetworkLocks {
-		s.alive = lite.OpenAlive(s.file.Path+lite.AliveSuffix, s.logger)
-	}
-	return nil
+	return err
 }
 
 // setUp makes the file ours: journal mode, schema, namespace, whose number it
@@ -238,26 +214,46 @@ func bindNamespace(c *lite.Conn, name string) (int64, error) {
 	return find()
 }
 
-// Close waits for calls under way and releases everything.
+// Close waits for calls under way and releases everything that is not shared.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
+		s.gate.Lock()
 		close(s.closing)
-		var errs []error
-		if s.db != nil {
-			errs = append(errs, s.db.Close())
+		s.gate.Unlock()
+		if s.applier != nil {
+			<-s.applier.stopped
 		}
-		if s.writer != nil {
-			s.writer.close()
-			if s.applier != nil {
-				<-s.applier.stopped
-			}
-			errs = append(errs, s.readers.Close()...)
-			errs = append(errs, s.writer.conn.Close())
+		if s.spaces != nil {
+			s.calls.Wait()
+			s.workers.Range(func(w, _ any) bool {
+				s.alive.Free(s.namespace, w.(job.WorkerID))
+				s.gone(w.(job.WorkerID))
+				return true
+			})
+			s.spaces.leave(s)
 		}
-		errs = append(errs, s.alive.Close())
-		s.closeErr = errors.Join(errs...)
 	})
-	return s.closeErr
+	if s.spaces != nil {
+		return nil
+	}
+	return s.shared.close()
+}
+
+// enter counts a call of a store that shares in, so that Close waits for it. For
+// one that is alone the writer and the readers do that.
+func (s *Store) enter() (leave func(), err error) {
+	if s.spaces == nil {
+		return func() {}, nil
+	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	select {
+	case <-s.closing:
+		return nil, store.ErrClosed
+	default:
+	}
+	s.calls.Add(1)
+	return s.calls.Done, nil
 }
 
 // Health is an error while the log is large and cannot be emptied; it says who

@@ -97,5 +97,8 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 			return store.ErrClosed
 		}
 	}
+	if s.watcher != nil {
+		return s.watcher.Listen(ctx, s.namespace, &s.splits, s.closing, s.lookAlso, hear)
+	}
 	return hints.Listen(ctx, &s.file, s.namespace, &s.splits, s.closing, s.lookAlso, hear)
 }

@@ -10,13 +10,21 @@ import (
 
 // write runs a transition through the writer.
 func (s *Store) write(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
-	return s.writer.do(ctx, rows, run)
+	if s.spaces != nil && s.inside(ctx) { // of another namespace: its engine has not looked
+		return store.ErrInsideTx
+	}
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.writer.do(ctx, s, rows, run)
 }
 
 // ask is write for a transition that answers; nothing is answered with an error.
 func ask[T any](ctx context.Context, s *Store, rows int, run func(*jobs.Transition) (T, error)) (T, error) {
 	var answer, none T
-	err := s.writer.do(ctx, rows, func(t *jobs.Transition) (err error) {
+	err := s.write(ctx, rows, func(t *jobs.Transition) (err error) {
 		answer, err = run(t)
 		return err
 	})
@@ -38,8 +46,13 @@ func (s *Store) read(ctx context.Context, f func(*lite.Snapshot) error) error {
 		return err
 	}
 	if s.file.Memory {
-		return s.writer.do(ctx, 0, func(t *jobs.Transition) error { return f(&t.Snapshot) })
+		return s.write(ctx, 0, func(t *jobs.Transition) error { return f(&t.Snapshot) })
 	}
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	c, err := s.readers.Take(ctx)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (w within) OnEnd(f func(error)) { w.watch.told = f }
 func (w within) run(ctx context.Context, run func(*jobs.Transition) error, then ...func(*userConn)) error {
 	work := &work{run: func(c *userConn) error {
 		switch {
-		case c.s != w.s:
+		case c.s != w.s.shared:
 			return store.ErrForeignTx
 		case c.tx.readOnly:
 			return errors.New("pawl: transaction is read-only")
@@ -152,14 +152,14 @@ var _ store.MarkingTx = ownTx{}
 // inside is what a context says of the transaction it belongs to.
 type inside struct{ over atomic.Bool }
 
-// insideKey is for each store its own: a transaction of one does not hold up
-// another.
-type insideKey struct{ s *Store }
+// insideKey is for each file its own: a transaction of one does not hold up
+// another, those of namespaces that share a file do.
+type insideKey struct{ s *shared }
 
 // Mark lets DB tell who would wait for this transaction from within. When it is
 // over nobody would.
 func (o ownTx) Mark(ctx context.Context) context.Context {
-	return context.WithValue(ctx, insideKey{o.s}, o.inside)
+	return context.WithValue(ctx, insideKey{o.s.shared}, o.inside)
 }
 
 // Commit ends it; nil means that it is on disk.

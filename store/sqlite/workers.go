@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -27,6 +28,7 @@ func (s *Store) Register(ctx context.Context, w store.Worker) (id job.WorkerID, 
 		s.alive.Free(s.namespace, id)
 		return 0, err
 	}
+	s.came(id)
 	return id, nil
 }
 
@@ -35,22 +37,14 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error)
 	if b.Serves != nil && len(b.Serves.Totals) > 0 {
 		s.splits.Store(true)
 	}
-	return ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) {
-		beaten, err := workers.Beat(&t.Session, &b)
-		if err != nil {
-			return beaten, err
-		}
-		if err := t.MarkBegun(b.Worker, b.Begun); err != nil {
-			return beaten, err
-		}
-		if beaten.Cancels, err = jobs.Cancels(&t.Snapshot, b.Worker); err != nil {
-			return beaten, err
-		}
-		if b.Splits {
-			err = workers.ShareTotals(&t.Session, &b, &beaten)
-		}
-		return beaten, err
-	})
+	if reply, met := s.beatWith(ctx, b); met {
+		return reply, nil
+	}
+	reply, err := ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) { return beat(t, &b) })
+	if errors.Is(err, job.ErrWorkerLost) {
+		s.gone(b.Worker)
+	}
+	return reply, err
 }
 
 // Cancels lists the worker's runs that were asked to cancel.
@@ -86,6 +80,7 @@ func (s *Store) Deregister(ctx context.Context, w job.WorkerID) error {
 	if err == nil {
 		s.claims.Forget(w)
 		s.alive.Free(s.namespace, w)
+		s.gone(w)
 	}
 	return err
 }

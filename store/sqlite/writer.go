@@ -20,6 +20,7 @@ const maxRows = 5000
 // called again after a rollback, so it starts from its inputs each time.
 type call struct {
 	commit.Call
+	of   *Store
 	rows int
 	run  func(*jobs.Transition) error
 	err  error
@@ -30,14 +31,14 @@ func (c *call) Rows() int { return c.rows }
 // writer turns the transitions of many goroutines into few transactions: group
 // commit, over the one connection that writes.
 type writer struct {
-	s      *Store
+	s      *shared
 	conn   *lite.Conn
 	shared *commit.Committer[*call]
 	t      jobs.Transition // that which is open
 	calls  sync.Pool       // of this writer only: a channel must not leave its synctest bubble
 }
 
-func startWriter(s *Store, c *lite.Conn) *writer {
+func startWriter(s *shared, c *lite.Conn) *writer {
 	w := &writer{s: s, conn: c}
 	w.calls.New = func() any { return &call{Call: commit.NewCall()} }
 	w.shared = commit.Start(commit.Options[*call]{
@@ -56,13 +57,13 @@ func startWriter(s *Store, c *lite.Conn) *writer {
 // was done. A caller whose ctx ends while it still waits for its turn is not
 // run; once it runs, its answer is waited for, because it comes soon and is
 // worth more than "unknown".
-func (w *writer) do(ctx context.Context, rows int, run func(*jobs.Transition) error) error {
+func (w *writer) do(ctx context.Context, of *Store, rows int, run func(*jobs.Transition) error) error {
 	defer w.s.lock.Await()()
 	c := w.calls.Get().(*call)
-	c.rows, c.run = rows, run
+	c.of, c.rows, c.run = of, rows, run
 	err := w.shared.Do(ctx, c)
 	if c.Answered() {
-		c.run, c.err = nil, nil
+		c.of, c.run, c.err = nil, nil, nil
 		w.calls.Put(c)
 	}
 	return err
@@ -106,8 +107,13 @@ func (w *writer) commit(batch []*call) {
 // Calls that were refused before they wrote anything keep their own error; the
 // rest of the batch does not suffer from them.
 func (w *writer) together(batch []*call) bool {
-	w.t = w.s.transition(w.conn)
+	w.t = jobs.Transition{}
+	var of *Store
 	for _, c := range batch {
+		if c.of != of {
+			of = c.of
+			w.t = w.t.Continue(lite.NewSession(w.conn, of.namespace, &of.clock), of.rules)
+		}
 		before := w.conn.Raw.TotalChanges()
 		if c.err = run(c, &w.t); c.err == nil {
 			continue
@@ -130,7 +136,7 @@ func (w *writer) alone(c *call) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	w.t = w.s.transition(w.conn)
+	w.t = c.of.transition(w.conn)
 	if err := run(c, &w.t); err != nil {
 		w.rollback()
 		return w.s.file.Explain("write to", err)

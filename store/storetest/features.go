@@ -25,8 +25,10 @@ type Setup struct {
 var setups = []Setup{
 	{"sqlite file", Features{Shared: true, Durable: true, Listen: true, Spoil: true}},
 	{"sqlite memory", Features{Listen: true, Spoil: true}},
+	{"sqlite spaces", Features{Shared: true, Durable: true, Listen: true, Spoil: true}},
 	{"sqlite two processes", Features{Shared: true, Durable: true, Listen: true}},
 	{"postgres", Features{Shared: true, Durable: true, Listen: true, Spoil: true}},
+	{"postgres spaces", Features{Shared: true, Durable: true, Listen: true, Spoil: true}},
 	{"postgres poll-only", Features{Shared: true, Durable: true}},
 	{"postgres two connections", Features{Shared: true, Durable: true}},
 	{"postgres only the user's pool", Features{Shared: true, Durable: true}},

@@ -142,7 +142,7 @@ func (k *claiming) run(ctx context.Context) error {
 	hints, sweep := k.room.lookDue(k.queues)
 	looked := len(k.queues) > 0 && (quiet || sweep || k.room.hints.Rows.First())
 	if looked {
-		ready, err := k.peek(ctx, k.queues)
+		ready, err := k.peek(ctx, k.queues, quiet)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (k *claiming) run(ctx context.Context) error {
 		if len(again) == 0 {
 			break
 		}
-		ready, err := k.peek(ctx, again)
+		ready, err := k.peek(ctx, again, false)
 		if err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func (k *claiming) take(ctx context.Context) error {
 	}
 	if k.hinted && len(straight) == 0 {
 		k.hinted = false
-		if _, err := k.peek(ctx, k.queues); err != nil {
+		if _, err := k.peek(ctx, k.queues, false); err != nil {
 			return err
 		}
 	}

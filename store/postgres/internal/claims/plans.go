@@ -13,6 +13,8 @@ var Plans = []pg.Plan{
 	{Name: "moveToGates", Text: moveToGates, Indexes: []string{"job_pkey"}},
 	{Name: "peekStretches", Text: peekStretches.plain, Indexes: []string{"worker_pkey", "pause_pkey", "pause_pkey", "namespace_pkey", "job_ready"}},
 	{Name: "peekGates", Text: peekStretches.gated, Indexes: []string{"worker_pkey", "pause_pkey", "pause_pkey", "namespace_pkey", "job_gated"}},
+	{Name: "peekAll", Text: peekAll, Indexes: []string{"worker_pkey", "pause_pkey", "namespace_pkey", "job_ready"}},
+	{Name: "anyWaiting", Text: anyWaiting, Indexes: []string{"job_ready", "job_gated"}},
 	{Name: "awaitClaims", Text: awaitClaims, Indexes: []string{"worker_pkey"}},
 	{Name: "claimHeld", Text: claimHeld, Indexes: []string{"job_held"}},
 	{Name: "servedQueues", Text: servedQueues, Indexes: []string{"worker_pkey"}},

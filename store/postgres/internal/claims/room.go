@@ -13,12 +13,13 @@ type Room struct {
 	hints     *hints.Room
 	workers   *workers.Room
 	jobs      *jobs.Room
+	meets     *Meets
 	Frontiers frontiers
 }
 
 // New makes it, and lets hints lower its frontiers.
-func New(db *pg.DB, h *hints.Room, workers *workers.Room, jobs *jobs.Room) *Room {
-	s := &Room{pg: db, hints: h, workers: workers, jobs: jobs}
+func New(db *pg.DB, h *hints.Room, workers *workers.Room, jobs *jobs.Room, meets *Meets) *Room {
+	s := &Room{pg: db, hints: h, workers: workers, jobs: jobs, meets: meets}
 	s.Frontiers.guess = &s.pg.Clock
 	s.hints.Register(hints.Frontier{Lower: s.Frontiers.Lower, Wake: s.Frontiers.wake, Drop: s.Frontiers.Drop})
 	return s

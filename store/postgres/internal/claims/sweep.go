@@ -57,6 +57,14 @@ type probe struct {
 	behind   bool      // it is a slice behind the frontier
 }
 
+// end is where the stretch ends, as an argument.
+func (b *probe) end() pgtype.Timestamptz {
+	if b.to.IsZero() {
+		return pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
+	}
+	return pgtype.Timestamptz{Time: b.to, Valid: true}
+}
+
 func (s *sweep) due(now time.Time) bool { return now.Sub(s.last) >= SweepEvery }
 
 // stretches gives the slices of one sweep in front of a position.
@@ -203,11 +211,13 @@ type peeking struct {
 	paused   map[string]bool
 	left     map[*claimQueue]map[int16]position // the first ready job of each priority
 	next     map[*claimQueue]time.Time          // when the next one falls due
-	behind   []foundBehind
-	passed   bool // frontiers were lowered to something that they had passed
+	behind   []foundFirst
+	firsts   []foundFirst // as a look for several namespaces found them
+	passed   bool         // frontiers were lowered to something that they had passed
 }
 
-type foundBehind struct {
+// foundFirst is the first waiting job of a stretch.
+type foundFirst struct {
 	probe
 	at position
 }
@@ -290,15 +300,19 @@ func (p *peeking) read(scan pg.Scan, probes []probe) error {
 	if !n.Valid {
 		return nil
 	}
-	b := probes[n.Int64-1]
-	at := position{due.Time, job.ID(id.Bytes)}
+	p.found(probes[n.Int64-1], position{due.Time, job.ID(id.Bytes)})
+	return nil
+}
+
+// found takes over the first waiting job of a stretch.
+func (p *peeking) found(b probe, at position) {
 	switch {
 	case p.paused[b.lane.queue.Queue]:
 	case b.behind:
-		p.behind = append(p.behind, foundBehind{b, at})
-	case due.Time.After(p.now):
-		if next, some := p.next[b.lane]; !some || due.Time.Before(next) {
-			p.next[b.lane] = due.Time
+		p.behind = append(p.behind, foundFirst{b, at})
+	case at.due.After(p.now):
+		if next, some := p.next[b.lane]; !some || at.due.Before(next) {
+			p.next[b.lane] = at.due
 		}
 	default:
 		if p.left[b.lane] == nil {
@@ -306,7 +320,6 @@ func (p *peeking) read(scan pg.Scan, probes []probe) error {
 		}
 		p.left[b.lane][b.priority] = at
 	}
-	return nil
 }
 
 // conclude takes a look over once it was answered, and tells whether anything is
@@ -351,9 +364,15 @@ func (p *peeking) conclude() (ready bool, err error) {
 	return ready || len(p.left) > 0, nil
 }
 
-// peek looks before or after a claim, in a round trip of its own.
-func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, err error) {
+// peek looks before or after a claim, in a round trip of its own; a claim that
+// expects nothing, with those of other namespaces.
+func (k *claiming) peek(ctx context.Context, lanes []*claimQueue, quiet bool) (ready bool, err error) {
 	var p *peeking
+	if quiet && k.room.meets.peek != nil {
+		if p = k.newPeek(lanes, lookBehind); k.peekWith(ctx, p) {
+			return k.conclude(p)
+		}
+	}
 	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		p = k.newPeek(lanes, lookBehind)
 		p.took = pg.Stopwatch()
@@ -362,9 +381,14 @@ func (k *claiming) peek(ctx context.Context, lanes []*claimQueue) (ready bool, e
 	if err != nil {
 		return false, err
 	}
+	return k.conclude(p)
+}
+
+// conclude takes a look over, and the lanes as it left them.
+func (k *claiming) conclude(p *peeking) (ready bool, err error) {
 	if ready, err = p.conclude(); err != nil {
 		return false, err
 	}
-	k.renew(lanes)
+	k.renew(p.lanes)
 	return ready, nil
 }

@@ -128,6 +128,9 @@ func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 		return nil, err
 	}
 	defer r.pg.Leave()
+	if some, ok := r.meets.waiting.Do(ctx, waitingAsk{r.pg.Namespace}); ok && !some {
+		return nil, nil
+	}
 	served := store.Served{}
 	err := r.look(ctx, func() *pg.Statement {
 		clear(served)

@@ -19,6 +19,8 @@ var Tables = []table.Table{
 // Room tells claims, here and in other processes, of what became ready.
 type Room struct {
 	pg       *pg.DB
+	wire     *Wire
+	meets    *Meets
 	instance string // tells this store's notifications from those of others
 	Rows     rows
 	Notifier *notifier
@@ -27,7 +29,9 @@ type Room struct {
 	intents  func() // is told that transactions elsewhere have left some
 }
 
-func New(db *pg.DB) *Room { return &Room{pg: db, instance: uuid.NewString(), intents: func() {}} }
+func New(db *pg.DB, w *Wire, meets *Meets) *Room {
+	return &Room{pg: db, wire: w, meets: meets, instance: uuid.NewString(), intents: func() {}}
+}
 
 // Register names what learns of hints in this process.
 func (r *Room) Register(f Frontier) { r.frontier = f }
@@ -37,14 +41,15 @@ func (r *Room) OnIntents(f func()) { r.intents = f }
 
 // Start begins to tell and to remove.
 func (r *Room) Start() {
-	r.Notifier = startNotifier(r)
+	r.wire.start()
+	r.Notifier = newNotifier(r)
 	r.Remover = startRemover(r)
 }
 
 // Stop tells what is left. No call is under way any more.
 func (r *Room) Stop() {
 	if r.Notifier != nil {
-		r.Notifier.stop()
+		r.wire.flush()
 	}
 }
 

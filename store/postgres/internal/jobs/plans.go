@@ -43,6 +43,7 @@ var Plans = []pg.Plan{
 	{Name: "markDrained", Text: markDrained, Indexes: []string{"job_held"}},
 	{Name: "redateJobs", Text: redateJobs, Indexes: []string{"job_ready"}},
 	{Name: "redateGated", Text: redateGated, Indexes: []string{"job_gated"}},
+	{Name: "idleWorkers", Text: idleWorkers, Indexes: []string{"worker_pkey", "job_held"}},
 	{Name: "lockLate", Text: lockLate, Indexes: []string{"job_deadline"}},
 	{Name: "purgeArchive", Text: purgeArchive, Indexes: []string{"job_archive_expires", "job_log_pkey"}},
 	{Name: "jobLines", Text: jobLines, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
@@ -70,5 +71,7 @@ func TablePlans(tables []table.Table) []pg.Plan {
 		}
 		plans = append(plans, pg.Plan{Name: "strays of " + t.Name, Text: strays(&t), Indexes: []string{key, "namespace_pkey"}})
 	}
-	return append(plans, pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due})
+	return append(plans,
+		pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due},
+		pg.Plan{Name: "lookDueAll", Text: lookDueAll(expiring), Indexes: due})
 }

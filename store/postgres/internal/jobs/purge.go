@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -239,12 +240,57 @@ func lookDue(expiring []table.Table) string {
 	return text
 }
 
+type dueAsk struct {
+	namespace int32
+	since     time.Time // where the look at the archive begins
+}
+
+type dueAnswer struct {
+	store.Due
+	now time.Time
+}
+
+// lookDueAll is lookDue for many namespaces, by the same indexes.
+func lookDueAll(expiring []table.Table) string {
+	return `SELECT e.n, d.*
+FROM (
+	SELECT e.*
+	FROM unnest($1::int[], $2::timestamptz[]) WITH ORDINALITY AS e (namespace, since, n)
+	OFFSET 0
+) AS e
+CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "e.namespace", "$2", "e.since").Replace(lookDue(expiring)) + `) AS d (now, expire, purge)`
+}
+
+func lookForDue(text string) func(asks []dueAsk, answers []*dueAnswer) []*pg.Statement {
+	return func(asks []dueAsk, answers []*dueAnswer) []*pg.Statement {
+		namespaces, since := make([]int32, len(asks)), make([]time.Time, len(asks))
+		for i, a := range asks {
+			namespaces[i], since[i] = a.namespace, a.since
+		}
+		return []*pg.Statement{{Text: text, Args: []any{namespaces, since}, Each: func(scan pg.Scan) error {
+			var n int
+			var a dueAnswer
+			if err := scan(&n, &a.now, &a.Expire, &a.Purge); err != nil {
+				return err
+			}
+			answers[n-1] = &a
+			return nil
+		}}}
+	}
+}
+
 // Due says which rounds have something to do. What later rooms ask goes along.
 func (r *Room) Due(ctx context.Context, also ...*pg.Statement) (due store.Due, err error) {
 	if err := r.pg.Enter(ctx); err != nil {
 		return due, err
 	}
 	defer r.pg.Leave()
+	if len(also) == 0 {
+		if met, ok := r.meets.due.Do(ctx, dueAsk{r.pg.Namespace, r.Purges.forLook()}); ok {
+			r.Purges.heard(met.now)
+			return met.Due, nil
+		}
+	}
 	var now time.Time
 	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
 		look := &pg.Statement{

@@ -18,6 +18,11 @@ func (r *Room) ReportRuns(ctx context.Context, w job.WorkerID, refs []store.RunR
 		return store.ReportReply{}, err
 	}
 	defer r.pg.Leave()
+	if len(refs) == 0 {
+		if _, ok := r.meets.idle.Do(ctx, idleAsk{r.pg.Namespace, w}); ok {
+			return store.ReportReply{}, nil
+		}
+	}
 	held, unknown, err := r.compare(ctx, w, refs)
 	if err != nil || len(unknown) == 0 {
 		return held, err
@@ -95,3 +100,42 @@ WHERE job.run = e.run
 	AND job.state = e.running
 ORDER BY job.id
 FOR UPDATE OF job SKIP LOCKED`
+
+// idleAsk is the report of a worker that holds no runs.
+type idleAsk struct {
+	namespace int32
+	worker    job.WorkerID
+}
+
+// idleWorkers finds the workers that are not lost and have no runs, as they say.
+//
+//   - worker_pkey finds the workers, job_held a run of each.
+const idleWorkers = `SELECT e.n
+FROM (
+	SELECT e.*
+	FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS e (namespace, worker, n)
+	OFFSET 0
+) AS e
+JOIN pawl.worker AS w ON w.namespace = e.namespace AND w.id = e.worker
+WHERE w.lost IS NULL
+	AND (
+		SELECT 1
+		FROM pawl.job AS j
+		WHERE j.namespace = e.namespace AND j.state = 3 AND j.worker = e.worker
+		LIMIT 1
+	) IS NULL`
+
+func lookForIdle(asks []idleAsk, answers []*struct{}) []*pg.Statement {
+	namespaces, workers := make([]int32, len(asks)), make([]int64, len(asks))
+	for i, a := range asks {
+		namespaces[i], workers[i] = a.namespace, int64(a.worker)
+	}
+	return []*pg.Statement{{Text: idleWorkers, Args: []any{namespaces, workers}, Each: func(scan pg.Scan) error {
+		var n int
+		if err := scan(&n); err != nil {
+			return err
+		}
+		answers[n-1] = &struct{}{}
+		return nil
+	}}}
+}

@@ -53,6 +53,7 @@ type Room struct {
 	hints    *hints.Room
 	settings *settings.Room
 	workers  *workers.Room
+	meets    *Meets
 	Config
 
 	plain    *commit.Committer[*EnqueueCall] // enqueues that cannot meet a lock
@@ -77,8 +78,8 @@ type Config struct {
 	Tables    []table.Table // of all rooms
 }
 
-func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, c Config) *Room {
-	r := &Room{pg: db, hints: hints, settings: settings, workers: workers, Config: c}
+func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, meets *Meets, c Config) *Room {
+	r := &Room{pg: db, hints: hints, settings: settings, workers: workers, meets: meets, Config: c}
 	expiring := table.Expiring(c.Tables)
 	r.lookDue = lookDue(expiring)
 	for _, t := range expiring {
@@ -86,6 +87,22 @@ func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers
 	}
 	r.purgeTexts = append(r.purgeTexts, leaveWorkers)
 	return r
+}
+
+// Meets are the meetings of the namespaces of a process at which they look for
+// what upkeep has to do, and report that they hold no runs.
+type Meets struct {
+	due  *pg.Meeting[dueAsk, dueAnswer]
+	idle *pg.Meeting[idleAsk, struct{}]
+}
+
+// patience of both: nobody waits for their answer.
+const patience = 20 * time.Millisecond
+
+// NewMeets makes them; without a place to meet each namespace is alone.
+func NewMeets(t *pg.Together, tables []table.Table) *Meets {
+	kind := pg.MeetingKind{Patience: patience, Reserved: true, Limits: pg.SharedLimits}
+	return &Meets{due: pg.Meet(t, kind, lookForDue(lookDueAll(table.Expiring(tables)))), idle: pg.Meet(t, kind, lookForIdle)}
 }
 
 // Start makes shared commits possible. The namespace is known.

@@ -30,7 +30,7 @@ func (c *Clock) expression() string {
 
 // SetClockOffset shifts the store's clock in this process. It is for tests: no
 // other part of Pawl calls it.
-func (s *DB) SetClockOffset(d time.Duration) {
+func (s *Link) SetClockOffset(d time.Duration) {
 	s.Clock.offset.Store(d.Microseconds())
 	s.Texts.forget()
 }
@@ -52,6 +52,9 @@ func (c *Clock) Estimate() time.Time {
 	}
 	return c.read.Add(time.Since(c.when) + time.Duration(c.offset.Load())*time.Microsecond)
 }
+
+// Instant is this process's time, from which a rhythm begins.
+func Instant() time.Time { return time.Now() }
 
 // Stopwatch measures how long a statement took. It is not the store's time: it
 // only decides how much work the next one gets.

@@ -14,7 +14,7 @@ import (
 
 // Inside runs statements in a user's transaction, one after the other. Nothing
 // is set there: limits, planner and durability are the user's.
-func (s *DB) Inside(tx pgx.Tx) Session {
+func (s *Link) Inside(tx pgx.Tx) Session {
 	in := insideTx{s: s, tx: tx}
 	if c := tx.Conn(); c != nil {
 		in.mode = describing(c.Config())
@@ -23,7 +23,7 @@ func (s *DB) Inside(tx pgx.Tx) Session {
 }
 
 type insideTx struct {
-	s    *DB
+	s    *Link
 	tx   pgx.Tx
 	mode []any // put in front of the arguments
 }
@@ -76,12 +76,12 @@ func Because(ctx context.Context, err error) error {
 
 // InsideSQL is inside for database/sql. A handle does not tell the mode of its
 // connections: it is taken to be that of the store's pool.
-func (s *DB) InsideSQL(tx *sql.Tx) Session {
+func (s *Link) InsideSQL(tx *sql.Tx) Session {
 	return insideSQLTx{s, tx, describing(s.Users.Config().ConnConfig)}
 }
 
 type insideSQLTx struct {
-	s    *DB
+	s    *Link
 	tx   *sql.Tx
 	mode []any
 }

@@ -15,7 +15,7 @@ const idleBeforePing = 30 * time.Second
 
 // connect makes one of the store's own pools from the settings of the caller's,
 // or is the caller's where that is all there is.
-func (s *DB) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
+func (s *Link) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	if s.OnlyPool {
 		return s.Users, nil
 	}
@@ -47,4 +47,4 @@ func (s *DB) Enter(ctx context.Context) error {
 func (s *DB) Leave() { s.calls.Done() }
 
 // SQL gives a text its schema and clock.
-func (s *DB) SQL(text string) string { return s.Texts.of(text) }
+func (s *Link) SQL(text string) string { return s.Texts.of(text) }

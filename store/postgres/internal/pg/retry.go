@@ -37,12 +37,12 @@ const (
 
 // Retry runs a transition until it is answered for good. again tells it that an
 // earlier try may have been committed.
-func (s *DB) Retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+func (s *Link) Retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
 	return s.RetryWithin(ctx, s.TryTimeout, doing, may, try)
 }
 
 // RetryWithin is retry for tries that need more time.
-func (s *DB) RetryWithin(ctx context.Context, limit time.Duration, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+func (s *Link) RetryWithin(ctx context.Context, limit time.Duration, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
 	unknown := false
 	for n := 1; ; n++ {
 		err := attempt(ctx, limit, unknown, try)

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/pawlwork/pawl/job"
 )
@@ -11,11 +12,11 @@ import (
 // one before it waited for a lock. With one snapshot for all of them a resend
 // would not see that its job has ended, and two processes would make the same
 // schema. Where sessions are the store's own it is their default (session.go);
-// elsewhere, if need be, each transaction says it (DB.explicit).
+// elsewhere, if need be, each transaction says it (Link.explicit).
 const BeginText = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 // examine looks at what the store finds itself in.
-func (s *DB) examine(ctx context.Context) error {
+func (s *Link) examine(ctx context.Context, logger *slog.Logger) error {
 	var encoding, isolation string
 	err := s.Retry(ctx, "open", Reading, func(ctx context.Context, _ bool) error {
 		return s.Send(ctx, s.Work, nil, &Statement{
@@ -28,7 +29,7 @@ func (s *DB) examine(ctx context.Context) error {
 	}
 	if s.pooled.Load() {
 		s.Settled = false
-		s.Logger.Warn("there is a pooler in front of the database; if it is in transaction mode, the store needs PollOnly (pawl_poll_only=true)")
+		logger.Warn("there is a pooler in front of the database; if it is in transaction mode, the store needs PollOnly (pawl_poll_only=true)")
 	}
 	s.explicit = isolation != "read committed" || !s.Settled && !s.PollOnly // hooks may reset a session
 	if encoding != "UTF8" && encoding != "SQL_ASCII" {

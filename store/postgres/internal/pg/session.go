@@ -109,7 +109,7 @@ func (l *Limits) Args() []any {
 }
 
 // set queues what makes the limits hold in the transaction that begins.
-func (s *DB) set(b *pgx.Batch, l *Limits) {
+func (s *Link) set(b *pgx.Batch, l *Limits) {
 	switch {
 	case l == nil:
 	case !s.Settled && !l.free:
@@ -126,7 +126,7 @@ func (s *DB) set(b *pgx.Batch, l *Limits) {
 // is the store's own to set. A pooler that nobody told us of gives itself away: it
 // makes up the number of the server process. What was set through it would come
 // to others, and P1 not to us.
-func (s *DB) settle(config *pgxpool.Config) {
+func (s *Link) settle(config *pgxpool.Config) {
 	connected := config.AfterConnect
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if connected != nil {
@@ -159,7 +159,7 @@ func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // Send runs the steps as one transaction in one round trip and returns when its
 // commit is answered. Without limits it is a plain read.
-func (s *DB) Send(ctx context.Context, pool *pgxpool.Pool, l *Limits, steps ...*Statement) error {
+func (s *Link) Send(ctx context.Context, pool *pgxpool.Pool, l *Limits, steps ...*Statement) error {
 	if s.explicit {
 		return s.Transact(ctx, pool, l, func(t *Transaction) error { return t.last(ctx, steps...) })
 	}
@@ -175,7 +175,7 @@ func (s *DB) Send(ctx context.Context, pool *pgxpool.Pool, l *Limits, steps ...*
 }
 
 // queue adds the steps to what is sent.
-func (s *DB) queue(b *pgx.Batch, steps []*Statement) {
+func (s *Link) queue(b *pgx.Batch, steps []*Statement) {
 	for _, st := range steps {
 		b.Queue(s.SQL(st.Text), st.Args...).Query(st.read)
 	}
@@ -220,14 +220,14 @@ func Judge(ctx context.Context, err error) error {
 
 // Transaction is one of the store's own that takes more than one round trip.
 type Transaction struct {
-	s     *DB
+	s     *Link
 	conn  *pgxpool.Conn
 	limit *Limits
 	open  bool
 }
 
 // Transact runs f in a transaction and commits what it did.
-func (s *DB) Transact(ctx context.Context, pool *pgxpool.Pool, l *Limits, f func(*Transaction) error) error {
+func (s *Link) Transact(ctx context.Context, pool *pgxpool.Pool, l *Limits, f func(*Transaction) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return Acquired(ctx, err)

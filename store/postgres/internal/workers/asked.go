@@ -17,6 +17,7 @@ import (
 type asked struct {
 	mu    sync.Mutex
 	asked map[job.WorkerID]int64
+	come  func(workers int) // told how many more there are, or fewer
 }
 
 // Ask notes a claim; repeat means that it was asked for before, or may have been
@@ -32,6 +33,9 @@ func (c *asked) Ask(w job.WorkerID, seq int64) (repeat, known bool) {
 		c.asked = map[job.WorkerID]int64{}
 	}
 	c.asked[w] = seq
+	if !known {
+		c.come(1)
+	}
 	return false, known
 }
 
@@ -45,6 +49,7 @@ func (c *asked) know(w job.WorkerID) {
 	}
 	if _, ok := c.asked[w]; !ok {
 		c.asked[w] = 0
+		c.come(1)
 	}
 }
 
@@ -52,5 +57,16 @@ func (c *asked) know(w job.WorkerID) {
 func (c *asked) Forget(w job.WorkerID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.asked, w)
+	if _, ok := c.asked[w]; ok {
+		delete(c.asked, w)
+		c.come(-1)
+	}
+}
+
+// ForgetAll drops all of them: the store is closed.
+func (c *asked) ForgetAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.come(-len(c.asked))
+	c.asked = nil
 }

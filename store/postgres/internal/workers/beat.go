@@ -187,6 +187,9 @@ func (r *Room) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error) 
 		return store.BeatReply{}, err
 	}
 	defer r.pg.Leave()
+	if reply, met := r.beatWith(ctx, &b); met {
+		return reply, nil
+	}
 	serves, err := r.serveSteps(&b)
 	if err != nil {
 		return store.BeatReply{}, err

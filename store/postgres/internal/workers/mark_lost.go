@@ -82,6 +82,9 @@ func (r *Room) MarkLost(ctx context.Context, l store.MarkLostRequest) (store.Mar
 		return store.MarkLostReply{}, err
 	}
 	defer r.pg.Leave()
+	if met, ok := r.meets.late.Do(ctx, lateAsk{r.pg.Namespace, l}); ok {
+		return met, nil
+	}
 	var lost store.MarkLostReply
 	alive, changed, ends := false, false, false
 	args := []any{r.pg.Namespace, l.By, l.Beat, l.Steady.Microseconds(), pg.Legible(l.Machine)}

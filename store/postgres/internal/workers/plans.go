@@ -10,6 +10,8 @@ var Plans = []pg.Plan{
 	{Name: "beatWorker", Text: beatWorker, Indexes: []string{"worker_pkey", "namespace_pkey", "job_cancel"}},
 	{Name: "setServes", Text: setServes, Indexes: []string{"worker_pkey", "namespace_pkey"}},
 	{Name: "beatSplitting", Text: beatSplitting, Indexes: []string{"worker_pkey", "job_cancel", "job_held"}},
+	{Name: "beatWorkers", Text: beatWorkers, Indexes: []string{"worker_pkey", "namespace_pkey", "job_cancel"}},
+	{Name: "lookLate", Text: lookLate, Indexes: []string{"worker_pkey", "job_held"}},
 	{Name: "newWorker", Text: newWorker, Indexes: []string{"worker_pkey"}},
 	{Name: "loseWorkers", Text: loseWorkers, Indexes: []string{"worker_pkey", "code_version_live", "worker_version"}},
 }

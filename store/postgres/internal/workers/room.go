@@ -22,10 +22,11 @@ type Room struct {
 	pg       *pg.DB
 	hints    *hints.Room
 	settings *settings.Room
+	meets    *Meets
 	Asked    asked
 	Leader   leader
 }
 
-func New(db *pg.DB, hints *hints.Room, settings *settings.Room) *Room {
-	return &Room{pg: db, hints: hints, settings: settings}
+func New(db *pg.DB, hints *hints.Room, settings *settings.Room, meets *Meets) *Room {
+	return &Room{pg: db, hints: hints, settings: settings, meets: meets, Asked: asked{come: meets.come}}
 }

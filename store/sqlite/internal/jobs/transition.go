@@ -36,6 +36,12 @@ type Follower struct {
 	Apply func(t *Transition, m *job.Move) error // in the transaction of the move, after it
 }
 
+// Continue is the same transaction for another namespace: what bounds a
+// transaction goes on.
+func (t *Transition) Continue(s lite.Session, r Rules) Transition {
+	return Transition{Session: s, Rules: r, dropped: t.dropped}
+}
+
 // Group is how many rows one statement takes where many are alike: it saves the
 // start and end of the other statements, a sixth of a claim and finish.
 const Group = 20
