@@ -4,6 +4,12 @@ package main
 var others = map[string]string{
 	"store/postgres/hints.Room.Listen": "the listener's loop: it hears other processes, and drops what this one said",
 	"store/postgres/hints.Room.hear":   "of the same loop",
+
+	"store/postgres/hints.connection.listen": "the connection that listens for all namespaces",
+	"store/postgres/hints.connection.pass":   "of the same",
+	"store/postgres/hints.connection.wanted": "of the same",
+	"store/postgres/hints.hearing.give":      "of the same",
+	"store/postgres/hints.hearing.take":      "of the same",
 }
 
 // handOvers are calls that the text of a function does not show, since they go through a channel or a function value.
@@ -38,7 +44,7 @@ var handOvers = map[string][]string{
 	// The engine hears of the revision that an answer carries.
 	"runner.Runner.claim": {"settings.Follower.Heard"},
 	// The notifier's goroutine.
-	"store/postgres/hints.notifier.tell": {"store/postgres/hints.notifier.work", "store/postgres/hints.notifier.send", "store/postgres/hints.message.add", "store/postgres/hints.message.encode"},
+	"store/postgres/hints.notifier.add": {"store/postgres/hints.Wire.work"},
 	// pgx asks, for each connection that it takes from a pool, whether to try it first.
-	"store/postgres/pg.DB.Send": {"store/postgres/pg.DB.connect"},
+	"store/postgres/pg.Link.Send": {"store/postgres/pg.Link.connect"},
 }
