@@ -49,14 +49,14 @@ type Meeting[Q, A any] struct {
 	Options[Q, A]
 
 	mu     sync.Mutex
-	now    *table[Q, A] // that callers join; nil when there is none
+	now    *circle[Q, A] // that callers join; nil when there is none
 	going  sync.WaitGroup
 	ending context.Context
 	end    context.CancelFunc
 }
 
-// table is those who meet at one moment.
-type table[Q, A any] struct {
+// circle is those who meet at one moment.
+type circle[Q, A any] struct {
 	asks    []Q
 	came    chan struct{} // holds a token: somebody has come
 	full    chan struct{} // closed when nobody else is waited for
@@ -93,7 +93,7 @@ func (m *Meeting[Q, A]) Do(ctx context.Context, ask Q) (answer A, ok bool) {
 }
 
 // join sits down with those who wait, as the nth.
-func (m *Meeting[Q, A]) join(ask Q) (*table[Q, A], int) {
+func (m *Meeting[Q, A]) join(ask Q) (*circle[Q, A], int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ending.Err() != nil {
@@ -101,7 +101,7 @@ func (m *Meeting[Q, A]) join(ask Q) (*table[Q, A], int) {
 	}
 	t := m.now
 	if t == nil {
-		t = &table[Q, A]{came: make(chan struct{}, 1), full: make(chan struct{}), done: make(chan struct{})}
+		t = &circle[Q, A]{came: make(chan struct{}, 1), full: make(chan struct{}), done: make(chan struct{})}
 		m.now = t
 		m.going.Go(func() { m.meet(t) })
 	}
@@ -118,7 +118,7 @@ func (m *Meeting[Q, A]) join(ask Q) (*table[Q, A], int) {
 }
 
 // meet waits for the others and asks for all.
-func (m *Meeting[Q, A]) meet(t *table[Q, A]) {
+func (m *Meeting[Q, A]) meet(t *circle[Q, A]) {
 	defer close(t.done)
 	m.wait(t)
 	m.mu.Lock()
@@ -133,7 +133,7 @@ func (m *Meeting[Q, A]) meet(t *table[Q, A]) {
 }
 
 // wait returns when nobody else is waited for.
-func (m *Meeting[Q, A]) wait(t *table[Q, A]) {
+func (m *Meeting[Q, A]) wait(t *circle[Q, A]) {
 	last := time.NewTimer(10 * m.Patience)
 	defer last.Stop()
 	for {
