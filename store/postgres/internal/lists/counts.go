@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
 	FROM (
 		SELECT
 		FROM %[1]s AS a
-		WHERE a.namespace = $1 AND a.state = %[2]d AND a.queue >= q.name AND a.queue <= q.name
+		WHERE a.namespace = $1 AND a.state = %[2]d%[3]s AND a.queue >= q.name AND a.queue <= q.name
 		ORDER BY a.queue
 		LIMIT $3
 	) AS bounded
@@ -90,7 +90,7 @@ func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 			}
 			some := store.FirstQueues(*names[s])
 			cap = store.QueueCap(len(some))
-			text := fmt.Sprintf(countIn, tableOf(s), s)
+			text := fmt.Sprintf(countIn, tableOf(s), s, ungated(s))
 			statements = append(statements, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, some, cap + 1}, Each: each})
 		}
 		return statements
