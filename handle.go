@@ -300,8 +300,9 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if panicked != nil {
 		o.Panicked, o.Stack = true, string(panicked.Stack)
 	}
+	then := i.says.end()
 	if o.Kind == job.Succeeded {
-		o.Result, o.Then = i.says.result, i.says.followUps()
+		o.Result, o.Then = i.says.result, then
 		return o
 	}
 	if o.Kind == job.Failed && panicked == nil && calledBack(ctx) {

@@ -50,6 +50,7 @@ type says struct {
 	result []byte
 	thenMu sync.Mutex
 	then   *job.FollowUps
+	ended  bool // the handler has returned: nothing is handed over any more
 	// panicked is set when the handler did; a middleware may have left it in another goroutine.
 	panicked atomic.Pointer[PanicError]
 	logOnce  sync.Once

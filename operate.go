@@ -1,9 +1,11 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -14,7 +16,22 @@ type operatorKey struct{}
 // As names who makes the changes of a context; it goes into the audit log
 // ["code"].
 func As(ctx context.Context, operator, note string) context.Context {
-	return context.WithValue(ctx, operatorKey{}, store.Operator{Name: operator, Note: note})
+	op := store.Operator{Name: cmp.Or(legible(operator, maxOperator), "code"), Note: legible(note, maxNote)}
+	return context.WithValue(ctx, operatorKey{}, op)
+}
+
+// Bounds of what is kept of an operator; what is longer is cut.
+const (
+	maxOperator = 128
+	maxNote     = 4 << 10
+)
+
+func legible(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func operatorOf(ctx context.Context) store.Operator {
@@ -97,6 +114,9 @@ func (e *Engine) List(ctx context.Context, f Filter, p Page) (Listed, error) {
 	if err := e.usable(ctx); err != nil {
 		return Listed{}, err
 	}
+	if err := f.Check(); err != nil {
+		return Listed{}, err
+	}
 	if p.Limit == 0 {
 		p.Limit = 100
 	}
@@ -107,6 +127,9 @@ func (e *Engine) List(ctx context.Context, f Filter, p Page) (Listed, error) {
 // rows at most; Counted.More says that it came to a bound.
 func (e *Engine) Count(ctx context.Context, f Filter, cap int) (Counted, error) {
 	if err := e.usable(ctx); err != nil {
+		return Counted{}, err
+	}
+	if err := f.Check(); err != nil {
 		return Counted{}, err
 	}
 	return e.store.Count(ctx, f, cap)

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pawlwork/pawl/job"
@@ -17,20 +18,23 @@ const (
 
 // AllOption changes one call of CancelAll, RetryAll or DeleteAll.
 type AllOption struct {
-	dryRun bool
-	most   int
+	dryRun  bool
+	bounded bool
+	most    int
 }
 
 // DryRun changes nothing, and counts the jobs that match.
 func DryRun() AllOption { return AllOption{dryRun: true} }
 
-// Most bounds how many jobs are looked at [10,000], the newest first.
-func Most(n int) AllOption { return AllOption{most: n} }
+// Most bounds how many jobs are looked at, 1,000,000 at most. Without it they are
+// 10,000, and more than that are ErrMore.
+func Most(n int) AllOption { return AllOption{most: n, bounded: true} }
 
 // CancelAll cancels the jobs that a filter matches, as Cancel does one, and says
 // how many it ended or asked to stop. A filter without states means those that
 // have not ended. Each 500 are one transaction: what was done before an error
-// stays done, and is counted.
+// stays done, and is counted. It ends after 10,000 jobs with ErrMore, unless Most
+// says otherwise.
 func (e *Engine) CancelAll(ctx context.Context, f Filter, opts ...AllOption) (int, error) {
 	if len(f.States) == 0 {
 		f.States = []State{StateBlocked, StateWaiting, StateRunning, StateSuspended}
@@ -43,7 +47,8 @@ func (e *Engine) CancelAll(ctx context.Context, f Filter, opts ...AllOption) (in
 }
 
 // RetryAll retries the jobs that a filter matches, as Retry does one, and says how
-// many wait again. A filter without states means the dead and the cancelled.
+// many wait again. A filter without states means the dead and the cancelled. Bounds
+// are those of CancelAll.
 func (e *Engine) RetryAll(ctx context.Context, f Filter, opts ...AllOption) (int, error) {
 	if len(f.States) == 0 {
 		f.States = []State{StateDead, StateCancelled}
@@ -56,7 +61,8 @@ func (e *Engine) RetryAll(ctx context.Context, f Filter, opts ...AllOption) (int
 }
 
 // DeleteAll removes the jobs that a filter matches, as Delete does one, and says
-// how many it removed or asked to cancel. The filter has to name states.
+// how many it removed or asked to cancel. The filter has to name states. Bounds are
+// those of CancelAll.
 func (e *Engine) DeleteAll(ctx context.Context, f Filter, opts ...AllOption) (int, error) {
 	if len(f.States) == 0 {
 		return 0, job.Invalid("Filter.States", "none", "must be named, so that nothing is deleted by mistake")
@@ -71,17 +77,17 @@ func (e *Engine) DeleteAll(ctx context.Context, f Filter, opts ...AllOption) (in
 // changeAll pages through what matches and changes each page. What a change moves
 // keeps its id, so that no page misses anything and none sees it twice.
 func (e *Engine) changeAll(ctx context.Context, f Filter, opts []AllOption, change func(context.Context, []ID, store.Operator) ([]Change, error), each func(ID, Change)) (int, error) {
-	dryRun, most := false, allByDefault
+	dryRun, bounded, most := false, false, allByDefault
 	for _, o := range opts {
 		dryRun = dryRun || o.dryRun
-		if o.most != 0 {
-			most = o.most
+		if o.bounded {
+			bounded, most = true, o.most
 		}
 	}
 	if most < 1 || most > allAtMost {
 		return 0, job.Invalid("Most", most, fmt.Sprintf("must be 1..%d", allAtMost))
 	}
-	if err := e.usable(ctx); err != nil {
+	if err := errors.Join(f.Check(), e.usable(ctx)); err != nil {
 		return 0, err
 	}
 	changed := 0
@@ -114,10 +120,13 @@ func (e *Engine) changeAll(ctx context.Context, f Filter, opts []AllOption, chan
 			}
 		}
 		if !listed.More {
-			break
+			return changed, nil
 		}
 		most -= len(ids)
 		page.After = listed.Next
 	}
-	return changed, nil
+	if bounded {
+		return changed, nil
+	}
+	return changed, fmt.Errorf("%w than the first %d: say Most(n)", ErrMore, allByDefault)
 }

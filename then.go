@@ -10,7 +10,9 @@ import (
 // the run's job done, also where that is the handler's own transaction, or not at
 // all (J33). It costs no commit of its own. A run that fails, is put off or loses
 // its lease leaves nothing behind: the next one says it again. At most 1,000 a
-// run; the engine's Enqueue hook sees each.
+// run; the engine's Enqueue hook sees each. It comes before Tx.Finish, and before the
+// handler returns: a run that has ended hands nothing over. Where a unique key is
+// held by another job, nothing is added, and the id is of no job.
 func (i *Info) Then(args Args, opts ...EnqueueOption) (ID, error) {
 	if i.says == nil {
 		return ID{}, job.Invalid("job", "made by hand", "must be one that a handler was given")
@@ -21,6 +23,9 @@ func (i *Info) Then(args Args, opts ...EnqueueOption) (ID, error) {
 	}
 	i.says.thenMu.Lock()
 	defer i.says.thenMu.Unlock()
+	if i.says.ended || i.task.Ends() {
+		return ID{}, job.Invalid("job", "finished", "must not be: say it before Tx.Finish, and before the handler returns")
+	}
 	if i.says.then == nil {
 		i.says.then = &job.FollowUps{}
 	}
@@ -34,6 +39,14 @@ func (i *Info) Then(args Args, opts ...EnqueueOption) (ID, error) {
 	}
 	*list = append(*list, *d)
 	return d.ID, nil
+}
+
+// end makes what was handed over all there is.
+func (s *says) end() *job.FollowUps {
+	s.thenMu.Lock()
+	s.ended = true
+	s.thenMu.Unlock()
+	return s.followUps()
 }
 
 // followUps are what the handler has handed to its end so far; nil for none.

@@ -87,3 +87,38 @@ func TestJ33_FollowUpsAreCheckedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A run that has ended hands nothing over, and says so.
+func TestJ33_NothingIsHandedOverAfterTheEnd(t *testing.T) {
+	e := newEngine()
+	defer e.Close()
+	var after error
+	ran := make(chan *pawl.Job[Welcome], 1)
+	pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+		defer func() { ran <- j }()
+		return e.Tx(ctx, func(ctx context.Context, tx *pawl.Tx) error {
+			if err := tx.Finish(j); err != nil {
+				return err
+			}
+			_, after = j.Then(Welcome{2})
+			return nil
+		})
+	})
+	if _, err := e.Enqueue(t.Context(), Welcome{1}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	j := <-ran
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	_, late := j.Then(Welcome{3})
+	for _, err := range []error{after, late} {
+		if !errors.Is(err, pawl.ErrInvalid) {
+			t.Errorf("Then of a run that has ended: %v, want an error", err)
+		}
+	}
+}

@@ -37,7 +37,8 @@ func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error)
 }
 
 // Services is what every loop of this process has done: claims, beats, ends,
-// upkeep, the listener. It is empty while Run does not run.
+// upkeep, the listener. It is empty before the first Run, and shows what has stopped
+// after it.
 func (e *Engine) Services(context.Context) []ServiceStatus {
 	if r := e.runner(); r != nil {
 		return r.Services()

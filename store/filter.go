@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -24,7 +26,7 @@ const (
 type Filter struct {
 	States []job.State
 	Queue  string
-	Kind   string
+	Kind   string // exactly, or the beginning of several: "mail.*"
 	Key    string
 	Tag    string
 	Wait   job.Wait     // what a suspended job waits for
@@ -39,6 +41,48 @@ type Filter struct {
 	// have ended match.
 	FinishedBefore, FinishedAfter time.Time
 }
+
+// Check refuses what no job can match: it is a mistake, and would look as if there
+// were none.
+func (f *Filter) Check() error {
+	var errs []error
+	name := func(field, value string) {
+		if value != "" {
+			errs = append(errs, job.CheckName(field, value))
+		}
+	}
+	text := func(field, value string) {
+		if value != "" {
+			errs = append(errs, job.CheckText(field, value, 0, job.MaxKey))
+		}
+	}
+	name("Filter.Queue", f.Queue)
+	prefix, _ := f.KindPrefix()
+	name("Filter.Kind", prefix)
+	name("Filter.Tag", f.Tag)
+	text("Filter.Key", f.Key)
+	text("Filter.Fingerprint", f.Fingerprint)
+	for _, s := range f.States {
+		if !slices.Contains(job.States(), s) {
+			errs = append(errs, job.Invalid("Filter.States", s, "must be states of jobs"))
+		}
+	}
+	if f.Worker < 0 {
+		errs = append(errs, job.Invalid("Filter.Worker", f.Worker, "must be 0 (any) or the number of a worker"))
+	}
+	for field, at := range map[string]time.Time{
+		"Filter.DueBefore": f.DueBefore, "Filter.DueAfter": f.DueAfter, "Filter.CreatedBefore": f.CreatedBefore,
+		"Filter.CreatedAfter": f.CreatedAfter, "Filter.FinishedBefore": f.FinishedBefore, "Filter.FinishedAfter": f.FinishedAfter,
+	} {
+		if y := at.Year(); !at.IsZero() && (y < 1 || y > 9999) {
+			errs = append(errs, job.Invalid(field, at, "must be in the years 1 to 9999"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// KindPrefix is the kind that is asked for, and whether it is only the beginning.
+func (f *Filter) KindPrefix() (string, bool) { return strings.CutSuffix(f.Kind, "*") }
 
 // Reads is which states of the live jobs and of the archive a filter reads. A
 // single 0 stands for all of that table, in no order of states.

@@ -129,12 +129,13 @@ const group = "keeper"
 const (
 	rescueRound   = "rescue"
 	expireRound   = "expire"
+	intentsRound  = "intents"
 	purgeRound    = "purge"
 	unservedRound = "unserved"
 )
 
 // Names lists the rounds.
-func Names() []string { return []string{rescueRound, expireRound, purgeRound, unservedRound} }
+func Names() []string { return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound} }
 
 // Service is the keeper as a group of ticks, one for each round.
 func (k *Keeper) Service() supervise.Service {

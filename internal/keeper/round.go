@@ -30,7 +30,7 @@ func (k *Keeper) Rounds() []Round {
 		{unservedRound, k.config.Report, k.unservedRound, nil},
 	}
 	if k.intents != nil {
-		rounds = slices.Insert(rounds, 2, Round{"intents", k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
+		rounds = slices.Insert(rounds, 2, Round{intentsRound, k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
 	}
 	for i, r := range rounds {
 		do := r.Do

@@ -155,6 +155,9 @@ func (t *Task) NotFinishedInTx() { t.setTx(txUndone) }
 // the run once more, which changes nothing if the commit happened.
 func (t *Task) UnclearInTx() { t.setTx(txUnclear) }
 
+// Ends reports whether a transaction ends the run, has ended it, or may have.
+func (t *Task) Ends() bool { return t.tx().ending() }
+
 func (t *Task) setTx(s txState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,11 @@ func narrow(f store.Filter, live bool) (match []condition) {
 			match = append(match, when(condition, t))
 		}
 	}
-	text("kind = %s", f.Kind)
+	if prefix, begins := f.KindPrefix(); begins {
+		text("starts_with(kind, %s)", prefix)
+	} else {
+		text("kind = %s", f.Kind)
+	}
 	text("key = %s", f.Key)
 	text("tags @> ARRAY[%s::text]", f.Tag)
 	// A job due exactly now is ready: the two bounds of due share no time and leave none out.

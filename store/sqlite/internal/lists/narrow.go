@@ -1,7 +1,9 @@
 package lists
 
 import (
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -20,7 +22,11 @@ func (r span) narrow(f store.Filter, live bool) span {
 			r = r.but(condition, func(q *lite.Query) { q.Int(lite.Micros(t)) })
 		}
 	}
-	text("kind = ?", f.Kind)
+	if prefix, begins := f.KindPrefix(); begins {
+		text("substr(kind, 1, "+strconv.Itoa(utf8.RuneCountInString(prefix))+") = ?", prefix)
+	} else {
+		text("kind = ?", f.Kind)
+	}
 	text(`"key" = ?`, f.Key)
 	text("EXISTS (SELECT 1 FROM json_each("+legible("tags")+") WHERE value = ?)", f.Tag)
 	// A job due exactly now is ready: the two bounds of due share no time and leave none out.
