@@ -85,8 +85,8 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.store = st
-	e.followed.follower = settings.NewFollower(st, e.hub, cfg.Logger, e.settingsChanged)
-	if err := e.followed.follower.Look(ctx); err != nil {
+	e.followed.mirror = settings.NewMirror(st, e.hub, cfg.Logger, e.settingsChanged)
+	if err := e.followed.mirror.Look(ctx); err != nil {
 		cfg.Logger.Debug("the settings are not known yet", "error", err) // who runs or enqueues looks again
 	}
 	return e, nil
@@ -132,7 +132,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	host, _ := os.Hostname()
 	cfg := runner.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
-		Label: e.cfg.label(), Owner: e.cfg.Owner, Version: e.cfg.Version, Declares: e.cfg.declares(), Revised: e.followed.follower.Heard,
+		Label: e.cfg.label(), Owner: e.cfg.Owner, Version: e.cfg.Version, Declares: e.cfg.declares(), Revised: e.followed.mirror.Heard,
 		Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
 		Registered: func() { r.Wake(keeper.RescueTick) }, // who died here before may have left jobs
@@ -209,7 +209,7 @@ func (e *Engine) Close() error {
 		stop()
 		<-stopped
 	}
-	e.followed.follower.Close()
+	e.followed.mirror.Close()
 	return e.store.Close()
 }
 
@@ -279,10 +279,10 @@ func (e *Engine) Health(ctx context.Context) error {
 			return fmt.Errorf("store: %w", err)
 		}
 	}
-	if err := e.followed.follower.Look(ctx); err != nil {
+	if err := e.followed.mirror.Look(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	if list := conflicts(e.followed.follower.Known()); len(list) > 0 {
+	if list := conflicts(e.followed.mirror.Known()); len(list) > 0 {
 		return fmt.Errorf("%w: %s", ErrConflict, strings.Join(list, "; "))
 	}
 	return nil

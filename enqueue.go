@@ -73,7 +73,7 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 		return nil, job.Invalid("items", len(items), fmt.Sprintf("must be at most %d", job.MaxDrafts))
 	}
 	if !e.followed.running.Load() {
-		e.followed.follower.Refresh()
+		e.followed.mirror.Refresh()
 	}
 	drafts := make([]job.Draft, len(items))
 	var errs []error

@@ -21,7 +21,7 @@ import (
 
 // followed is what an engine makes of what is declared and set.
 type followed struct {
-	follower *settings.Follower
+	mirror *settings.Mirror
 	rules    atomic.Pointer[queueRules]
 
 	running atomic.Bool // Run runs, and hears of changes
@@ -162,7 +162,7 @@ func (e *Engine) settingsChanged(now *store.Effective) {
 func (e *Engine) queuesFound() {
 	e.followed.mu.Lock()
 	defer e.followed.mu.Unlock()
-	e.apply(e.followed.follower.Known())
+	e.apply(e.followed.mirror.Known())
 }
 
 // apply makes the runner follow. The caller holds followed.mu.
@@ -253,17 +253,17 @@ func (e *Engine) follow(ctx context.Context, r *runner.Runner) (services []super
 			})
 		}
 	}
-	if err := f.follower.Look(ctx); err != nil && ctx.Err() == nil {
+	if err := f.mirror.Look(ctx); err != nil && ctx.Err() == nil {
 		e.cfg.Logger.Warn("nothing is claimed before the settings can be read", "error", err)
-		f.follower.Forget()
+		f.mirror.Forget()
 		r.SetPauses(runner.Pauses{All: true, Kinds: r.Kinds()})
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.runner, f.finder = r, finder
 	f.running.Store(true)
-	e.apply(f.follower.Known())
-	services = append(services, f.follower.Service())
+	e.apply(f.mirror.Known())
+	services = append(services, f.mirror.Service())
 	if finder != nil {
 		services = append(services, finder.Service())
 	}

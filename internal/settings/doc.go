@@ -2,7 +2,7 @@
 // change, reads everything once, and tells whoever acts on it.
 //
 //	answers of beats and claims --- Heard ----+
-//	Hub (SubjectSetting) ---------------------+--> Follower --- Look ---> store.Settings
+//	Hub (SubjectSetting) ---------------------+--> Mirror --- Look ---> store.Settings
 //	an enqueue of a process that does not run --- Refresh          |
 //	                                               Changed <-------+ store.Resolve
 //

@@ -192,7 +192,7 @@ func TestJ30_AChangeIsReadOnceHoweverItIsHeardOf(t *testing.T) {
 		a, hub := &answers{}, wake.NewHub()
 		a.set(1, nil)
 		var told []int64
-		f := settings.NewFollower(a, hub, slog.New(slog.DiscardHandler), func(e *store.Effective) { told = append(told, e.Revision) })
+		f := settings.NewMirror(a, hub, slog.New(slog.DiscardHandler), func(e *store.Effective) { told = append(told, e.Revision) })
 		defer f.Close()
 		defer running(t, f.Service())()
 		f.Heard(1)
@@ -227,7 +227,7 @@ func TestJ30_RefreshDelaysNobodyAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{}
 		a.set(1, nil)
-		f := settings.NewFollower(a, wake.NewHub(), slog.New(slog.DiscardHandler), func(*store.Effective) {})
+		f := settings.NewMirror(a, wake.NewHub(), slog.New(slog.DiscardHandler), func(*store.Effective) {})
 		a.mu.Lock() // the store hangs
 		for range 100 {
 			f.Refresh()

@@ -42,7 +42,7 @@ var handOvers = map[string][]string{
 		"store/postgres/pg.Columns.Int2", "store/postgres/pg.Columns.Int4", "store/postgres/pg.Columns.Name", "store/postgres/pg.Columns.Time",
 	},
 	// The engine hears of the revision that an answer carries.
-	"runner.Runner.claim": {"settings.Follower.Heard"},
+	"runner.Runner.claim": {"settings.Mirror.Heard"},
 	// The notifier's goroutine.
 	"store/postgres/hints.notifier.add": {"store/postgres/hints.Wire.work"},
 	// pgx asks, for each connection that it takes from a pool, whether to try it first.

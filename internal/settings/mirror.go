@@ -20,8 +20,8 @@ const lookLimit = 10 * time.Second
 // changes.
 const refreshAfter = time.Second
 
-// Follower knows what holds. All methods may be called from any goroutine.
-type Follower struct {
+// Mirror knows what holds. All methods may be called from any goroutine.
+type Mirror struct {
 	store store.Control
 	hub   *wake.Hub
 	log   *slog.Logger
@@ -37,38 +37,38 @@ type Follower struct {
 	beside besides
 }
 
-// NewFollower makes one that knows nothing yet. Changed is told what holds whenever
+// NewMirror makes one that knows nothing yet. Changed is told what holds whenever
 // that has changed.
-func NewFollower(st store.Control, hub *wake.Hub, log *slog.Logger, changed func(*store.Effective)) *Follower {
-	f := &Follower{store: st, hub: hub, log: log, changed: changed, wanted: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+func NewMirror(st store.Control, hub *wake.Hub, log *slog.Logger, changed func(*store.Effective)) *Mirror {
+	f := &Mirror{store: st, hub: hub, log: log, changed: changed, wanted: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	f.beside.ctx, f.beside.cancel = context.WithCancel(context.Background())
 	return f
 }
 
 // Known is what holds, as far as this process knows; nil before the first look.
-func (f *Follower) Known() *store.Effective { return f.known.Load() }
+func (f *Mirror) Known() *store.Effective { return f.known.Load() }
 
 // Heard takes note of the revision that an answer carried.
-func (f *Follower) Heard(revision int64) {
+func (f *Mirror) Heard(revision int64) {
 	if !f.knows(revision) {
 		f.heard.Store(revision)
 		f.want()
 	}
 }
 
-func (f *Follower) knows(revision int64) bool {
+func (f *Mirror) knows(revision int64) bool {
 	e := f.known.Load()
 	return e != nil && e.Revision == revision
 }
 
 // Forget asks for a look whose answer is told as a change, whatever it says.
-func (f *Follower) Forget() {
+func (f *Mirror) Forget() {
 	f.known.Store(nil)
 	f.heard.Store(-1)
 	f.want()
 }
 
-func (f *Follower) want() {
+func (f *Mirror) want() {
 	select {
 	case f.wanted <- struct{}{}:
 	default:
@@ -76,7 +76,7 @@ func (f *Follower) want() {
 }
 
 // Look reads everything once.
-func (f *Follower) Look(ctx context.Context) error {
+func (f *Mirror) Look(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	select {
@@ -103,11 +103,11 @@ func (f *Follower) Look(ctx context.Context) error {
 
 // Service looks whenever a change was heard of. A look that fails is repeated, with
 // a growing pause.
-func (f *Follower) Service() supervise.Service {
+func (f *Mirror) Service() supervise.Service {
 	return supervise.Loop("settings", f.follow, supervise.Restart(supervise.Always{First: 50 * time.Millisecond, Limit: 2 * time.Second}))
 }
 
-func (f *Follower) follow(ctx context.Context) error {
+func (f *Mirror) follow(ctx context.Context) error {
 	hints := f.hub.Subscribe()
 	defer hints.Close()
 	for {
@@ -148,7 +148,7 @@ type besides struct {
 // Refresh looks beside the caller, who does not wait for it, when what is known is
 // older than a second: for a process that hears of no changes. One that fails is
 // forgotten: the next caller tries again.
-func (f *Follower) Refresh() {
+func (f *Mirror) Refresh() {
 	if time.Since(time.Unix(0, f.looked.Load())) < refreshAfter {
 		return
 	}
@@ -172,7 +172,7 @@ func (f *Follower) Refresh() {
 }
 
 // Close ends what Refresh began, and waits for it.
-func (f *Follower) Close() {
+func (f *Mirror) Close() {
 	f.beside.mu.Lock()
 	f.beside.closed = true
 	f.beside.mu.Unlock()
