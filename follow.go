@@ -22,7 +22,7 @@ import (
 // followed is what an engine makes of what is declared and set.
 type followed struct {
 	mirror *settings.Mirror
-	rules    atomic.Pointer[queueRules]
+	rules  atomic.Pointer[queueRules]
 
 	running atomic.Bool // Run runs, and hears of changes
 

@@ -135,7 +135,9 @@ const (
 )
 
 // Names lists the rounds.
-func Names() []string { return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound} }
+func Names() []string {
+	return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound}
+}
 
 // Service is the keeper as a group of ticks, one for each round.
 func (k *Keeper) Service() supervise.Service {
