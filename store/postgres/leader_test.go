@@ -3,6 +3,7 @@ package postgres
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -27,7 +28,7 @@ func TestP10_ABeatDoesNotReadThoseWhoLeft(t *testing.T) {
 		t.Fatalf("%+v, %v; want that the only one leads", beat, err)
 	}
 	plan := workers.Plans[slices.IndexFunc(workers.Plans, func(p pg.Plan) bool { return p.Name == "beatWorker" })]
-	if n := c.entries("worker_pkey", plan.Text, s.pg.Namespace, c.worker, s.workers.Leader.From()); n > 10 {
+	if n := c.entries("worker_pkey", plan.Text, s.pg.Namespace, c.worker, s.workers.Leader.From(c.worker)); n > 10 {
 		t.Errorf("a beat reads %d workers", n)
 	}
 	second := hire(t, s)
@@ -41,5 +42,31 @@ func TestP10_ABeatDoesNotReadThoseWhoLeft(t *testing.T) {
 	}
 	if b, err := s.Beat(t.Context(), store.Beat{Worker: second.worker, Splits: true}); err != nil || !b.Leader {
 		t.Errorf("%+v, %v; want that the second leads", b, err)
+	}
+}
+
+// Numbers follow the clock. When it is set back and nobody remembers the higher ones,
+// there is still one leader: the first of those who are there.
+func TestJ32_OneLeadsAfterTheClockIsSetBack(t *testing.T) {
+	s := openInternal(t)
+	s.SetClockOffset(100 * time.Hour)
+	before := hire(t, s)
+	if b, err := s.Beat(t.Context(), store.Beat{Worker: before.worker}); err != nil || !b.Leader {
+		t.Fatalf("%+v, %v; want that the only one leads", b, err)
+	}
+	if err := s.Deregister(t.Context(), before.worker); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pg.Work.Exec(t.Context(), s.pg.SQL("DELETE FROM pawl.worker WHERE id = $1"), before.worker); err != nil {
+		t.Fatal(err)
+	}
+	s.SetClockOffset(0)
+	first, second := hire(t, s), hire(t, s)
+	for range 2 {
+		for _, w := range []*crew{second, first} {
+			if b, err := s.Beat(t.Context(), store.Beat{Worker: w.worker}); err != nil || b.Leader != (w == first) {
+				t.Errorf("%+v, %v; want that the first leads", b, err)
+			}
+		}
 	}
 }

@@ -110,6 +110,40 @@ func jobFinish() []testCase {
 			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay, e.Snooze = time.Hour, true })
 			equal(d, "reason of the next snooze", d.get(id).Reason, "")
 		}},
+		{name: "J9_SnoozeKeepsItsTime", run: func(d *database) {
+			id := d.one()
+			w := d.hire()
+			last := func() time.Time {
+				d.Helper()
+				if r := d.get(id).Rare; r != nil {
+					return r.Snoozed
+				}
+				return time.Time{}
+			}
+			snooze := func(e *job.End) { e.Delay, e.Snooze = time.Minute, true }
+			w.end(w.take(), job.Waiting)
+			equal(d, "snoozed before any snooze", last(), time.Time{})
+			for range 2 {
+				from := d.now()
+				w.end(w.take(), job.Waiting, snooze)
+				within(d, "snoozed", last(), from, d.now())
+				d.advance(time.Hour)
+			}
+			before := last()
+			w.end(w.take(), job.Waiting, failed("boom"))
+			equal(d, "snoozed after a failure", last(), before)
+			w.end(w.take(), job.Dead)
+			equal(d, "snoozed of a dead one", last(), before)
+			equal(d, "retried", d.retry(id), []store.Change{store.Changed})
+			equal(d, "snoozed after a retry", last(), before)
+			held := w.begin()
+			equal(d, "asked to cancel", d.cancel(id), []store.Change{store.Asked})
+			from := d.now()
+			w.end(held, job.Waiting, snooze)
+			got := d.get(id)
+			equal(d, "state and snoozes", [2]any{got.State, got.Snoozes}, [2]any{job.Cancelled, 3})
+			within(d, "snoozed with its last run", last(), from, d.now())
+		}},
 		{name: "P7_GivenBackIsReadyAtOnce", run: func(d *database) {
 			d.one()
 			w := d.hire()

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -47,6 +48,53 @@ func jobNote() []testCase {
 			equal(d, "first page", logs(d, held.ID, 0, 7), want[:7])
 			equal(d, "second page", logs(d, held.ID, 7, 7), want[7:14])
 			equal(d, "past the end", logs(d, held.ID, 20, 7), nil)
+		}},
+		{name: "J28_TheFirstLineIsATie", run: func(d *database) {
+			line := func(text string) []job.LogLine { return []job.LogLine{{Time: d.now(), Run: 1, Text: text}} }
+			id, plain := d.one(once("x", 0)), d.one()
+			w := d.hire()
+			held := w.claim(2)
+			equal(d, "ties as they are claimed", [2]job.Ties{held[0].Ties, held[1].Ties}, [2]job.Ties{job.TieUnique, 0})
+			note(d, w.id, store.Note{RunRef: ref(held[0]), Progress: &job.Progress{Done: 1}})
+			equal(d, "ties after progress", d.get(id).Ties, job.TieUnique)
+			for range 2 {
+				note(d, w.id, store.Note{RunRef: ref(held[0]), Logs: line("while it ran")}, store.Note{RunRef: ref(held[1])})
+				equal(d, "ties after a line", d.get(id).Ties, job.TieUnique|job.TieLogs)
+			}
+			equal(d, "ties of the job beside it", d.get(plain).Ties, 0)
+			w.end(held[0], job.Waiting)
+			equal(d, "ties after it went back", d.get(id).Ties, job.TieUnique|job.TieLogs)
+			w.end(held[1], job.Waiting, func(e *job.End) { e.Logs = line("as it went back") })
+			equal(d, "ties after an end with a line", d.get(plain).Ties, job.TieLogs)
+			for _, j := range w.claim(2) {
+				equal(d, "ties as it is claimed again", j.Ties, d.get(j.ID).Ties)
+			}
+		}},
+		{name: "J28_TiesFollowTheJobIntoTheArchiveAndBack", run: func(d *database) {
+			w := d.hire()
+			for _, kept := range []struct {
+				what string
+				ties job.Ties
+				edit func(*job.End)
+			}{
+				{"nothing beside it", 0, func(*job.End) {}},
+				{"a last line", job.TieLogs, func(e *job.End) { e.Logs = []job.LogLine{{Time: d.now(), Run: 1, Text: "at its end"}} }},
+			} {
+				id, keyed := d.one(), d.one(once(kept.what, 0))
+				for _, j := range w.claim(2) {
+					w.end(j, job.Dead, kept.edit)
+				}
+				equal(d, "ties of one that died with "+kept.what, d.get(id).Ties, kept.ties)
+				equal(d, "ties beside a key", d.get(keyed).Ties, kept.ties|job.TieUnique)
+				equal(d, "retried", d.retry(id, keyed), []store.Change{store.Changed, store.Changed})
+				equal(d, "ties after a retry of one with "+kept.what, d.get(id).Ties, kept.ties)
+				equal(d, "ties beside a key", d.get(keyed).Ties, kept.ties|job.TieUnique)
+				for _, j := range w.claim(2) {
+					w.end(j, job.Done, func(e *job.End) { e.Ties = j.Ties })
+				}
+				equal(d, "ties of one that is done with "+kept.what, d.get(id).Ties, kept.ties)
+				d.one(once(kept.what, 0), in(time.Hour)) // its key is free
+			}
 		}},
 		{name: "P2_StaleNoteChangesNothing", run: func(d *database) {
 			d.one()

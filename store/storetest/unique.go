@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -55,6 +56,34 @@ func unique() []testCase {
 		{name: "J4_FreeAfterCancelOfAWaitingJob", run: func(d *database) {
 			equal(d, "cancel", d.cancel(d.one(once("x", 0))), []store.Change{store.Changed})
 			d.one(once("x", 0))
+		}},
+		{name: "J4_FreeAfterManyEnds", run: func(d *database) {
+			w := d.hire()
+			for _, known := range []bool{true, false} { // whether the worker says what the jobs have beside themselves
+				for _, kept := range []job.Keep{keep, keepNone} {
+					list := drafts(50)
+					for i := range list {
+						if i%2 == 0 {
+							once(fmt.Sprint(i), 0)(&list[i])
+						}
+					}
+					d.enqueue(list...) // also with the keys of the round before
+					var ends []job.End
+					for _, j := range w.claim(len(list)) {
+						e := ending(j, job.Done, func(e *job.End) { e.Keep = kept })
+						if known {
+							e.Ties = j.Ties
+						}
+						ends = append(ends, e)
+					}
+					for i, v := range w.finish(ends...) {
+						if v != job.Applied {
+							d.Fatalf("end %d is %s", i, v)
+						}
+					}
+				}
+			}
+			d.one(once("0", 0))
 		}},
 		{name: "J4_FreeAfterDelete", run: func(d *database) {
 			equal(d, "delete", d.delete(d.one(once("x", 0))), []store.Change{store.Changed})

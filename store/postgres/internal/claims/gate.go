@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
@@ -53,11 +52,12 @@ UPDATE pawl.job
 SET gate = picked.gate
 FROM picked
 WHERE job.ctid = picked.place
-RETURNING job.id, job.queue, job.priority, job.due`
+RETURNING job.queue, job.priority, job.due`
 
-// gate moves the jobs that a look has met in front of their gates to behind them,
-// and says which are there now: the frontier may pass those.
-func (k *claiming) gate(ctx context.Context, found []candidate) (moved map[job.ID]bool, err error) {
+// gate moves the jobs that a look has met in front of their gates to behind them. One
+// that somebody has locked is passed like any other, and nobody stands before it: the
+// sweep finds it (P8).
+func (k *claiming) gate(ctx context.Context, found []candidate) error {
 	var ids [][16]byte
 	var gates []int64
 	for _, c := range found {
@@ -66,29 +66,23 @@ func (k *claiming) gate(ctx context.Context, found []candidate) (moved map[job.I
 		}
 	}
 	if ids == nil {
-		return nil, nil
+		return nil
 	}
 	var told hints.Set
-	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
-		if moved == nil { // one whose answer was lost does not find them again
-			moved = map[job.ID]bool{}
-		}
+	err := k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
 			Text: moveToGates, Args: []any{k.room.pg.Namespace, ids, gates}, Each: func(scan pg.Scan) error {
-				var id job.ID
 				var queue string
 				var priority int
 				var due time.Time
-				err := scan(&id, &queue, &priority, &due)
-				moved[id] = true
+				err := scan(&queue, &priority, &due)
 				told.Add(queue, priority, due)
 				return err
 			},
 		})
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		k.room.hints.Tell(told)
 	}
-	k.room.hints.Tell(told)
-	return moved, nil
+	return err
 }

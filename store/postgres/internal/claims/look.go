@@ -98,8 +98,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 			k.room.Frontiers.advance(l.view, l.view.At, lookedAt{quiet: true})
 			return nil
 		}
-		moved, err := k.gate(ctx, found)
-		if err != nil {
+		if err := k.gate(ctx, found); err != nil {
 			return err
 		}
 		chosen := k.choose(l, found)
@@ -117,7 +116,7 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		for _, c := range found {
 			counts[c.priority]++
 			at[c.priority] = c.position
-			if c.takes && !tried[c.ID] || c.gate != 0 && !moved[c.ID] {
+			if c.takes && !tried[c.ID] {
 				held[c.priority] = true
 			}
 			if !c.takes {

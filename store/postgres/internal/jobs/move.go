@@ -255,6 +255,7 @@ var endJobs = `WITH e AS (
 	"lost":           "job.lost + e.lost",
 	"rescues":        "job.rescues + e.rescued",
 	"snoozes":        "job.snoozes + e.snoozed",
+	"snoozed":        "CASE WHEN e.snoozed > 0 THEN {now} ELSE job.snoozed END",
 	"ties":           "job.ties | e.ties",
 	"progress_done":  "CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END",
 	"progress_total": "CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END",

@@ -124,7 +124,7 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}
 	}
 	if !b.Splits {
-		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker, r.Leader.From()}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: beatWorker, Args: []any{r.pg.Namespace, b.Worker, r.Leader.From(b.Worker)}, Each: func(scan pg.Scan) error {
 			if err := scan(&what, &beaten.Now, &id, &run, &leader, &revision); err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (r *Room) beatStep(b store.Beat, beaten *store.BeatReply, joined *bool) *pg
 		}}
 	}
 	crews := store.Crews{Worker: b.Worker}
-	return &pg.Statement{Text: beatSplitting, Args: []any{r.pg.Namespace, b.Worker, b.Version, r.Leader.From()}, Each: func(scan pg.Scan) error {
+	return &pg.Statement{Text: beatSplitting, Args: []any{r.pg.Namespace, b.Worker, b.Version, r.Leader.From(b.Worker)}, Each: func(scan pg.Scan) error {
 		var settled, shares bool
 		var totals []byte
 		var queue string

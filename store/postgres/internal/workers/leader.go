@@ -11,8 +11,10 @@ import (
 // again; and the rows of those who left stay for a day, as many as a deploy has
 // replaced. Without this every beat would step over all of them.
 //
-// A number may be committed after a higher one, so now and then the search begins
-// in front. Until then two may lead, which costs work and nothing else.
+// A number may be committed after a higher one, and lower ones come again when the
+// clock is set back and the rows of those who left are gone. So the search begins in
+// front now and then, and when somebody beats who is before the last. Until then two
+// may lead, which costs work and nothing else.
 type leader struct {
 	mu    sync.Mutex
 	last  job.WorkerID
@@ -22,11 +24,11 @@ type leader struct {
 // leaderAnew is after how many beats the search begins in front: about ten minutes.
 const leaderAnew = 120
 
-// From is where the next search begins.
-func (l *leader) From() job.WorkerID {
+// From is where the search begins for a worker that beats.
+func (l *leader) From(w job.WorkerID) job.WorkerID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.beats++; l.beats%leaderAnew == 0 {
+	if l.beats++; l.beats%leaderAnew == 0 || w < l.last {
 		l.last = 0
 	}
 	return l.last
