@@ -33,8 +33,10 @@ func (s *Store) Erase(ctx context.Context, limit int) (n int, more bool, err err
 			if err := store.CheckIdle(list, now); err != nil {
 				return err
 			}
-			n, err = s.eraseRows(ctx, t, limit)
-			return err
+			if n, err = s.eraseRows(ctx, t, limit); err != nil || n == 0 {
+				return err
+			}
+			return s.settings.Raise(ctx, t) // who has the namespace open knows what was set
 		})
 	})
 	if err != nil {

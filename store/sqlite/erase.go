@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
 
@@ -27,7 +28,11 @@ func (s *Store) Erase(ctx context.Context, limit int) (n int, more bool, err err
 		if err := store.CheckIdle(list, lite.TimeOf(t.Now)); err != nil {
 			return 0, err
 		}
-		return eraseRows(&t.Session, limit)
+		n, err := eraseRows(&t.Session, limit)
+		if err != nil || n == 0 {
+			return n, err
+		}
+		return n, settings.Raise(&t.Session) // who has the namespace open knows what was set
 	})
 	return n, n > 0, err
 }

@@ -91,6 +91,17 @@ func erase() []testCase {
 				w.end(j, job.Done)
 			}
 		}},
+		{name: "J29_WhoHasItOpenHearsThatNothingIsSet", run: func(d *database) {
+			fill(d)
+			before := must[store.SettingsReply](d, "settings")(d.Store.Settings(d.ctx))
+			leave(d)
+			all(d, 1000)
+			after := must[store.SettingsReply](d, "settings")(d.Store.Settings(d.ctx))
+			if after.Revision <= before.Revision || len(before.Pauses) != 1 || len(after.Pauses) != 0 {
+				d.Errorf("revision %d with %d pauses, then %d with %d; want a later one with none",
+					before.Revision, len(before.Pauses), after.Revision, len(after.Pauses))
+			}
+		}},
 		{name: "J29_InBoundedSteps", run: func(d *database) {
 			fill(d)
 			leave(d)

@@ -59,6 +59,9 @@ func (r *Room) commitEnds(ctx context.Context, calls []*finishCall) {
 		f.skip = true
 		err = f.try(ctx)
 	}
+	if pg.FaultOf(err).Blocked && !f.again {
+		err = f.apart(ctx, err)
+	}
 	switch {
 	case err != nil && len(calls) > 1:
 		for _, c := range calls {
@@ -116,6 +119,76 @@ func (f *finishing) try(ctx context.Context) error {
 		f.room.hints.Tell(f.told)
 	}
 	return err
+}
+
+// apart is for a commit that is held up although it passes locked jobs by: one of the
+// jobs that ends bring along (J33) wants a unique key which an open transaction has
+// taken. Ends without such jobs are committed together, the others one by one. One
+// that is held up is answered Locked, as are those that want a key of its jobs, and
+// nobody waits for that transaction (P8). It answers with the error it was given when
+// no end brings jobs along.
+func (f *finishing) apart(ctx context.Context, blocked error) error {
+	bring := map[leasedRun]bool{} // of two ends of one run the first counts, so they stay in order
+	for i := range f.ends {
+		if f.ends[i].Then.Some() {
+			bring[f.of(i)] = true
+		}
+	}
+	if len(bring) == 0 {
+		return blocked
+	}
+	var plain, bringing []int
+	for i := range f.ends {
+		if bring[f.of(i)] {
+			bringing = append(bringing, i)
+		} else {
+			plain = append(plain, i)
+		}
+	}
+	f.verdicts = make([]job.Verdict, len(f.ends))
+	if len(plain) > 0 {
+		if err := f.tryPart(ctx, plain); err != nil {
+			return err
+		}
+	}
+	held := map[LockKey]bool{}
+	for _, i := range bringing {
+		var keys []LockKey
+		if f.ends[i].Then.Some() {
+			keys = lockKeys(f.ends[i].Then.Drafts, false)
+		}
+		f.verdicts[i] = job.Locked
+		if slices.ContainsFunc(keys, func(k LockKey) bool { return held[k] }) {
+			continue
+		}
+		err := f.tryPart(ctx, []int{i})
+		if f.again {
+			return err
+		}
+		for _, k := range keys { // whatever the error is, its end is not written, and will be sent again
+			held[k] = held[k] || err != nil
+		}
+	}
+	return nil
+}
+
+// tryPart commits some of the ends. After an error it has written none of them, unless
+// again says that it may have.
+func (f *finishing) tryPart(ctx context.Context, list []int) error {
+	p := &finishing{room: f.room, calls: f.calls, skip: true, ahead: &followed{}}
+	for _, i := range list {
+		p.ends, p.workers = append(p.ends, f.ends[i]), append(p.workers, f.workers[i])
+		p.weight += WeightOfEnd(&f.ends[i])
+	}
+	err := p.try(ctx)
+	f.again = f.again || p.again && err != nil
+	if err != nil {
+		return err
+	}
+	for n, i := range list {
+		f.verdicts[i] = p.verdicts[n]
+	}
+	return nil
 }
 
 // finishing is the ends of one commit. Their order is that of the calls.
@@ -191,16 +264,10 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 		for _, i := range ways.rest {
 			f.room.expect(f.ahead, f.ends[i].ID, f.ends[i].Ties)
 		}
-		err = f.room.transact(ctx, f.room.pg.Reserved, l, f.ahead, func(t *pg.Transaction) error {
-			err := f.run(ctx, t, ways)
-			if err == nil && !f.again {
-				f.foreign = make([]bool, len(f.ends))
-				for i, v := range f.verdicts {
-					f.foreign[i] = v == job.Stale
-				}
-			}
-			return err
-		})
+		if err = f.together(ctx, l, ways); sent && !f.again && pg.FaultOf(err).Blocked {
+			f.skip = true // here, as those that were sent are committed and cannot be passed by again
+			err = f.together(ctx, l, ways)
+		}
 		f.again = f.again || sent && err != nil // the others are committed
 	}
 	switch {
@@ -213,6 +280,20 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 		return f.commit(ctx, l)
 	}
 	return err
+}
+
+// together ends runs in one transaction.
+func (f *finishing) together(ctx context.Context, l *pg.Limits, ways endsByWay) error {
+	return f.room.transact(ctx, f.room.pg.Reserved, l, f.ahead, func(t *pg.Transaction) error {
+		err := f.run(ctx, t, ways)
+		if err == nil && !f.again {
+			f.foreign = make([]bool, len(f.ends))
+			for i, v := range f.verdicts {
+				f.foreign[i] = v == job.Stale
+			}
+		}
+		return err
+	})
 }
 
 // endsByWay parts the ends of a commit, so that one which has something to say, or

@@ -10,23 +10,46 @@ import (
 )
 
 const (
-	// countIn counts the jobs of queues ($2) in a state, each up to a bound ($3). The
-	// first %s is the table, the second the state.
-	//
-	//   - job_archive_state or job_ready, a stretch of it for each queue.
+	// countIn counts the jobs of queues ($2) in a state, each up to a bound ($3). The %s
+	// is what reads those of one.
 	countIn = `SELECT q.name, counted.jobs
 FROM unnest($2::text[]) AS q (name)
 CROSS JOIN LATERAL (
 	SELECT count(*) AS jobs
 	FROM (
-		SELECT
-		FROM %[1]s AS a
-		WHERE a.namespace = $1 AND a.state = %[2]d%[3]s AND a.queue >= q.name AND a.queue <= q.name
-		ORDER BY a.queue
-		LIMIT $3
+		%s
 	) AS bounded
 ) AS counted
 WHERE counted.jobs > 0`
+
+	// readEnded reads those that ended in a state, which is the %d.
+	//
+	//   - job_archive_state, a stretch of it for each queue.
+	readEnded = `SELECT
+		FROM pawl.job_archive AS a
+		WHERE a.namespace = $1 AND a.state = %d AND a.queue >= q.name AND a.queue <= q.name
+		ORDER BY a.queue
+		LIMIT $3`
+
+	// readWaiting reads those that wait.
+	//
+	//   - job_ready and job_gated, a stretch of each for each queue.
+	readWaiting = `(
+			SELECT 1
+			FROM pawl.job AS a
+			WHERE a.namespace = $1 AND a.state = 2 AND a.gate IS NULL AND a.queue >= q.name AND a.queue <= q.name
+			ORDER BY a.queue
+			LIMIT $3
+		)
+		UNION ALL
+		(
+			SELECT 1
+			FROM pawl.job AS a
+			WHERE a.namespace = $1 AND a.state = 2 AND a.gate IS NOT NULL AND a.queue >= q.name AND a.queue <= q.name
+			ORDER BY a.queue
+			LIMIT $3
+		)
+		LIMIT $3`
 
 	// countHeld counts what runs, is suspended or blocked, of all queues: job_held or
 	// job_idle, up to a bound. The %s is the state, and the order of its index.
@@ -47,6 +70,14 @@ func heldText(s job.State) string {
 		return fmt.Sprintf(countHeld, s, "worker, claim")
 	}
 	return fmt.Sprintf(countHeld, s, "id")
+}
+
+// countText is countIn of a state.
+func countText(s job.State) string {
+	if s == job.Waiting {
+		return fmt.Sprintf(countIn, readWaiting)
+	}
+	return fmt.Sprintf(countIn, fmt.Sprintf(readEnded, s))
 }
 
 // byQueue reports whether an index has the jobs of a state queue by queue.
@@ -90,8 +121,7 @@ func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 			}
 			some := store.FirstQueues(*names[s])
 			cap = store.QueueCap(len(some))
-			text := fmt.Sprintf(countIn, tableOf(s), s, ungated(s))
-			statements = append(statements, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, some, cap + 1}, Each: each})
+			statements = append(statements, &pg.Statement{Text: countText(s), Args: []any{r.pg.Namespace, some, cap + 1}, Each: each})
 		}
 		return statements
 	})

@@ -47,7 +47,7 @@ func (r *Room) withQueues(ctx context.Context, list []stretch) (known []stretch,
 // queuesOf names the queues that have jobs of a state, one more than MaxQueues at
 // most. It steps from queue to queue: one seek for each.
 //
-//   - job_archive_state or job_ready, see queuesIn.
+//   - job_archive_state, or job_ready and job_gated, see queuesIn.
 func (r *Room) queuesOf(state job.State, names *[]string) *pg.Statement {
 	return &pg.Statement{Text: queuesIn(state), Args: []any{r.pg.Namespace, store.MaxQueues + 1}, Each: func(scan pg.Scan) error {
 		var name string
@@ -57,44 +57,37 @@ func (r *Room) queuesOf(state job.State, names *[]string) *pg.Statement {
 	}}
 }
 
-// tableOf is where jobs are that have ended, or that wait.
-func tableOf(state job.State) string {
-	if state.Final() {
-		return "pawl.job_archive"
-	}
-	return "pawl.job"
-}
-
-// ungated is the rest of the condition of job_ready.
-func ungated(state job.State) string {
-	if state == job.Waiting {
-		return " AND gate IS NULL"
-	}
-	return ""
-}
-
+// queuesIn steps from queue to queue of a state. What waits may be behind gates.
 func queuesIn(state job.State) string {
-	return fmt.Sprintf(`WITH RECURSIVE queues AS (
-	(
-		SELECT queue
-		FROM %[2]s
-		WHERE namespace = $1 AND state = %[1]d%[3]s
-		ORDER BY queue
-		LIMIT 1
-	)
+	first := func(behind string) string {
+		if state == job.Waiting {
+			return "least(" + firstQueue("pawl.job", "state = 2 AND a.gate IS NULL"+behind) + ", " +
+				firstQueue("pawl.job", "state = 2 AND a.gate IS NOT NULL"+behind) + ")"
+		}
+		return firstQueue("pawl.job_archive", fmt.Sprintf("state = %d%s", state, behind))
+	}
+	return `WITH RECURSIVE queues AS (
+	SELECT ` + first("") + ` AS queue
 	UNION ALL
-	SELECT (
-		SELECT a.queue
-		FROM %[2]s AS a
-		WHERE a.namespace = $1 AND a.state = %[1]d%[3]s AND a.queue > queues.queue
-		ORDER BY a.queue
-		LIMIT 1
-	)
+	SELECT ` + first(" AND a.queue > queues.queue") + `
 	FROM queues
 	WHERE queues.queue IS NOT NULL
 )
 SELECT queue
 FROM queues
 WHERE queue IS NOT NULL
-LIMIT $2`, state, tableOf(state), ungated(state))
+LIMIT $2`
+}
+
+// firstQueue is the first queue of those jobs.
+//
+//   - job_ready, job_gated or job_archive_state, by the condition.
+func firstQueue(table, where string) string {
+	return `(
+		SELECT a.queue
+		FROM ` + table + ` AS a
+		WHERE a.namespace = $1 AND a.` + where + `
+		ORDER BY a.queue
+		LIMIT 1
+	)`
 }

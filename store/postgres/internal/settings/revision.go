@@ -1,6 +1,10 @@
 package settings
 
-import "github.com/pawlwork/pawl/store/postgres/internal/pg"
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
 
 // raiseRevision gives what is declared and set a new revision, in the commit that
 // changes it. It is a moment in microseconds, later than all before it whatever the
@@ -14,6 +18,12 @@ WHERE id = $1`
 
 func (r *Room) raise() *pg.Statement {
 	return &pg.Statement{Text: raiseRevision, Args: []any{r.pg.Namespace}}
+}
+
+// Raise says that what is declared and set has changed, in the transaction that has
+// removed some of it.
+func (r *Room) Raise(ctx context.Context, session pg.Session) error {
+	return session.Run(ctx, r.raise())
 }
 
 // lockRevision makes those who change what is declared and set go one after the

@@ -21,3 +21,10 @@ func raise(t *lite.Session) (revision int64, err error) { return t.On(raiseRevis
 
 // Revision is that of what is declared and set.
 func Revision(c *lite.Snapshot) (int64, error) { return c.On(revisionNow).One() }
+
+// Raise says that what is declared and set has changed, in the transaction that has
+// removed some of it.
+func Raise(t *lite.Session) error {
+	_, err := raise(t)
+	return err
+}
