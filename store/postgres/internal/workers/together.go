@@ -117,7 +117,7 @@ func (r *Room) beatWith(ctx context.Context, b *store.Beat) (reply store.BeatRep
 	if r.meets.beat == nil || len(b.Begun) > 0 || b.Serves != nil {
 		return reply, false
 	}
-	ask := beatAsk{namespace: r.pg.Namespace, worker: b.Worker, leader: r.Leader.From()}
+	ask := beatAsk{namespace: r.pg.Namespace, worker: b.Worker, leader: r.Leader.From(b.Worker)}
 	if b.Splits {
 		if ask.version = b.Version; b.Version == 0 {
 			return reply, false // it begins
