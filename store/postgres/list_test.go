@@ -128,8 +128,8 @@ const runMany = `INSERT INTO pawl.job (namespace, priority, state, id, due, crea
 	FROM generate_series(1, $2::int) AS n`
 
 // cancelMany writes cancelled jobs into the archive, one a second.
-const cancelMany = `INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, lost, rescues, snoozes)
-	SELECT $1, 5, 7, gen_random_uuid(), t, t, t, t + interval '99 days', 1, 0, 5, 0, 'cancelled', 'k', 0, 0, 0
+const cancelMany = `INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, lost, rescues, snoozes, ties, throttles)
+	SELECT $1, 5, 7, gen_random_uuid(), t, t, t, t + interval '99 days', 1, 0, 5, 0, 'cancelled', 'k', 0, 0, 0, 0, 0
 	FROM (SELECT {now} - n * interval '1 second' AS t FROM generate_series(1, $2::int) AS n) AS made`
 
 func exec(t *testing.T, s *Store, text string, args ...any) {

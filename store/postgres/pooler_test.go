@@ -24,7 +24,7 @@ import (
 
 // maxPooled is how many databases a pooler can name: its configuration is
 // written before the tests that use it are known.
-const maxPooled = 400
+const maxPooled = 600
 
 // pooler is a pgbouncer in transaction mode in front of the shared server. It
 // refuses a search_path at connect, so each of its names has one set: the name

@@ -147,9 +147,9 @@ const (
 		) AS made`
 
 	// manyEnded writes archived jobs of a year: one in twenty is dead, one cancelled.
-	manyEnded = `INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, args, worker, started, lost, rescues, snoozes)
+	manyEnded = `INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, args, worker, started, lost, rescues, snoozes, ties, throttles)
 		SELECT $1, 5, CASE n % 20 WHEN 3 THEN 6 WHEN 4 THEN 7 ELSE 5 END, ` + soakID + `, t, t, t + n % 60 * interval '1 minute', t + interval '999 days', 1, 0, 5, 0,
-			CASE WHEN n % 100000 = 83 THEN 'rare' ELSE 'q' || n % 7 END, 'k' || n % 3, '{"n": 12345}', 1, t, 0, 0, 0
+			CASE WHEN n % 100000 = 83 THEN 'rare' ELSE 'q' || n % 7 END, 'k' || n % 3, '{"n": 12345}', 1, t, 0, 0, 0, 0, 0
 		FROM (SELECT n, now() - interval '365 days' + n * interval '364 days' / $2 AS t FROM generate_series(1, $2::int) AS n) AS made`
 
 	// manyWorkers writes those that run the jobs.

@@ -323,8 +323,8 @@ func TestSoak_J15_LargeDatabase(t *testing.T) {
 // archive writes done jobs as a busy year leaves them, half of which expire within a day.
 func (a *site) archive(jobs int) {
 	a.t.Helper()
-	a.exec(`INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, args, worker, started, lost, rescues, snoozes)
-		SELECT $1, 5, 5, `+soakID+`, t, t, t, t + interval '366 days' + interval '20 days' * (n % 2), 1, 0, 5, 0, 'q' || n % 5, 'k', '{"n": 12345}', 1, t, 0, 0, 0
+	a.exec(`INSERT INTO pawl.job_archive (namespace, priority, state, id, due, created, finished, expires, run, version, max_attempts, used, queue, kind, args, worker, started, lost, rescues, snoozes, ties, throttles)
+		SELECT $1, 5, 5, `+soakID+`, t, t, t, t + interval '366 days' + interval '20 days' * (n % 2), 1, 0, 5, 0, 'q' || n % 5, 'k', '{"n": 12345}', 1, t, 0, 0, 0, 0, 0
 		FROM (SELECT n, now() - interval '365 days' + n * interval '1 day' / $2 AS t FROM generate_series(1, $2::int) AS n) AS made`, a.s.pg.Namespace, jobs)
 }
 

@@ -52,7 +52,7 @@ func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 		if json.Unmarshal([]byte(q.ColText(4)), &w.Worker.Queues) != nil {
 			w.Worker.Queues, w.Unreadable = nil, append(w.Unreadable, "queues")
 		}
-		if slots := q.ColText(15); slots != "" && json.Unmarshal([]byte(slots), &w.Worker.Slots) != nil {
+		if slots := q.ColText(17); slots != "" && json.Unmarshal([]byte(slots), &w.Worker.Slots) != nil {
 			w.Worker.Slots, w.Unreadable = nil, append(w.Unreadable, "slots")
 		}
 		if json.Unmarshal([]byte(q.ColText(5)), &w.Worker.Offer) != nil {
