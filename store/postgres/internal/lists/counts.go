@@ -10,19 +10,46 @@ import (
 )
 
 const (
-	// countIn counts the jobs of queues ($2) in a state, each up to a bound ($3). The
-	// first %s is the table, the second the state.
+	// countIn counts the ended jobs of queues ($2) in a state, each up to a bound ($3).
 	//
-	//   - job_archive_state or job_ready, a stretch of it for each queue.
+	//   - job_archive_state, a stretch of it for each queue.
 	countIn = `SELECT q.name, counted.jobs
 FROM unnest($2::text[]) AS q (name)
 CROSS JOIN LATERAL (
 	SELECT count(*) AS jobs
 	FROM (
 		SELECT
-		FROM %[1]s AS a
-		WHERE a.namespace = $1 AND a.state = %[2]d AND a.queue >= q.name AND a.queue <= q.name
+		FROM pawl.job_archive AS a
+		WHERE a.namespace = $1 AND a.state = %d AND a.queue >= q.name AND a.queue <= q.name
 		ORDER BY a.queue
+		LIMIT $3
+	) AS bounded
+) AS counted
+WHERE counted.jobs > 0`
+
+	// countWaiting counts those that wait, without a gate and behind one.
+	//
+	//   - job_ready and job_gated, a stretch of each for each queue.
+	countWaiting = `SELECT q.name, counted.jobs
+FROM unnest($2::text[]) AS q (name)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS jobs
+	FROM (
+		(
+			SELECT 1
+			FROM pawl.job AS a
+			WHERE a.namespace = $1 AND a.state = 2 AND a.gate IS NULL AND a.queue >= q.name AND a.queue <= q.name
+			ORDER BY a.queue
+			LIMIT $3
+		)
+		UNION ALL
+		(
+			SELECT 1
+			FROM pawl.job AS a
+			WHERE a.namespace = $1 AND a.state = 2 AND a.gate IS NOT NULL AND a.queue >= q.name AND a.queue <= q.name
+			ORDER BY a.queue
+			LIMIT $3
+		)
 		LIMIT $3
 	) AS bounded
 ) AS counted
@@ -90,7 +117,10 @@ func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 			}
 			some := store.FirstQueues(*names[s])
 			cap = store.QueueCap(len(some))
-			text := fmt.Sprintf(countIn, tableOf(s), s)
+			text := countWaiting
+			if s.Final() {
+				text = fmt.Sprintf(countIn, s)
+			}
 			statements = append(statements, &pg.Statement{Text: text, Args: []any{r.pg.Namespace, some, cap + 1}, Each: each})
 		}
 		return statements
