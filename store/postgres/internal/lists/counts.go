@@ -3,6 +3,7 @@ package lists
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -89,6 +90,9 @@ func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 				names[s] = new([]string)
 				statements = append(statements, r.queuesOf(s, names[s]))
 			}
+			if s == job.Waiting {
+				statements = append(statements, r.gatedQueues(names[s]))
+			}
 		}
 		return statements
 	})
@@ -115,7 +119,8 @@ func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 				statements = append(statements, &pg.Statement{Text: heldText(s), Args: []any{r.pg.Namespace, cap + 1}, Each: each})
 				continue
 			}
-			some := store.FirstQueues(*names[s])
+			slices.Sort(*names[s]) // a queue may have both: jobs without a gate and behind one
+			some := store.FirstQueues(slices.Compact(*names[s]))
 			cap = store.QueueCap(len(some))
 			text := countWaiting
 			if s.Final() {

@@ -49,7 +49,16 @@ func (r *Room) withQueues(ctx context.Context, list []stretch) (known []stretch,
 //
 //   - job_archive_state or job_ready, see queuesIn.
 func (r *Room) queuesOf(state job.State, names *[]string) *pg.Statement {
-	return &pg.Statement{Text: queuesIn(state), Args: []any{r.pg.Namespace, store.MaxQueues + 1}, Each: func(scan pg.Scan) error {
+	return r.namesOf(queuesIn(state, ungated(state)), names)
+}
+
+// gatedQueues names the queues that have jobs behind gates, as many (job_gated).
+func (r *Room) gatedQueues(names *[]string) *pg.Statement {
+	return r.namesOf(queuesIn(job.Waiting, " AND gate IS NOT NULL"), names)
+}
+
+func (r *Room) namesOf(text string, names *[]string) *pg.Statement {
+	return &pg.Statement{Text: text, Args: []any{r.pg.Namespace, store.MaxQueues + 1}, Each: func(scan pg.Scan) error {
 		var name string
 		err := scan(&name)
 		*names = append(*names, name)
@@ -73,7 +82,7 @@ func ungated(state job.State) string {
 	return ""
 }
 
-func queuesIn(state job.State) string {
+func queuesIn(state job.State, gate string) string {
 	return fmt.Sprintf(`WITH RECURSIVE queues AS (
 	(
 		SELECT queue
@@ -96,5 +105,5 @@ func queuesIn(state job.State) string {
 SELECT queue
 FROM queues
 WHERE queue IS NOT NULL
-LIMIT $2`, state, tableOf(state), ungated(state))
+LIMIT $2`, state, tableOf(state), gate)
 }

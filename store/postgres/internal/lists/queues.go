@@ -103,7 +103,7 @@ func (r *Room) queueFacts(ctx context.Context, names []string) (facts store.Queu
 			}},
 		}
 		if len(names) == 0 {
-			statements = append(statements, r.queuesOf(job.Waiting, &facts.Waiting))
+			statements = append(statements, r.queuesOf(job.Waiting, &facts.Waiting), r.gatedQueues(&facts.Waiting))
 		}
 		return statements
 	})
