@@ -131,16 +131,6 @@ func atOnce(t *testing.T, list []*space, f func(*space) error) {
 	}
 }
 
-// with counts the statements that contain a text.
-func with(sent []string, text string) (n int) {
-	for _, s := range sent {
-		if strings.Contains(s, text) {
-			n++
-		}
-	}
-	return n
-}
-
 // What a hundred idle namespaces ask at one moment is one statement. Those who come
 // late, on a machine that is busy, may be one more each: the bound is far below a
 // statement for each namespace.

@@ -126,8 +126,8 @@ var (
 	FROM made`
 
 	manyEnded = fmt.Sprintf(soakNumbers, "(5000000 - n) * 6") + `
-	INSERT INTO pawl_job_archive (namespace, id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, logs, version, created, finished, expires, queue, kind)
-	SELECT ?1, ` + soakID + `, CASE n % 20 WHEN 3 THEN 6 WHEN 4 THEN 7 ELSE 5 END, 5, t, 1, 0, 5, 0, 0, 0, 0, 0, t, t + n % 60 * 60000000, t + 86400000000000,
+	INSERT INTO pawl_job_archive (namespace, id, state, priority, due, run, used, max_attempts, lost, rescues, snoozes, ties, throttles, logs, version, created, finished, expires, queue, kind)
+	SELECT ?1, ` + soakID + `, CASE n % 20 WHEN 3 THEN 6 WHEN 4 THEN 7 ELSE 5 END, 5, t, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, t, t + n % 60 * 60000000, t + 86400000000000,
 		CASE WHEN n % 100000 = 83 THEN 'rare' ELSE 'q' || (n % 7) END, 'k' || (n % 3)
 	FROM made`
 )

@@ -111,6 +111,14 @@ func gates() []testCase {
 			sit := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "why", job.Explain(sit).Code, job.WhyGate)
 		}},
+		{name: "J35_CountsKnowWhatWaitsBehindGates", run: func(d *database) {
+			d.one(behind(here), onQueue("elsewhere"))
+			d.enqueue(draft(), draft(behind(here)), draft(behind(there)))
+			equal(d, "counts", must[[]store.QueueCount](d, "counts")(d.Store.(store.Counter).Counts(d.ctx)), []store.QueueCount{
+				{Queue: "elsewhere", State: job.Waiting, Counted: store.Counted{Jobs: 1}},
+				{Queue: queue, State: job.Waiting, Counted: store.Counted{Jobs: 3}},
+			})
+		}},
 		{name: "J18_AQueueWithNothingButGatesIsReportedWhenNobodyServesIt", run: func(d *database) {
 			d.one(behind(here), onQueue("elsewhere"))
 			w := d.hire()

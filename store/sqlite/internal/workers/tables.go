@@ -6,7 +6,7 @@ import "github.com/pawlwork/pawl/store/internal/table"
 var Tables = []table.Table{
 	{
 		Name: "pawl_worker", Key: []string{"namespace", "id"},
-		Ours:   []string{"label", "owner", "version", "host", "machine", "start", "lock", "queues", "totals", "offer"},
+		Ours:   []string{"label", "owner", "version", "host", "machine", "start", "lock", "queues", "slots", "totals", "offer"},
 		Expiry: table.Expiry{Column: "lost", Own: "when it left or was lost, and holds nothing"},
 	},
 	{
