@@ -206,7 +206,7 @@ type finishing struct {
 	// foreign: ends that did not own their run before any try was sent. They are
 	// stale whatever became of the others.
 	foreign []bool
-	// skip: a job whose row is locked is passed over, and its end answered Held:
+	// skip: a job whose row is locked is passed over, and its end answered Locked:
 	// nobody waits for a user's transaction (P8).
 	skip bool
 	// ahead: for which jobs followers lock first. Nil in a user's transaction.

@@ -100,7 +100,7 @@ func (r *Room) Note(ctx context.Context, w job.WorkerID, notes []store.Note) ([]
 	return verdicts, err
 }
 
-// noteHeld tries the notes again that were answered Held. What fails stays that:
+// noteHeld tries the notes again that were answered Locked. What fails stays that:
 // the others are committed and have their answer.
 func (r *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note, verdicts []job.Verdict) {
 	var at []int

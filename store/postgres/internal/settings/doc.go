@@ -1,3 +1,4 @@
-// Package settings is what operators have set (pauses of queues), with the audit
-// of what they did.
+// Package settings is what code declares and operators set: declarations of live
+// versions, overrides, pauses, the revision of all that, and the audit of what
+// operators did.
 package settings

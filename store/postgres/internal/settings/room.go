@@ -21,7 +21,7 @@ var Tables = []table.Table{
 	},
 }
 
-// Room is what operators have set: pauses of queues, and who did what.
+// Room is what code declares and operators set, and who did what.
 type Room struct {
 	pg    *pg.DB
 	hints *hints.Room
