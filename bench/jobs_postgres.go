@@ -150,6 +150,20 @@ func postgresDrainSnapshot() work {
 	}
 }
 
+func postgresDrainTied() work {
+	tied := drains("pawl, 1 % tied", pawlOnPostgres, pawlPostgresTied, 100, postgresBacklog)
+	return work{
+		name: "postgres-drain-tied",
+		what: "work off a backlog with 100 workers, one job in a hundred with a unique key, Postgres",
+		unit: perSecond,
+		systems: []contender{
+			tied,
+			drains(pawlName, pawlOnPostgres, pawlPostgres, 100, postgresBacklog),
+		},
+		targets: []target{{against: "itself without ties", ours: tied.name, theirs: pawlName, unit: perSecond, atLeast: 0.93, aim: 1}},
+	}
+}
+
 // holdSnapshot opens a snapshot as a long report or a forgotten transaction does: no row version that dies from now
 // on can be removed until it is released.
 func holdSnapshot(ctx context.Context, at place) (release func() error, err error) {

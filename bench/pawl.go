@@ -18,6 +18,7 @@ type pawlQueue struct {
 	table  string // of the live jobs
 	store  func() store.Opener
 	engine *pawl.Engine
+	tied   int // every so-many-th job of a backlog has a unique key; 0 for none
 }
 
 func openPawl(table string, opener func() store.Opener) (queue, error) {
@@ -42,6 +43,9 @@ func (q *pawlQueue) Fill(ctx context.Context, ps []payload) error {
 		items := make([]pawl.Item, n)
 		for i, p := range ps[:n] {
 			items[i] = pawl.NewItem(p)
+			if q.tied > 0 && i%q.tied == 0 {
+				items[i] = pawl.NewItem(p, pawl.Unique(pawl.ByKey(pawl.NewID().String())))
+			}
 		}
 		if _, err := q.engine.EnqueueMany(ctx, items...); err != nil {
 			return err

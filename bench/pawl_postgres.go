@@ -8,6 +8,15 @@ import (
 )
 
 // pawlPostgres opens Pawl by address, as a tool does.
+// pawlPostgresTied gives one job in a hundred something beside itself.
+func pawlPostgresTied(ctx context.Context, at place) (queue, error) {
+	q, err := pawlPostgres(ctx, at)
+	if err == nil {
+		q.(*pawlQueue).tied = 100
+	}
+	return q, err
+}
+
 func pawlPostgres(_ context.Context, at place) (queue, error) {
 	opener, err := store.Parse(at.Postgres)
 	if err != nil {

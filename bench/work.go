@@ -75,6 +75,7 @@ func works() []work {
 		postgresDrainBest(),
 		postgresDrain4x1ms(),
 		postgresDrainSnapshot(),
+		postgresDrainTied(),
 		postgresDrainBeside(),
 		postgresIdle(),
 		postgresDrainMemory(),
