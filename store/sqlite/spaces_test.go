@@ -173,7 +173,10 @@ func TestF12_HintsReachTheNamespaceTheyAreFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // stimulus: what opening it commits is over
+		if _, err := other.Enqueue(t.Context(), drafts(1)); err != nil { // after the first commit each hears of its settings
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // stimulus: they look at the file
 		for i := range heard {
 			heard[i] = 0
 		}
