@@ -177,6 +177,7 @@ func TestF12_HintsReachTheNamespaceTheyAreFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // stimulus: they look at the file
+		synctest.Wait()
 		for i := range heard {
 			heard[i] = 0
 		}
