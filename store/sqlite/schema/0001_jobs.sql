@@ -93,7 +93,7 @@ CREATE TABLE pawl_job_archive (
     rescues        INTEGER NOT NULL,
     snoozes        INTEGER NOT NULL,
     throttles      INTEGER NOT NULL DEFAULT 0,
-    logs           INTEGER NOT NULL,
+    logs           INTEGER NOT NULL DEFAULT 0,
     version        INTEGER NOT NULL,
     created        INTEGER NOT NULL,
     started        INTEGER,

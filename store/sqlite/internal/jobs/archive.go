@@ -68,19 +68,25 @@ func (t *Transition) remember(of remembering, e *job.End) *lite.Query {
 // remembering is one choice of jobs, in both ways of remembering them.
 type remembering struct{ archived, tombstoned string }
 
-// What a job takes along into the archive, and what its end adds there.
+// What a job takes along into the archive, one without ties, and what its end adds
+// there.
 var (
 	along = choose(func(c *column) bool { return c.is(goesAlong) })
+	plain = choose(func(c *column) bool { return c.is(goesAlong) && !c.is(isTied) })
 	ofEnd = choose(func(c *column) bool { return c.final != nil })
 )
 
 // What archives jobs.
 //   - A primary key for each job that is meant.
 //   - REPLACE, because a copy that should not be there must not stop the end of a job.
-var copied = `INSERT OR REPLACE INTO pawl_job_archive (` + along.names() + `, ` + ofEnd.names() + `)
-	SELECT ` + along.names() + `, ` + ofEnd.parameters() + `
+var copied, copiedPlain = copies(along), copies(plain)
+
+func copies(list choice) string {
+	return `INSERT OR REPLACE INTO pawl_job_archive (` + list.names() + `, ` + ofEnd.names() + `)
+	SELECT ` + list.names() + `, ` + ofEnd.parameters() + `
 	FROM pawl_job
 	WHERE namespace = ? AND `
+}
 
 // What leaves only tombstones.
 //   - By the same primary keys.
@@ -101,8 +107,8 @@ const (
 
 var (
 	ofOne        = remembering{copied + one, tombstoned + one}
-	ofOwned      = remembering{copied + ownedOne, tombstoned + ownedOne}
-	ofOwnedGroup = remembering{copied + ownedGroup, tombstoned + ownedGroup}
+	ofOwned      = remembering{copiedPlain + ownedOne, tombstoned + ownedOne}
+	ofOwnedGroup = remembering{copiedPlain + ownedGroup, tombstoned + ownedGroup}
 )
 
 // What removes a job from a table, by the primary key of each.

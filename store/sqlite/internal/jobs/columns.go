@@ -39,6 +39,7 @@ const (
 	goesAlong                    // into the archive, when a job ends
 	comesBack                    // from there, when it is retried
 	isRare                       // a claim does not read it
+	isTied                       // a job without ties has the archive's default
 
 	carried = inLive | inArchive | goesAlong | comesBack
 )
@@ -105,7 +106,7 @@ var columns = []column{
 		subject: func(q *lite.Query, i int, s *subject) { s.CancelAsked = q.ColBool(i) },
 	},
 	{
-		name: "ties", in: carried,
+		name: "ties", in: carried | isTied,
 		draft:   func(q *lite.Query, d arrival) { q.Int(int64(d.Ties())) },
 		given:   func(d *job.Draft) bool { return d.Ties() != 0 },
 		job:     func(q *lite.Query, i int, j *job.Job) { j.Ties = job.Ties(q.ColInt(i)) },
@@ -148,7 +149,7 @@ var columns = []column{
 		job: func(q *lite.Query, i int, j *job.Job) { j.Deferred = int(q.ColInt(i)) },
 	},
 	{
-		name: "logs", in: carried,
+		name: "logs", in: carried | isTied,
 		subject: func(q *lite.Query, i int, s *subject) { s.logs = q.ColInt(i) },
 	},
 	{
@@ -237,17 +238,17 @@ var columns = []column{
 		given: func(d *job.Draft) bool { return d.Budget != "" },
 		job:   func(q *lite.Query, i int, j *job.Job) { j.Budget = q.ColText(i) },
 	},
-	{name: "flow", in: carried},
-	{name: "node", in: carried},
+	{name: "flow", in: carried | isTied},
+	{name: "node", in: carried | isTied},
 	{
-		name: "unique_hash", in: carried,
+		name: "unique_hash", in: carried | isTied,
 		draft:   func(q *lite.Query, d arrival) { q.BlobOrNull(d.Unique.Hash) },
 		given:   func(d *job.Draft) bool { return d.Unique.Hash != nil },
 		job:     func(q *lite.Query, i int, j *job.Job) { j.Unique.Hash = q.ColBlob(i) },
 		subject: func(q *lite.Query, i int, s *subject) { s.hash = q.ColBlob(i) },
 	},
 	{
-		name: "unique_period", in: carried,
+		name: "unique_period", in: carried | isTied,
 		draft:   func(q *lite.Query, d arrival) { q.IntOrNull(d.Unique.Period.Microseconds()) },
 		given:   func(d *job.Draft) bool { return d.Unique.Hash != nil },
 		job:     func(q *lite.Query, i int, j *job.Job) { j.Unique.Period = micros(q.ColInt(i)) },
