@@ -13,7 +13,10 @@ import (
 )
 
 func TestP10_IntentsHaveBounds(t *testing.T) {
-	good := store.Intent{ID: job.NewID(), Kind: 1, Subject: strings.Repeat("s", store.MaxIntentSubject), Payload: make([]byte, store.MaxIntentPayload)}
+	good := store.Intent{
+		ID: job.NewID(), Kind: 1,
+		Subject: strings.Repeat("s", store.MaxIntentSubject), Payload: make([]byte, store.MaxIntentPayload),
+	}
 	if err := store.CheckIntents([]store.Intent{good, {ID: job.NewID(), Kind: 32_767}}); err != nil {
 		t.Errorf("within the bounds: %v", err)
 	}

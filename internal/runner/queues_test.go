@@ -76,7 +76,7 @@ func TestJ30_QueuesAreAddedAndRemovedWhileItRuns(t *testing.T) {
 func TestJ30_ARemovedQueueGivesBackWhatHasNotStarted(t *testing.T) {
 	inLab(t, func(l *lab) {
 		p := l.run(1, func(context.Context, *runner.Task) job.Outcome {
-			time.Sleep(time.Millisecond) // virtual
+			time.Sleep(time.Millisecond) // virtual: a job takes so long
 			return succeed
 		})
 		ids := l.add(50, nil, p)
@@ -87,7 +87,7 @@ func TestJ30_ARemovedQueueGivesBackWhatHasNotStarted(t *testing.T) {
 		p.faults.set(func(f *faults) {
 			f.after = func(method string) error {
 				if method == "Claim" {
-					time.Sleep(20 * time.Millisecond) // virtual
+					time.Sleep(20 * time.Millisecond) // virtual: the answer is under way for so long
 				}
 				return nil
 			}

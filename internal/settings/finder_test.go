@@ -75,7 +75,7 @@ func running(t *testing.T, s supervise.Service) (stop func()) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d) // virtual
+	time.Sleep(d) // virtual: so much time passes
 	synctest.Wait()
 }
 

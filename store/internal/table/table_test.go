@@ -34,7 +34,11 @@ func TestP6_ChildrenComeBeforeTheirParents(t *testing.T) {
 
 // Two tables that name each other are both listed all the same.
 func TestP6_CirclesEnd(t *testing.T) {
-	circle := []Table{{Name: "a", Parent: Parent{"b", []string{"b"}}}, {Name: "b", Parent: Parent{"a", []string{"a"}}}, {Name: "c", Parent: Parent{"up", []string{"c"}}}}
+	circle := []Table{
+		{Name: "a", Parent: Parent{"b", []string{"b"}}},
+		{Name: "b", Parent: Parent{"a", []string{"a"}}},
+		{Name: "c", Parent: Parent{"up", []string{"c"}}},
+	}
 	if got := names(InNamespace(circle)); len(got) != 3 {
 		t.Errorf("%v, want all three", got)
 	}

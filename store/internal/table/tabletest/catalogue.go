@@ -71,7 +71,8 @@ func compare(t table.Table, f Found, list []table.Table, at string, say func(str
 	regular := slices.Equal(t.Key, f.Key) && (t.Shared || len(t.Key) > 0 && t.Key[0] == "namespace")
 	switch {
 	case !regular && t.Except == "":
-		say("%s has the primary key %v and its entry the key %v: write Key: %s in its entry in %s, beginning with the namespace, or say in Except why it is something else",
+		say("%s has the primary key %v and its entry the key %v: write Key: %s in its entry in %s, beginning with the namespace, "+
+			"or say in Except why it is something else",
 			t.Name, f.Key, t.Key, quoted(f.Key), at)
 	case regular && t.Except != "":
 		say("%s has a primary key that begins with the namespace: remove Except (%q) from its entry in %s", t.Name, t.Except, at)
@@ -88,7 +89,8 @@ func compare(t table.Table, f Found, list []table.Table, at string, say func(str
 		}
 		switch {
 		case c.Text && places == 0:
-			say("%s.%s holds text or bytes and is not listed: add %q in the entry of %s in %s, to Users if users' code or people wrote it and Pawl only keeps it, else to Ours",
+			say("%s.%s holds text or bytes and is not listed: add %q in the entry of %s in %s, to Users if users' code or people wrote it "+
+				"and Pawl only keeps it, else to Ours",
 				t.Name, c.Name, c.Name, t.Name, at)
 		case places > 1:
 			say("%s.%s is listed %d times: leave it in one of Key, Users and Ours of its entry in %s", t.Name, c.Name, places, at)
@@ -103,7 +105,8 @@ func compare(t table.Table, f Found, list []table.Table, at string, say func(str
 	}
 	if e := t.Expiry; e.Column != "" && e.Own == "" || e.Index != "" {
 		if columns := f.Indexes[e.Index]; len(columns) == 0 || columns[0] != "namespace" || !slices.Contains(columns, e.Column) {
-			say("%s expires by %s, and its index %q is on %v: name one in Expiry.Index of its entry in %s that begins with the namespace and has the column", t.Name, e.Column, e.Index, columns, at)
+			say("%s expires by %s, and its index %q is on %v: name one in Expiry.Index of its entry in %s that begins with the namespace "+
+				"and has the column", t.Name, e.Column, e.Index, columns, at)
 		}
 	}
 }

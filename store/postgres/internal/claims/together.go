@@ -16,7 +16,7 @@ import (
 // for work, and for jobs that nobody takes.
 type Meets struct {
 	peek    *pg.Meeting[*peeking, struct{}]
-	waiting *pg.Meeting[waitingAsk, bool]
+	waiting *pg.Meeting[int32, bool] // whether a namespace has a job that waits
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 func NewMeets(t *pg.Together) *Meets {
 	return &Meets{
 		peek:    pg.Meet(t, pg.MeetingKind{Patience: peekPatience, Limits: pg.SharedLimits}, peekTogether),
-		waiting: pg.Meet(t, pg.MeetingKind{Patience: waitingPatience, Limits: pg.SharedLimits}, lookForWaiting),
+		waiting: pg.Meet(t, pg.MeetingKind{Patience: waitingPatience, Limits: pg.SharedLimits}, pg.LookFor(anyWaiting)),
 	}
 }
 
@@ -155,9 +155,6 @@ func (k *claiming) peekWith(ctx context.Context, p *peeking) bool {
 	return true
 }
 
-// waitingAsk asks whether a namespace has a job that waits.
-type waitingAsk struct{ namespace int32 }
-
 // anyWaiting finds the namespaces that have one.
 //
 //   - job_ready and job_gated: a seek for each.
@@ -175,19 +172,3 @@ const anyWaiting = `SELECT e.n, (
 	LIMIT 1
 ) IS NOT NULL
 FROM (SELECT e.* FROM unnest($1::int[]) WITH ORDINALITY AS e (namespace, n) OFFSET 0) AS e`
-
-func lookForWaiting(asks []waitingAsk, answers []*bool) []*pg.Statement {
-	namespaces := make([]int32, len(asks))
-	for i, a := range asks {
-		namespaces[i] = a.namespace
-	}
-	return []*pg.Statement{{Text: anyWaiting, Args: []any{namespaces}, Each: func(scan pg.Scan) error {
-		var n int
-		var some bool
-		if err := scan(&n, &some); err != nil {
-			return err
-		}
-		answers[n-1] = &some
-		return nil
-	}}}
-}

@@ -128,7 +128,7 @@ func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 		return nil, err
 	}
 	defer r.pg.Leave()
-	if some, ok := r.meets.waiting.Do(ctx, waitingAsk{r.pg.Namespace}); ok && !some {
+	if some, ok := r.meets.waiting.Do(ctx, r.pg.Namespace); ok && !some {
 		return nil, nil
 	}
 	served := store.Served{}

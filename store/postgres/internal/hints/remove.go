@@ -90,7 +90,7 @@ func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 	if !Wait(ctx, r.room.meets.kept(kept)) {
 		return ctx.Err()
 	}
-	if some, ok := r.room.meets.some.Do(ctx, hintsAsk{r.room.pg.Namespace}); ok && !some {
+	if some, ok := r.room.meets.some.Do(ctx, r.room.pg.Namespace); ok && !some {
 		return nil // as nearly always after a first look
 	}
 	if r.rounds++; r.from == "" || r.rounds%removeAnew == 0 {

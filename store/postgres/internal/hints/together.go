@@ -11,14 +11,14 @@ import (
 // Meets is the meeting of the namespaces of a process at which they find out
 // whether there are hints to remove.
 type Meets struct {
-	rhythm *store.Rhythm // nil where the store is alone
-	some   *pg.Meeting[hintsAsk, bool]
+	rhythm *store.Rhythm            // nil where the store is alone
+	some   *pg.Meeting[int32, bool] // whether a namespace has hints
 }
 
 // NewMeets makes it; without a place to meet each namespace is alone.
 func NewMeets(t *pg.Together, r *store.Rhythm) *Meets {
 	kind := pg.MeetingKind{Patience: 20 * time.Millisecond, Limits: pg.SharedLimits}
-	return &Meets{rhythm: r, some: pg.Meet(t, kind, lookForHints)}
+	return &Meets{rhythm: r, some: pg.Meet(t, kind, pg.LookFor(anyHints))}
 }
 
 // kept is how long hints are kept: a little longer where namespaces meet then.
@@ -29,9 +29,6 @@ func (m *Meets) kept(d time.Duration) time.Duration {
 	now := pg.Instant()
 	return m.rhythm.After(now.Add(d), d/3).Sub(now)
 }
-
-// hintsAsk asks whether a namespace has hints.
-type hintsAsk struct{ namespace int32 }
 
 // anyHints finds the namespaces that have some.
 //
@@ -44,22 +41,6 @@ const anyHints = `SELECT e.n, (
 	LIMIT 1
 ) IS NOT NULL
 FROM (SELECT e.* FROM unnest($1::int[]) WITH ORDINALITY AS e (namespace, n) OFFSET 0) AS e`
-
-func lookForHints(asks []hintsAsk, answers []*bool) []*pg.Statement {
-	namespaces := make([]int32, len(asks))
-	for i, a := range asks {
-		namespaces[i] = a.namespace
-	}
-	return []*pg.Statement{{Text: anyHints, Args: []any{namespaces}, Each: func(scan pg.Scan) error {
-		var n int
-		var some bool
-		if err := scan(&n, &some); err != nil {
-			return err
-		}
-		answers[n-1] = &some
-		return nil
-	}}}
-}
 
 // hintColumns is how many columns a look has.
 const hintColumns = 6

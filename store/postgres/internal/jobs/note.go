@@ -59,18 +59,7 @@ WHERE job.ctid = own.place`
 //
 //   - job_pkey finds the runs.
 const tieLogs = `WITH own AS MATERIALIZED (
-	SELECT job.ctid AS place
-	FROM (
-		SELECT $1::int AS namespace, 3::smallint AS running, e.*
-		FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run)
-		OFFSET 0
-	) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
-	WHERE job.run = e.run
-		AND job.worker = $2
-		AND job.state = e.running
-	ORDER BY job.id
-	FOR UPDATE OF job SKIP LOCKED
+SELECT job.ctid AS place` + fromFree + `
 )
 UPDATE pawl.job
 SET ties = ties | 2

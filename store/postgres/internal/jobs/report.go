@@ -85,10 +85,10 @@ func (r *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef)
 	return held, unknown, nil
 }
 
-// lostRuns locks runs that nobody holds; one that is locked is being ended.
+// fromFree locks runs of a worker ($2), and passes those by that are locked.
 //
 //   - job_pkey finds the rows.
-var lostRuns = "SELECT " + subjectColumns + `
+const fromFree = `
 FROM (
 	SELECT $1::int AS namespace, 3::smallint AS running, e.*
 	FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run)
@@ -100,6 +100,9 @@ WHERE job.run = e.run
 	AND job.state = e.running
 ORDER BY job.id
 FOR UPDATE OF job SKIP LOCKED`
+
+// lostRuns locks runs that nobody holds; one that is locked is being ended.
+var lostRuns = "SELECT " + subjectColumns + fromFree
 
 // idleAsk is the report of a worker that holds no runs.
 type idleAsk struct {

@@ -107,3 +107,19 @@ func (m *Meeting[Q, A]) Do(ctx context.Context, ask Q) (answer A, ok bool) {
 	}
 	return m.Meeting.Do(ctx, ask)
 }
+
+// LookFor asks of each namespace whether it has something. The statement takes their
+// numbers and answers, by their places, yes or no.
+func LookFor(text string) func(namespaces []int32, answers []*bool) []*Statement {
+	return func(namespaces []int32, answers []*bool) []*Statement {
+		return []*Statement{{Text: text, Args: []any{namespaces}, Each: func(scan Scan) error {
+			var n int
+			var some bool
+			if err := scan(&n, &some); err != nil {
+				return err
+			}
+			answers[n-1] = &some
+			return nil
+		}}}
+	}
+}
