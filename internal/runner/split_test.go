@@ -13,6 +13,11 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
+// agreed is when all processes of a lab use their portions: they hear of each other only by their beats. A newcomer has
+// lived for a beat, the others hear of it by the next, and it asks again within a third; which of two beats at the same
+// instant is first is open.
+const agreed = 16 * time.Second
+
 // totalOf bounds the queue of a lab's process in the cluster.
 func totalOf(n int) func(*runner.Config) {
 	return func(c *runner.Config) { c.Queues[0].Total, c.Grace = n, time.Second }
@@ -38,7 +43,7 @@ func TestJ18_TotalIsSplitOverTheLiveWorkers(t *testing.T) {
 		for i := range p {
 			p[i] = l.run(8, waits, totalOf(8))
 		}
-		after(11 * time.Second) // the newcomers have lived for a beat, and everyone has heard of everyone by the next
+		after(agreed)
 		l.add(40, nil, p...)
 		after(time.Second)
 		total := 0
@@ -53,7 +58,7 @@ func TestJ18_TotalIsSplitOverTheLiveWorkers(t *testing.T) {
 			t.Errorf("%d jobs run in the cluster, want its total of 8", total)
 		}
 		p[2].stop()
-		after(11 * time.Second) // a beat to hear of it, and one to have heard that the other has
+		after(agreed)
 		if n := p[0].Stats().Running + p[1].Stats().Running; n != 8 {
 			t.Errorf("%d jobs run after a worker left, want 8", n)
 		}
@@ -85,7 +90,7 @@ func TestJ18_NewcomerRunsNothingBeforeTheOthersHaveHeard(t *testing.T) {
 			t.Errorf("%d jobs began in the newcomer while the other ran %d of a total of 4", began, first.Stats().Running)
 		}
 		first.faults.set(func(f *faults) { f.before = nil })
-		after(10 * time.Second)
+		after(agreed)
 		if n, m := first.Stats().Running, second.Stats().Running; n != 2 || m != 2 {
 			t.Errorf("%d and %d jobs run, want 2 and 2 once both have heard", n, m)
 		}
@@ -235,7 +240,7 @@ func TestJ18_ProcessesThatComeAndDieTakeNothing(t *testing.T) {
 	inLab(t, func(l *lab) {
 		brief := func(context.Context, *runner.Task) job.Outcome { <-time.After(100 * time.Millisecond); return succeed }
 		first, second := l.run(4, brief, totalOf(4)), l.run(4, brief, totalOf(4))
-		after(12 * time.Second)
+		after(agreed)
 		l.add(10_000, nil, first, second)
 		after(time.Second)
 		var ghosts []*process
