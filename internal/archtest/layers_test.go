@@ -40,7 +40,13 @@ var (
 var layers = []layer{
 	{
 		at: "examples/...", is: "whole programs, written as a user writes them",
-		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", sqlite, pgx, uuid),
+		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "kinds/...", "store/sqlite", "store/postgres", "pawltest", sqlite, pgx, uuid),
+	},
+	// A user who does not import one has nothing of it: nothing but programs stands above them.
+	{
+		at: "kinds/...", is: "built-in kinds of jobs, written against the facade as a user's are",
+		may:   list(".", "job/..."),
+		never: list(stores, drivers),
 	},
 	{
 		at: "pawltest/...", is: "for users' tests: an engine in memory and virtual time, or on a store they hand over",
