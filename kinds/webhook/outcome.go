@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl"
+)
+
+// StatusError is an answer that was not 2xx. Middleware, Hooks.Error and backoff
+// functions find it by errors.As.
+type StatusError struct {
+	Host     string
+	Response Response
+}
+
+func (s *StatusError) Error() string {
+	text := fmt.Sprintf("POST to %s: %d %s", s.Host, s.Response.Status, http.StatusText(s.Response.Status))
+	body := s.Response.Body
+	if len(body) > 500 {
+		body = strings.ToValidUTF8(body[:500], "") + "…"
+	}
+	if redirects(s.Response.Status) {
+		text += ", which is not followed (see Config.Redirects)"
+	}
+	if body != "" {
+		text += fmt.Sprintf(": %q", body)
+	}
+	return text
+}
+
+const (
+	// throttleWait is the wait after a 429 that does not say how long.
+	throttleWait = time.Minute
+	// mostThrottles is after how many runs without a burned attempt a 429 is a failure
+	// like others: a receiver that says it for ever must not keep a job for ever.
+	mostThrottles = 100
+)
+
+// outcome is what an answer means for its job. snoozes is how often the job was
+// put off before.
+func (s *sender) outcome(r Response, host string, snoozes int) error {
+	if r.Status >= 200 && r.Status <= 299 {
+		return nil
+	}
+	failure := &StatusError{Host: host, Response: r}
+	wait := min(r.retryAfter, s.cfg.MaxRetryAfter)
+	switch {
+	case r.Status == http.StatusGone || slices.Contains(s.cfg.DeadOn, r.Status):
+		return pawl.Dead(failure)
+	case r.Status == http.StatusTooManyRequests && wait < 0 && snoozes < mostThrottles:
+		return throttled(throttleWait, failure)
+	case r.Status == http.StatusTooManyRequests && snoozes < mostThrottles:
+		return throttled(max(wait, time.Second), failure)
+	case wait >= 0:
+		return pawl.RetryIn(max(wait, time.Second), failure)
+	default:
+		return failure
+	}
+}
+
+// throttled is what a 429 makes of its job. It stands alone so that pawl.Throttled
+// can take its place.
+func throttled(wait time.Duration, failure *StatusError) error {
+	return pawl.SnoozeFor(wait, failure.Error())
+}
+
+// retryAfter is what a Retry-After asks for: seconds, or a date, which is held
+// against the answer's own Date where there is one, so that clocks need not
+// agree. Negative: nothing that can be read. The past means now.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if value == "" {
+		return -1
+	}
+	if value[0] >= '0' && value[0] <= '9' {
+		seconds, err := strconv.ParseUint(value, 10, 64)
+		if err != nil && strings.ContainsFunc(value, func(r rune) bool { return r < '0' || r > '9' }) {
+			return -1
+		}
+		// A number that is too large is one that is out of any bound.
+		return time.Duration(min(seconds, uint64(mostWait/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return -1
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(at.Sub(now), 0), mostWait)
+}
