@@ -114,7 +114,7 @@ func ExampleConfig() {
 	if _, err := e.Enqueue(ctx, post); err != nil {
 		log.Fatal(err)
 	}
-	// Output: pawl: invalid webhook url "http://user:xxxxx@hooks.example/orders": must not have a user: give a header Authorization
+	// Output: pawl: invalid webhook url "http://hooks.example": must not have a user: give a header Authorization
 }
 
 // Tests of a receiver sign for themselves.

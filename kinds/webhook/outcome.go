@@ -27,8 +27,8 @@ func (s *StatusError) Error() string {
 	if redirects(s.Response.Status) {
 		text += ", which is not followed (see Config.Redirects)"
 	}
-	if body != "" {
-		text += fmt.Sprintf(": %q", body)
+	if body != "" { // quoted as a whole, so that failures are one by their fingerprint whatever was answered
+		text += fmt.Sprintf(": %q", strings.ReplaceAll(body, `"`, "'"))
 	}
 	return text
 }
@@ -41,9 +41,8 @@ const (
 	mostThrottles = 100
 )
 
-// outcome is what an answer means for its job. snoozes is how often the job was
-// put off before.
-func (s *sender) outcome(r Response, host string, snoozes int) error {
+// outcome is what an answer means for its job.
+func (s *sender) outcome(r Response, host string, i *pawl.Info) error {
 	if r.Status >= 200 && r.Status <= 299 {
 		return nil
 	}
@@ -52,15 +51,22 @@ func (s *sender) outcome(r Response, host string, snoozes int) error {
 	switch {
 	case r.Status == http.StatusGone || slices.Contains(s.cfg.DeadOn, r.Status):
 		return pawl.Dead(failure)
-	case r.Status == http.StatusTooManyRequests && wait < 0 && snoozes < mostThrottles:
-		return throttled(throttleWait, failure)
-	case r.Status == http.StatusTooManyRequests && snoozes < mostThrottles:
+	case r.Status == http.StatusTooManyRequests && i.Snoozes < mostThrottles:
+		if wait < 0 {
+			wait = throttleWait
+		}
 		return throttled(max(wait, time.Second), failure)
 	case wait >= 0:
-		return pawl.RetryIn(max(wait, time.Second), failure)
+		return pawl.RetryIn(max(wait, s.leastWait(i.Attempt)), failure)
 	default:
 		return failure
 	}
+}
+
+// leastWait doubles from 1 s with each attempt. A receiver that always says
+// "Retry-After: 0" would else use up all attempts within seconds.
+func (s *sender) leastWait(attempt int) time.Duration {
+	return min(time.Second<<min(max(attempt-1, 0), 20), s.cfg.MaxRetryAfter)
 }
 
 // throttled is what a 429 makes of its job. It stands alone so that pawl.Throttled

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/pawltest"
 )
 
 // meaning is what an error makes of its job.
@@ -75,27 +78,57 @@ func TestJ23_EveryStatusHasItsOutcome(t *testing.T) {
 	}
 }
 
-// How long is waited is what the receiver asks for, within bounds.
+// How long is waited is what the receiver asks for, within bounds, and never so
+// little that attempts are used up within seconds.
 func TestJ23_RetryAfterIsHonouredWithinBounds(t *testing.T) {
-	s := sending(t, func(c *Config) { c.MaxRetryAfter = time.Minute })
+	const throttled, failed = "throttled", "failed"
 	for _, c := range []struct {
 		status  int
-		asked   time.Duration
+		asked   string
 		snoozes int
-		want    string
+		attempt int
+		means   string
+		wait    time.Duration
 	}{
-		{429, 30 * time.Second, 0, "pawl: snooze for 30s: POST to h: 429 Too Many Requests"},
-		{429, -1, 0, "pawl: snooze for 1m0s: POST to h: 429 Too Many Requests"},
-		{429, 0, 0, "pawl: snooze for 1s: POST to h: 429 Too Many Requests"},
-		{429, time.Hour, 0, "pawl: snooze for 1m0s: POST to h: 429 Too Many Requests"},
-		{429, 30 * time.Second, mostThrottles, "POST to h: 429 Too Many Requests"}, // burns an attempt from now on
-		{429, -1, mostThrottles, "POST to h: 429 Too Many Requests"},
-		{503, 30 * time.Second, 0, "POST to h: 503 Service Unavailable"},
+		{429, "30", 0, 1, throttled, 30 * time.Second},
+		{429, "", 0, 1, throttled, time.Minute},
+		{429, "0", 0, 9, throttled, time.Second},
+		{429, "7200", 0, 1, throttled, 10 * time.Minute},
+		{429, "7200", mostThrottles - 1, 1, throttled, 10 * time.Minute},
+		{429, "30", mostThrottles, 1, failed, 30 * time.Second}, // burns an attempt from now on
+		{503, "30", 0, 1, failed, 30 * time.Second},
+		{503, "0", 0, 1, failed, time.Second},
+		{503, "0", 0, 4, failed, 8 * time.Second},
+		{503, "5", 0, 4, failed, 8 * time.Second},
+		{503, "9", 0, 4, failed, 9 * time.Second},
+		{503, "0", 0, 25, failed, 10 * time.Minute},
+		{503, "7200", 0, 1, failed, 10 * time.Minute},
+		{404, "30", 0, 1, failed, 30 * time.Second},
 	} {
-		if err := s.outcome(Response{Status: c.status, retryAfter: c.asked}, "h", c.snoozes); err == nil || err.Error() != c.want {
-			t.Errorf("%+v: %v", c, err)
+		s := sending(t, func(cfg *Config) { cfg.MaxRetryAfter = 10 * time.Minute })
+		asked := retryAfter(http.Header{"Retry-After": {c.asked}}, time.Time{})
+		err := s.outcome(Response{Status: c.status, retryAfter: asked}, "h", &pawl.Info{Attempt: c.attempt, Snoozes: c.snoozes})
+		if means, wait := waits(t, err); means != c.means || wait != c.wait {
+			t.Errorf("%+v: %s for %v", c, means, wait)
 		}
 	}
+}
+
+// waits is what an engine makes of an error: how long its job waits, in virtual time.
+func waits(t *testing.T, err error) (means string, wait time.Duration) {
+	t.Helper()
+	pawltest.Run(t, func(e *pawl.Engine) {
+		pawl.Handle(e, func(context.Context, *pawl.Job[Post]) error { return err })
+	}, func(t *testing.T, e *pawltest.Engine) {
+		r := e.Enqueue(Post{})
+		e.RunUntilIdle()
+		j := e.RequireState(r.ID, pawl.StateWaiting)
+		if means = "throttled"; len(j.Failures.List()) == 1 {
+			means = "failed"
+		}
+		wait = j.Due.Sub(j.Created).Truncate(time.Second)
+	})
+	return means, wait
 }
 
 func TestJ23_RetryAfterIsReadAsSecondsOrDate(t *testing.T) {
@@ -143,4 +176,18 @@ func FuzzRetryAfter(f *testing.F) {
 			t.Errorf("%q: %v", value, got)
 		}
 	})
+}
+
+// Answers that differ only in their bodies are one fault to who counts failures.
+func TestJ23_BodiesDoNotSplitFailures(t *testing.T) {
+	prints := map[string]bool{}
+	for _, body := range []string{"no", `{"error":"it's \"broken\"","id":"a-1"}`, "<html>\nword «x» `y`", strings.Repeat("long ",
+		500), "quote \" alone"} {
+		err := &StatusError{Host: "hooks.example", Response: Response{Status: 500, Body: body}}
+		prints[job.Fingerprint(err.Error())] = true
+	}
+	other := &StatusError{Host: "hooks.example", Response: Response{Status: 404, Body: "no"}}
+	if len(prints) != 1 || prints[job.Fingerprint(other.Error())] {
+		t.Errorf("%d fingerprints", len(prints))
+	}
 }

@@ -57,10 +57,14 @@ func (p Post) checkHeaders() error {
 	if len(p.Headers) > mostHeaders {
 		errs = append(errs, job.Invalid("webhook headers", len(p.Headers), fmt.Sprintf("must be at most %d", mostHeaders)))
 	}
-	size := 0
+	size, seen := 0, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		size += len(name) + len(p.Headers[name])
+		twice := seen[strings.ToLower(name)]
+		seen[strings.ToLower(name)] = true
 		switch {
+		case twice:
+			errs = append(errs, job.Invalid("webhook header", name, "must not be given twice"))
 		case !isToken(name):
 			errs = append(errs, job.Invalid("webhook header", name, "must be a name of letters, digits and -"))
 		case reserved(name):
@@ -111,20 +115,23 @@ func checkURL(u *url.URL) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return job.Invalid("webhook url", u.Scheme+":", "must be http or https")
 	case u.User != nil:
-		return job.Invalid("webhook url", u.Redacted(), "must not have a user: give a header Authorization")
+		return job.Invalid("webhook url", place(u), "must not have a user: give a header Authorization")
 	case host == "" || u.Opaque != "":
-		return job.Invalid("webhook url", u.Redacted(), "must have a host")
+		return job.Invalid("webhook url", place(u), "must have a host")
 	case !isASCII(host):
-		return job.Invalid("webhook url", u.Redacted(), "must have its host in ASCII (xn--…)")
+		return job.Invalid("webhook url", place(u), "must have its host in ASCII (xn--…)")
 	case strings.HasSuffix(u.Host, ":"):
-		return job.Invalid("webhook url", u.Redacted(), "must not end its host with a colon")
+		return job.Invalid("webhook url", place(u), "must not end its host with a colon")
 	case u.Port() != "":
 		if n, err := strconv.Atoi(u.Port()); err != nil || n < 1 || n > 65535 {
-			return job.Invalid("webhook url", u.Redacted(), "must have a port of 1..65535")
+			return job.Invalid("webhook url", place(u), "must have a port of 1..65535")
 		}
 	}
 	return nil
 }
+
+// place is what errors show of a URL: a user or a path may be a secret.
+func place(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // reserved are headers that a post cannot set: the signature's, and those by
 // which HTTP tells where a request goes and where it ends.
@@ -146,10 +153,10 @@ func isToken(name string) bool {
 }
 
 // checkHeaderValue refuses line breaks and other control characters, by which one
-// header could become two.
+// header could become two. The value may be a secret and is not shown.
 func checkHeaderValue(field, value string) error {
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-		return job.Invalid(field, value, "must not have control characters")
+		return job.Invalid(field, fmt.Sprintf("%d bytes", len(value)), "must not have control characters")
 	}
 	return nil
 }

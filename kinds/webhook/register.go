@@ -66,5 +66,5 @@ func (s *sender) work(ctx context.Context, j *pawl.Job[Post]) (Response, error) 
 	if err != nil {
 		return Response{}, err
 	}
-	return answer, s.outcome(answer, r.host(), j.Snoozes)
+	return answer, s.outcome(answer, r.host(), &j.Info)
 }

@@ -35,9 +35,8 @@ func ParseSecret(text string) (Secret, error) {
 	if err != nil {
 		return Secret{}, job.Invalid("webhook secret", fmt.Sprintf("%d bytes", len(text)), "must be whsec_ and base64")
 	}
-	if len(b) < leastSecret || len(b) > mostSecretSize {
-		return Secret{}, job.Invalid("webhook secret", fmt.Sprintf("%d bytes", len(b)), fmt.Sprintf("must be %d..%d bytes",
-			leastSecret, mostSecretSize))
+	if err := within("bytes of a webhook secret", len(b), leastSecret, mostSecretSize); err != nil {
+		return Secret{}, err
 	}
 	return Secret{b}, nil
 }

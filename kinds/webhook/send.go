@@ -153,6 +153,9 @@ func (s *sender) post(ctx context.Context, r *request, to *url.URL) (Response, e
 		return Response{}, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode < 200 { // 101: what follows is no body, and a context does not end it
+		return newResponse(resp, nil, 0, false, s.now()), nil
+	}
 	// The status has come and decides. Of the body only as much as comes soon is read:
 	// the receiver may send it for ever.
 	limit := time.AfterFunc(s.bodyWait, cancel)

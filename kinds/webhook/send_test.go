@@ -77,6 +77,7 @@ func TestJ23_HeadersCannotBeForged(t *testing.T) {
 	for _, p := range []Post{
 		{Headers: many},
 		{Headers: map[string]string{"X-Long": strings.Repeat("x", mostHeaderBytes)}},
+		{Headers: map[string]string{"X-A": "1", "x-a": "2"}},
 		{ContentType: "text/plain\r\nX-Evil: 1"},
 		{Body: []byte("1"), Data: []byte("1")},
 		{Body: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)},
@@ -152,6 +153,26 @@ func TestJ23_SlowAndEndlessBodiesAreBounded(t *testing.T) {
 		if err != nil || !answer.Truncated || !strings.HasPrefix(answer.Body, c.want) || len(answer.Body) > 3*4<<10 {
 			t.Errorf("%s: %d bytes kept, truncated %v, %v", name, len(answer.Body), answer.Truncated, err)
 		}
+	}
+}
+
+// After 101 there is no body that ends with its context: it is not read.
+func TestJ23_SwitchingProtocolsHoldsNobody(t *testing.T) {
+	release := make(chan struct{})
+	server := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nand")
+		<-release
+	})
+	defer close(release)
+	_, err := sending(t, nil).attempt(t.Context(), Post{URL: server.URL})
+	if failed, is := errors.AsType[*StatusError](err); !is || failed.Response.Status != 101 || meaning(err) != "retry" {
+		t.Errorf("got %v", err)
 	}
 }
 
