@@ -123,6 +123,16 @@ func TestImports_RuleCatches(t *testing.T) {
 			want: []string{"links github.com/jackc/pgx/v5/pgconn"},
 		},
 		{
+			name: "a built-in kind in everybody's program",
+			p:    listing{ImportPath: ours("pawltest"), Imports: []string{ours("kinds/webhook")}, Deps: []string{ours("kinds/webhook"), "net/http"}},
+			want: []string{"imports kinds/webhook"},
+		},
+		{
+			name: "a built-in kind that brings a driver",
+			p:    listing{ImportPath: ours("kinds/demo"), Imports: []string{modulePath, ours("store/sqlite")}, Deps: []string{modulePath, ours("store/sqlite")}},
+			want: []string{"imports store/sqlite", "links store/sqlite"},
+		},
+		{
 			name: "SQL in the domain",
 			p:    listing{ImportPath: ours("job"), Imports: []string{"database/sql"}, Deps: []string{"database/sql"}},
 			want: []string{"job (jobs: vocabulary and pure rules) links database/sql"},
