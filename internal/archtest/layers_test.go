@@ -40,7 +40,17 @@ var (
 var layers = []layer{
 	{
 		at: "examples/...", is: "whole programs, written as a user writes them",
-		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", sqlite, pgx, uuid),
+		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", "kinds/command", sqlite, pgx, uuid),
+	},
+	// Built-in kinds of jobs: who does not import one has nothing of it, and none brings a driver along.
+	{
+		at: "kinds/command", is: "jobs that run a program",
+		may:   list(".", "job/...", "kinds/internal/guard"),
+		never: list(stores, drivers),
+	},
+	{
+		at: "kinds/internal/guard", is: "ends programs and all that they start; knows nothing of jobs",
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
 	},
 	{
 		at: "pawltest/...", is: "for users' tests: an engine in memory and virtual time, or on a store they hand over",
@@ -50,7 +60,7 @@ var layers = []layer{
 	{
 		at: ".", is: "the facade; it is handed a store and links no driver",
 		may:   list(domain, loops, "internal/boot", "batch", "supervise", uuid),
-		never: list(stores, drivers),
+		never: list(stores, drivers, "kinds/..."),
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
