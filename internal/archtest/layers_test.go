@@ -40,11 +40,16 @@ var (
 var layers = []layer{
 	{
 		at: "examples/...", is: "whole programs, written as a user writes them",
-		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", "kinds/command", sqlite, pgx, uuid),
+		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "store/sqlite", "store/postgres", "pawltest", "kinds/command", "kinds/pool", sqlite, pgx, uuid),
 	},
 	// Built-in kinds of jobs: who does not import one has nothing of it, and none brings a driver along.
 	{
 		at: "kinds/command", is: "jobs that run a program",
+		may:   list(".", "job/...", "kinds/internal/guard"),
+		never: list(stores, drivers),
+	},
+	{
+		at: "kinds/pool", is: "jobs that children of the worker do, over JSON lines",
 		may:   list(".", "job/...", "kinds/internal/guard"),
 		never: list(stores, drivers),
 	},
