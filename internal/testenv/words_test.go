@@ -13,7 +13,7 @@ func TestParse_NamesWhatIsWrong(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "no command given"},
 		{"-suites postgres", "no command given"},
-		{"-suites postgres,oracle -- true", `-suites: "oracle" is unknown, want some of nats,postgres,redis,pgbouncer,faketime,python,browser`},
+		{"-suites postgres,oracle -- true", `-suites: "oracle" is unknown, want some of nats,postgres,redis,pgbouncer,faketime,python3,browser`},
 		{"-suites  -- true", "is unknown"},
 	} {
 		_, err := parse(strings.Split(c.args, " "), io.Discard)

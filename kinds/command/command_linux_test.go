@@ -200,7 +200,7 @@ func TestJ21_StdinIsReadWhollyOrNotAtAll(t *testing.T) {
 		if got := result(t, e, run).Stdout; got != "done\n" {
 			t.Errorf("%q", got)
 		}
-		run = sh("sleep 100000 <&0 & exec <&-; echo done") // nor does who inherits it
+		run = sh("sleep 30 <&0 & exec <&-; echo done") // nor does who inherits it
 		run.Stdin = big
 		if got := result(t, e, run).Stdout; got != "done\n" {
 			t.Errorf("%q", got)
@@ -260,8 +260,8 @@ func TestJ21_OutputGoesToTheLog(t *testing.T) {
 }
 
 // forks holds the pipe of its first argument with all that it starts, some of which does not listen to SIGTERM or leaves.
-const forks = `exec 3>"$0"; sleep 100000 & setsid sleep 100000 & (trap '' TERM; sleep 100000; sleep 100000) &
-	(setsid sh -c "trap '' TERM HUP; sleep 100000 & sleep 100000; sleep 100000" &) ; echo ready >&3; wait`
+const forks = `exec 3>"$0"; nap="sleep 30; echo survived >&3"; sh -c "$nap" & setsid sh -c "$nap" & sh -c "trap '' TERM; $nap" &
+	(setsid sh -c "trap '' TERM HUP; ($nap) & $nap" &) ; echo ready >&3; wait`
 
 // pipe makes a named pipe, and opens it for reading when somebody has it open for writing.
 func pipe(t *testing.T, root string) (name string, open func() *bufio.Reader) {

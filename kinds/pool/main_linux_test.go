@@ -129,7 +129,7 @@ func fork(name string) {
 		panic(err)
 	}
 	for _, session := range []bool{false, true} {
-		cmd := exec.Command("sleep", "100000")
+		cmd := exec.Command("sh", "-c", "sleep 30; echo survived >&3") // they do not stay for ever if they are not ended
 		cmd.ExtraFiles = []*os.File{f}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
 		if err := cmd.Start(); err != nil {

@@ -100,6 +100,9 @@ func TestJ22_APythonChildDoesJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text, err := os.ReadFile(child); err != nil || strings.Count(string(text), "\n") > 30 {
+		t.Errorf("a child needs %d lines, %v", strings.Count(string(text), "\n"), err)
+	}
 	with(t, func(c *pool.Config) {
 		c.Kinds, c.Path, c.Args, c.Env = []string{"count.words", "count.lines"}, need.Tool(t, "python3"), []string{child}, nil
 	}, func(t *testing.T, e *pawltest.Engine, _ *pool.Pool, _ *events) {

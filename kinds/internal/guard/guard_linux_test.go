@@ -34,35 +34,32 @@ func TestMain(m *testing.M) {
 	case "group":
 		family(false)
 	case "leaver":
-		begin(true, "sleep", "100000") // and is gone: the sleeper is an orphan in a session of its own
+		begin(true, "sh", "-c", nap) // and is gone: the sleeper is an orphan in a session of its own
 	case "worker":
 		if _, err := Start(program(os.Stdout, "family")); err != nil {
 			panic(err)
 		}
-		pause()
+		time.Sleep(time.Minute) // stimulus: it does not end by itself
 	}
 }
 
+// nap is what those do who must be gone before it is over. They do not stay for ever if they are not.
+const nap = "sleep 30; echo survived"
+
 // family starts sleepers in its own group and, if away, such as try to get away, says that it has, and waits.
 func family(away bool) {
-	begin(false, "sleep", "100000")
-	begin(false, "sh", "-c", "trap '' TERM; sleep 100000 & sleep 100000; sleep 100000")
+	begin(false, "sh", "-c", nap)
+	begin(false, "sh", "-c", "trap '' TERM; ("+nap+") & "+nap)
 	if away {
-		begin(true, "sleep", "100000")
-		begin(true, "sh", "-c", "trap '' TERM HUP; setsid sleep 100000 & sleep 100000; sleep 100000")
+		begin(true, "sh", "-c", nap)
+		begin(true, "sh", "-c", "trap '' TERM HUP; setsid sh -c '"+nap+"' & "+nap)
 		if err := os.Setenv(roleVariable, "leaver"); err != nil {
 			panic(err)
 		}
 		_ = begin(false, os.Args[0]).Wait()
 	}
 	fmt.Println("ready")
-	pause()
-}
-
-func pause() {
-	for {
-		_ = syscall.Pause()
-	}
+	time.Sleep(time.Minute) // stimulus: it does not end by itself
 }
 
 // begin starts a program that holds our stdout.
@@ -213,7 +210,7 @@ func TestJ21_GuardPassesSignalsMeantForAllBy(t *testing.T) {
 }
 
 func TestJ21_WhoIgnoresTheEndIsKilled(t *testing.T) {
-	g, out := run(t, shell("trap '' TERM; echo ready; while :; do sleep 0.01; done", time.Millisecond), "")
+	g, out := run(t, shell("trap '' TERM; echo ready; "+nap, time.Millisecond), "")
 	says(t, out, "ready")
 	g.End()
 	<-g.Done()
@@ -225,7 +222,7 @@ func TestJ21_WhoIgnoresTheEndIsKilled(t *testing.T) {
 
 // A program that has ended well is done, and what it left is killed without a grace.
 func TestJ21_WhatAProgramLeavesIsKilled(t *testing.T) {
-	g, out := run(t, shell("trap '' TERM; sleep 100000 & setsid sleep 100000 & echo done", time.Hour), "")
+	g, out := run(t, shell("trap '' TERM; ("+nap+") & setsid sh -c '"+nap+"' & echo done", time.Hour), "")
 	says(t, out, "done")
 	<-g.Done()
 	ends(t, out, "")
