@@ -84,6 +84,10 @@ func Register(to pawl.Registrar, config Config) error {
 
 func (c Config) withDefaults() Config {
 	c.Allow = slices.Clone(c.Allow)
+	for i := range c.Allow { // what the caller does to its own maps and slices later is its own business
+		p := &c.Allow[i]
+		p.Args, p.Env, p.Exit = slices.Clone(p.Args), slices.Clone(p.Env), maps.Clone(p.Exit)
+	}
 	env := map[string]string{"PATH": defaultPath}
 	maps.Copy(env, c.Env)
 	c.Env = env
@@ -115,6 +119,11 @@ func (c Config) check() (Config, error) {
 		if why := notRunnable(p.Path); why != "" {
 			bad(at+"Path", p.Path, why)
 		}
+		for _, arg := range p.Args {
+			if strings.ContainsRune(arg, 0) {
+				bad(at+"Args", arg, "must not contain a zero byte")
+			}
+		}
 		for _, name := range p.Env {
 			if !variable.MatchString(name) {
 				bad(at+"Env", name, "must be letters, digits and _")
@@ -139,6 +148,9 @@ func (c Config) check() (Config, error) {
 	}
 	if c.Timeout < 0 {
 		bad("Timeout", c.Timeout, "must be 0 (default) or more")
+	}
+	if !guard.MayRunAs(c.UID, c.GID) {
+		bad("UID and GID", fmt.Sprint(c.UID, " ", c.GID), "may only be set by root")
 	}
 	if c.Grace < 0 || c.Grace > maxGrace {
 		bad("Grace", c.Grace, fmt.Sprintf("must be 0 (default) to %v", maxGrace))

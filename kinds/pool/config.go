@@ -123,6 +123,11 @@ func (c Config) check() error {
 	case !info.IsDir():
 		bad("Dir", c.Dir, "must be a folder")
 	}
+	for _, arg := range c.Args {
+		if strings.ContainsRune(arg, 0) {
+			bad("Args", arg, "must not contain a zero byte")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(c.Env[name], 0) {
 			bad("Env", name, "must be a name without = and a value without a zero byte")
@@ -135,6 +140,9 @@ func (c Config) check() error {
 		if d < 0 {
 			bad(field, d, "must be 0 (default) or more")
 		}
+	}
+	if !guard.MayRunAs(c.UID, c.GID) {
+		bad("UID and GID", fmt.Sprint(c.UID, " ", c.GID), "may only be set by root")
 	}
 	if c.Grace < 0 || c.Grace > maxGrace {
 		bad("Grace", c.Grace, fmt.Sprintf("must be 0 (default) to %v", maxGrace))

@@ -400,6 +400,21 @@ func TestJ22_CloseEndsChildrenAndWhatTheyStarted(t *testing.T) {
 	})
 }
 
+// Close does not wait for a job, which is not to blame.
+func TestJ22_AJobWhosePoolIsClosedIsPutOff(t *testing.T) {
+	with(t, nil, func(t *testing.T, e *pawltest.Engine, p *pool.Pool, said *events) {
+		var closed sync.WaitGroup
+		closed.Go(func() {
+			said.wait("begun")
+			p.Close()
+		})
+		if j, err := e.Work(asked{Do: "hang", Say: "begun"}); j.State != job.Waiting || !pawl.IsSnooze(err) {
+			t.Errorf("%s, %v", j.State, err)
+		}
+		closed.Wait()
+	})
+}
+
 // The worker is this test program once more, and is killed.
 func TestJ22_ChildrenAreGoneAfterTheWorkerIsKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "work.db")

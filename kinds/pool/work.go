@@ -61,7 +61,10 @@ func (p *Pool) work(ctx context.Context, j *pawl.Job[pawl.Raw]) (pawl.Raw, error
 			return outcome(a)
 		}
 		<-c.gone // until then the job has not ended
-		if !errors.Is(err, errNotAsked) {
+		switch {
+		case errors.Is(err, errClosed):
+			return nil, pawl.SnoozeFor(putOff, err.Error())
+		case !errors.Is(err, errNotAsked):
 			return nil, err
 		}
 	}

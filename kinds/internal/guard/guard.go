@@ -40,13 +40,32 @@ type Exit struct {
 	Signal string // its name; empty when the program exited by itself
 }
 
-// spec is a Program as the guard is told.
+// spec is a Program as the guard is told: in bytes, since JSON has no strings that are not UTF-8.
 type spec struct {
-	Path     string
-	Args     []string
-	Env      []string
+	Path     []byte
+	Args     [][]byte
+	Env      [][]byte
 	UID, GID uint32
 	Grace    time.Duration
+}
+
+// MayRunAs reports whether this process may run programs as this user and group.
+func MayRunAs(uid, gid uint32) bool { return uid == 0 && gid == 0 || os.Geteuid() == 0 }
+
+func asBytes(list []string) [][]byte {
+	of := make([][]byte, len(list))
+	for i, s := range list {
+		of[i] = []byte(s)
+	}
+	return of
+}
+
+func asStrings(list [][]byte) []string {
+	of := make([]string, len(list))
+	for i, b := range list {
+		of[i] = string(b)
+	}
+	return of
 }
 
 // word is what a guard says: first that the program has started or why not, then how it exited, then that all are gone.

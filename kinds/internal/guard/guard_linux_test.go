@@ -252,6 +252,16 @@ func TestJ21_AProgramHasOnlyWhatItIsGiven(t *testing.T) {
 	}
 }
 
+// Bytes are bytes, also where they are no text.
+func TestJ21_ArgumentsAreHandedOverAsTheyAre(t *testing.T) {
+	_, out := run(t, func(p *Program) {
+		shell(`printf '%s|' "$0" "$@" "$X"`, 0)(p)
+		p.Args = append(p.Args, "\xff", "", "a b\n")
+		p.Env = []string{"X=\xfe"}
+	}, "")
+	ends(t, out, "\xff||a b\n|\xfe|")
+}
+
 func TestJ21_AProgramRunsAsItsUser(t *testing.T) {
 	out, their, err := os.Pipe()
 	if err != nil {

@@ -86,7 +86,7 @@ func Start(p Program) (*Process, error) {
 
 // begin tells the guard what to run and waits until it does.
 func (g *Process) begin(p Program, status *os.File, words *json.Decoder) error {
-	text, err := json.Marshal(spec{Path: p.Path, Args: p.Args, Env: p.Env, UID: p.UID, GID: p.GID, Grace: p.Grace})
+	text, err := json.Marshal(spec{Path: []byte(p.Path), Args: asBytes(p.Args), Env: asBytes(p.Env), UID: p.UID, GID: p.GID, Grace: p.Grace})
 	if err != nil {
 		return err
 	}

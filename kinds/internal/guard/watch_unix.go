@@ -124,12 +124,13 @@ func (w *watch) start(s spec) error {
 	if s.UID != 0 || s.GID != 0 {
 		attr.Credential = &syscall.Credential{Uid: s.UID, Gid: s.GID}
 	}
+	path := string(s.Path)
 	var err error
-	w.program, err = syscall.ForkExec(s.Path, append([]string{s.Path}, s.Args...), &syscall.ProcAttr{
-		Env: s.Env, Files: []uintptr{stdinFile, stdoutFile, stderrFile}, Sys: attr,
+	w.program, err = syscall.ForkExec(path, append([]string{path}, asStrings(s.Args)...), &syscall.ProcAttr{
+		Env: asStrings(s.Env), Files: []uintptr{stdinFile, stdoutFile, stderrFile}, Sys: attr,
 	})
 	if err != nil {
-		return fmt.Errorf("starting %s: %w", s.Path, err)
+		return fmt.Errorf("starting %s: %w", path, err)
 	}
 	return nil
 }
