@@ -54,22 +54,41 @@ func (w *watch) reap() (gone bool) {
 // to another before we reap it, nor is that of its group. Signalling a group is one step for the kernel, so that nobody in
 // it can fork away; who is in no group of a child falls to us when its parent is gone.
 func signalAll(w *watch, sig syscall.Signal) {
-	own := os.Getpid()
-	children := 0
-	for p := range processes() {
-		if p.parent != own {
-			continue
-		}
-		children++
-		if p.group == syscall.Getpgrp() {
-			_ = syscall.Kill(p.id, sig)
+	all := children()
+	for _, id := range all {
+		if group, err := syscall.Getpgid(id); err == nil && group != syscall.Getpgrp() {
+			_ = syscall.Kill(-group, sig)
 		} else {
-			_ = syscall.Kill(-p.group, sig)
+			_ = syscall.Kill(id, sig)
 		}
 	}
-	if children == 0 && !w.exited { // there is no /proc to look into
+	if len(all) == 0 && !w.exited { // there is no /proc to look into
 		_ = syscall.Kill(-w.program, sig)
 	}
+}
+
+// children lists our children. The kernel's own list is quick enough to catch one that forks and ends again and again;
+// kernels without it are asked for every process.
+func children() (list []int) {
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		text, _ := os.ReadFile("/proc/self/task/" + thread.Name() + "/children")
+		for field := range bytes.FieldsSeq(text) {
+			if id, err := strconv.Atoi(string(field)); err == nil {
+				list = append(list, id)
+			}
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	own := os.Getpid()
+	for p := range processes() {
+		if p.parent == own {
+			list = append(list, p.id)
+		}
+	}
+	return list
 }
 
 // killSession kills what is left in a session and reports whether there was something. Its number must not be free: the

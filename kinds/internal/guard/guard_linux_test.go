@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/pawlwork/pawl/internal/need"
 )
 
 // roleVariable makes the test program play a part.
@@ -190,6 +192,25 @@ func TestJ21_AGroupIsGoneAfterItsGuardIsKilled(t *testing.T) {
 	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "the guard ended too early: signal: killed") {
 		t.Errorf("says %v", err)
 	}
+}
+
+// Each child leaves for a session of its own, forks and ends, so that there is never the same one twice.
+func TestJ21_AChainOfLeaversIsCaught(t *testing.T) {
+	const chain = `
+import os, sys, time
+end = time.time() + 30
+print("ready", flush=True)
+while time.time() < end:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+print("survived", flush=True)`
+	python := need.Tool(t, "python3")
+	g, out := run(t, func(p *Program) { p.Path, p.Args = python, []string{"-c", chain} }, "")
+	says(t, out, "ready")
+	g.Kill()
+	ends(t, out, "")
+	<-g.Done()
 }
 
 func TestJ21_GuardPassesSignalsMeantForAllBy(t *testing.T) {
