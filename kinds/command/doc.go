@@ -10,8 +10,8 @@
 //		...
 //		e.Enqueue(ctx, command.Run{Program: "thumbnail", Args: []string{"in.png", "out.png"}})
 //
-// A program that is importing nothing of this package has nothing of it, and a worker that registers it without an
-// allow-list gets an error and runs nothing.
+// A binary that does not import this package has nothing of it, and a worker that registers it without an allow-list gets an
+// error and runs nothing.
 //
 // # What ends, and when
 //
