@@ -148,6 +148,21 @@ func HandleRaw(to Registrar, kind string, work func(ctx context.Context, j *Job[
 	to.register(r)
 }
 
+// HandleRawResult is HandleRaw with a result, which is kept as it is; nil keeps none.
+func HandleRawResult(to Registrar, kind string, work func(ctx context.Context, j *Job[Raw]) (Raw, error), opts ...HandleOption) {
+	if work == nil {
+		HandleRaw(to, kind, nil, opts...)
+		return
+	}
+	HandleRaw(to, kind, func(ctx context.Context, j *Job[Raw]) error {
+		result, err := work(ctx, j)
+		if err != nil || result == nil {
+			return err
+		}
+		return j.keepResult(result)
+	}, opts...)
+}
+
 // registrationOf reads everything that the type of the arguments says.
 func registrationOf[A Args](opts []HandleOption) *registration {
 	r := &registration{}

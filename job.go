@@ -127,6 +127,11 @@ func (i *Info) setResult(v any) error {
 	if err != nil {
 		return err
 	}
+	return i.keepResult(b)
+}
+
+// keepResult takes a result as it is.
+func (i *Info) keepResult(b []byte) error {
 	if limit := i.engine.cfg.Bounds.Payload; len(b) > limit {
 		return job.Invalid("result", sizeText(len(b)), "must be at most "+sizeText(limit))
 	}

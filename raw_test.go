@@ -2,6 +2,8 @@ package pawl_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/pawlwork/pawl"
@@ -38,5 +40,44 @@ func TestJ14_ARawHandlerTakesNoNewerVersion(t *testing.T) {
 	}
 	if why.Code != pawl.WhyNoVersion {
 		t.Errorf("why: %q", why)
+	}
+}
+
+// A raw handler's result is kept byte for byte, and within the bound of a payload.
+func TestJ28_ARawHandlerKeepsItsResult(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	e := newEngine()
+	defer e.Close()
+	pawl.HandleRawResult(e, "none", nil)
+	if err := e.Run(ctx); !errors.Is(err, pawl.ErrInvalid) {
+		t.Errorf("without a function: %v", err)
+	}
+	e = newEngine()
+	defer e.Close()
+	pawl.HandleRawResult(e, "twice", func(_ context.Context, j *pawl.Job[pawl.Raw]) (pawl.Raw, error) {
+		if len(j.Args) == 0 {
+			return nil, nil
+		}
+		return append(j.Args, j.Args...), nil
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	for payload, want := range map[string]string{"\x00\xff": "\x00\xff\x00\xff", "": "", strings.Repeat("x", 600<<10): ""} {
+		r, err := e.Enqueue(ctx, pawl.RawArgs("twice", []byte(payload)), pawl.Attempts(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := e.Wait(ctx, r.ID)
+		if err != nil || string(j.Result) != want || (j.State == pawl.StateDone) != (len(payload) < 100) {
+			t.Errorf("%.10q: %s, %.10q, %v", payload, j.State, j.Result, err)
+		}
+		if payload == "" && j.Result != nil {
+			t.Errorf("nil keeps %q", j.Result)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -28,6 +28,7 @@ var floors = map[string]map[string]string{
 	"worker":  {".Worker": "as a user sees it", "store.Worker": "the worker"},
 	"offer":   {"job.Offer": "the offer", "a store's": "as its statements take it"},
 	"store":   {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
+	"run":     {"job.Run": "one claim of one job", "kinds/command.Run": "what a job wants run: the arguments of pawl.command"},
 	"kind":    {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
 }
 

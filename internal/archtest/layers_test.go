@@ -42,10 +42,14 @@ var layers = []layer{
 		at: "examples/...", is: "whole programs, written as a user writes them",
 		may: list(".", "job/...", "stream", "flow", "batch", "supervise", "kinds/...", "store/sqlite", "store/postgres", "pawltest", sqlite, pgx, uuid),
 	},
-	// A user who does not import one has nothing of it: nothing but programs stands above them.
+	// Built-in kinds of jobs: who does not import one has nothing of it, and none brings a driver along.
+	{
+		at: "kinds/internal/guard", is: "ends programs and all that they start; knows nothing of jobs",
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
+	},
 	{
 		at: "kinds/...", is: "built-in kinds of jobs, written against the facade as a user's are",
-		may:   list(".", "job/..."),
+		may:   list(".", "job/...", "kinds/internal/guard"),
 		never: list(stores, drivers),
 	},
 	{
@@ -56,7 +60,7 @@ var layers = []layer{
 	{
 		at: ".", is: "the facade; it is handed a store and links no driver",
 		may:   list(domain, loops, "internal/boot", "batch", "supervise", uuid),
-		never: list(stores, drivers),
+		never: list(stores, drivers, "kinds/..."),
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",

@@ -23,11 +23,12 @@ var tools = []tool{
 	{suite: "redis", program: "redis-server", pkg: "redis-server"},
 	{suite: "pgbouncer", program: "pgbouncer", pkg: "pgbouncer", folders: []string{"/usr/sbin"}},
 	{suite: "faketime", program: "faketime", pkg: "faketime"},
+	{suite: "python3", program: "python3", pkg: "python3"},
 	{suite: "browser", program: "chromium", pkg: "chromium"},
 }
 
 // usual are the suites of a run that names none. A browser is large and only the web interface's tests want it.
-const usual = "postgres,redis,nats,pgbouncer,faketime"
+const usual = "postgres,redis,nats,pgbouncer,faketime,python3"
 
 // parseSuites splits and checks the value of the flag -suites.
 func parseSuites(text string) ([]string, error) {

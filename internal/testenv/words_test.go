@@ -13,7 +13,7 @@ func TestParse_NamesWhatIsWrong(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "no command given"},
 		{"-suites postgres", "no command given"},
-		{"-suites postgres,oracle -- true", `-suites: "oracle" is unknown, want some of nats,postgres,redis,pgbouncer,faketime,browser`},
+		{"-suites postgres,oracle -- true", `-suites: "oracle" is unknown, want some of nats,postgres,redis,pgbouncer,faketime,python3,browser`},
 		{"-suites  -- true", "is unknown"},
 	} {
 		_, err := parse(strings.Split(c.args, " "), io.Discard)
@@ -31,7 +31,7 @@ func TestParse_InstallsNoBrowserUnlessAsked(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"--", "true"}, []string{"postgresql", "redis-server", "pgbouncer", "faketime"}},
+		{[]string{"--", "true"}, []string{"postgresql", "redis-server", "pgbouncer", "faketime", "python3"}},
 		{[]string{"-suites", "browser,nats,browser", "--", "true"}, []string{"chromium"}},
 	} {
 		opts, err := parse(c.args, io.Discard)
