@@ -23,6 +23,7 @@ import (
 type followed struct {
 	mirror *settings.Mirror
 	rules  atomic.Pointer[queueRules]
+	limits atomic.Pointer[limitRules]
 
 	running atomic.Bool // Run runs, and hears of changes
 
@@ -152,6 +153,7 @@ func (r *queueRules) runnerQueues(found []string) []runner.QueueConfig {
 // settingsChanged acts on what holds now.
 func (e *Engine) settingsChanged(now *store.Effective) {
 	e.followed.rules.Store(e.cfg.rulesOf(now))
+	e.followed.limits.Store(e.cfg.limitRulesOf(now))
 	e.followed.mu.Lock()
 	defer e.followed.mu.Unlock()
 	e.tellConflicts(now)

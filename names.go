@@ -41,6 +41,8 @@ type (
 	QueueSettings = job.QueueSettings
 	// BackoffSettings are how long failed jobs of a queue wait, as data.
 	BackoffSettings = job.BackoffSettings
+	// LimitSettings are what code declares and operators set for one limit.
+	LimitSettings = job.LimitSettings
 	// PauseScope says what a pause stops.
 	PauseScope = job.PauseScope
 	// Pause is what is paused, since when, by whom and why.
@@ -125,10 +127,11 @@ const (
 	PauseAll   = job.PauseAll   // all claims
 )
 
-// What is none in QueueSettings, as opposed to not set.
+// What is none in QueueSettings and LimitSettings, as opposed to not set.
 const (
 	NoTotal = job.NoTotal // as many as the processes have workers
 	NoAging = job.NoAging // strict priority
+	NoLimit = job.NoLimit // neither so many at once nor so many in a time
 )
 
 // What a suspended job waits for.
