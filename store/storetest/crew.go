@@ -14,7 +14,7 @@ type hand struct {
 	id    job.WorkerID
 	seq   int64
 	offer job.Offer
-	gates map[string]int64
+	gates *job.GateRules
 	known time.Time // its last beat, as it was answered
 }
 
@@ -91,7 +91,7 @@ func (w *hand) end(j store.LeasedJob, to job.State, edit ...func(*job.End)) {
 
 // ending describes the end of a run.
 func ending(j store.LeasedJob, to job.State, edit ...func(*job.End)) job.End {
-	e := job.End{ID: j.ID, Run: j.Run, To: to, Keep: keep}
+	e := job.End{ID: j.ID, Run: j.Run, To: to, Keep: keep, Gate: j.Gate()}
 	for _, f := range edit {
 		f(&e)
 	}

@@ -5,12 +5,15 @@ import (
 	"sync"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/internal/turns"
 )
 
 // Memory remembers, per worker of this process, which claims were answered and
 // where looks that met their bound go on. It only saves work: what is lost with
 // the process costs a look from the front.
 type Memory struct {
+	Turns turns.Turns[struct{}] // of gates
+
 	mu      sync.Mutex
 	workers map[job.WorkerID]*claimer
 }
