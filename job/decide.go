@@ -97,7 +97,6 @@ type End struct {
 	Defer    bool          // count it as a suspect that could not run alone
 	Rescue   bool          // count it as taken back from a lost worker
 	Lose     bool          // count it as lost with its worker, which may be its doing
-	Gate     int64         // from which it was claimed, as its worker knows; 0 for none
 	Ties     Ties          // what its worker knows the job to have beside itself; the store looks for more
 	Again    bool          // it was sent before and the answer was lost: Already, if an end of the run by this worker was committed
 	Delay    time.Duration // to Waiting: due this long after the store's now
@@ -122,7 +121,6 @@ type Run struct {
 	By            By
 	Started       time.Time
 	Ties          Ties // of the job, as it was claimed
-	Gate          int64
 	// Job is handed to the backoff function.
 	Job *Job
 }
@@ -143,7 +141,7 @@ var storeBackoff = Exponential(storePause, maxStorePause)
 // Decide says how a run with this outcome ends. It is the only place that
 // turns what handlers return into moves.
 func Decide(r Run, o Outcome, p Policy) End {
-	e := End{ID: r.ID, Run: r.Run, Keep: p.Keep, Result: o.Result, Ties: r.Ties, Gate: r.Gate}
+	e := End{ID: r.ID, Run: r.Run, Keep: p.Keep, Result: o.Result, Ties: r.Ties}
 	fail := func() {
 		f := NewFailure(r.Used+1, r.Run, o.Message, o.Stack)
 		f.Worker, f.By, f.Started = r.Worker, r.By, r.Started

@@ -99,6 +99,9 @@ type Claim struct {
 	// that has a gate by them, and waits in front of it, is put behind it instead of
 	// being taken. What waits behind gates is taken in turn, as far as they allow.
 	Gates *job.GateRules
+	// Opened are the gates of runs that this worker has ended since its last claim:
+	// they may have room.
+	Opened []int64
 	// Bytes bounds the answer: a job is left once the arguments, headers and
 	// failures of those before it have come to so many. Each queue has an equal
 	// part of them, and gets one job in any case. 0 means ClaimBytes.

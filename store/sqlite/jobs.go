@@ -58,9 +58,6 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 	}
 	verdicts, err := ask(ctx, s, jobs.RowsOfEnds(ends), func(t *jobs.Transition) ([]job.Verdict, error) { return t.Finish(w, ends) })
 	for i := range ends {
-		if e := &ends[i]; e.Gate != 0 {
-			s.claims.Turns.Open(e.Gate)
-		}
 		if ends[i].Then.Some() {
 			s.noteGates(ends[i].Then.Drafts)
 		}

@@ -98,16 +98,12 @@ func (w within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	err = w.run(ctx, func(t *jobs.Transition) (err error) {
 		verdicts, err = whole(t, func() ([]job.Verdict, error) { return t.Finish(worker, ends) })
 		return err
-	}, func(c *userConn) {
-		if slices.ContainsFunc(ends, func(e job.End) bool { return e.Gate != 0 }) {
-			c.tx.told = append(c.tx.told, w.s.gatesChanged)
-		}
 	})
 	return verdicts, err
 }
 
-// gatesChanged tells claims that jobs may wait behind other gates, or fewer run from
-// them, when a transaction has ended.
+// gatesChanged tells claims that jobs may wait behind other gates, when a transaction
+// has ended.
 func (s *Store) gatesChanged(error) { s.claims.Turns.Stale("") }
 
 // whole undoes a transition that failed halfway, and leaves the rest of the

@@ -2,35 +2,11 @@ package claims
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
-
-// laneText is a statement for the jobs of a queue that have no gate, or for those
-// behind one. They are two statements: the condition of an index has to be repeated
-// to the letter, and plain jobs pay for nothing.
-//
-//   - job_ready serves the first, job_gated the second.
-type laneText struct{ plain, gated string }
-
-// newLaneText makes both of a text in which {gate} stands for the condition.
-func newLaneText(text, gate string) laneText {
-	return laneText{
-		plain: strings.ReplaceAll(text, "{gate}", "gate IS NULL"),
-		gated: strings.ReplaceAll(text, "{gate}", "gate = "+gate),
-	}
-}
-
-// of is the text for a lane, with its arguments.
-func (t laneText) of(gate int64, args ...any) (string, []any) {
-	if gate == 0 {
-		return t.plain, args
-	}
-	return t.gated, append(args, gate)
-}
 
 // moveToGates puts waiting jobs behind gates. What is locked, or has one by now, is
 // left out.

@@ -137,25 +137,6 @@ func (k *claiming) writeState(v *visit, leased []store.LeasedJob) error {
 	return q.Null().Null().Exec()
 }
 
-// beside counts what bounds jobs of a queue beside their own gates.
-type beside struct {
-	rules *job.GateRules
-	queue string
-	runs  []runningKind
-	used  map[beyond]int // by bound
-}
-
-// beyond names a bound.
-type beyond struct {
-	limit string
-	gate  int64
-}
-
-type runningKind struct {
-	queue, kind, key string
-	count            int
-}
-
 // runningByKind counts what runs from gates, by what limits go by.
 //   - pawl_job_gate_held: as many rows as run from gates.
 const runningByKind = `SELECT queue, kind, coalesce("key", ''), count(*)
@@ -163,51 +144,15 @@ const runningByKind = `SELECT queue, kind, coalesce("key", ''), count(*)
 	WHERE namespace = ? AND state = 3 AND gate IS NOT NULL
 	GROUP BY queue, kind, "key"`
 
-// newBeside is nil where no job has two bounds.
-func (k *claiming) newBeside(queue string) (*beside, error) {
+// countByKind is nil where no job has two bounds.
+func (k *claiming) countByKind() (*job.GateCount, error) {
 	if !k.claim.Gates.Overlap() {
 		return nil, nil
 	}
-	b := &beside{rules: k.claim.Gates, queue: queue, used: map[beyond]int{}}
+	count := &job.GateCount{Rules: k.claim.Gates}
 	q := k.On(runningByKind)
 	for q.Step() {
-		b.runs = append(b.runs, runningKind{q.ColText(0), q.ColText(1), q.ColText(2), int(q.ColInt(3))})
+		count.Add(q.ColText(0), q.ColText(1), q.ColText(2), int(q.ColInt(3)))
 	}
-	return b, q.Done()
-}
-
-// allow says whether every other bound has room for a job, and takes it.
-func (b *beside) allow(kind, key string) bool {
-	bounds := b.rules.Also(b.queue, kind, key)
-	for i := range bounds {
-		if bound := &bounds[i]; bound.Concurrent > 0 && b.running(bound) >= bound.Concurrent {
-			return false
-		}
-	}
-	for i := range bounds {
-		b.used[beyond{bounds[i].Limit, bounds[i].Gate}]++
-	}
-	return true
-}
-
-// took counts jobs for the bound of their own gate.
-func (b *beside) took(bound *job.GateBound, n int) {
-	if b != nil {
-		b.used[beyond{bound.Limit, bound.Gate}] = b.running(bound) + n
-	}
-}
-
-// running is how many jobs count for a bound, with those that were just taken.
-func (b *beside) running(bound *job.GateBound) int {
-	at := beyond{bound.Limit, bound.Gate}
-	n, known := b.used[at]
-	if !known {
-		for _, r := range b.runs {
-			if b.rules.Counts(bound, r.queue, r.kind, r.key) {
-				n += r.count
-			}
-		}
-		b.used[at] = n
-	}
-	return n
+	return count, q.Done()
 }

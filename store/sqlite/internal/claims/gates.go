@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"math"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -155,7 +156,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 	all := make([]visit, len(list))
 	deal := make([]job.Turn, len(list))
 	round := 0
-	also, err := k.newBeside(q.Queue)
+	also, err := k.countByKind()
 	if err != nil {
 		return 0, err
 	}
@@ -197,7 +198,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 }
 
 // enter finds out how many jobs a gate lets through now.
-func (k *claiming) enter(q *store.QueueClaim, v *visit, also *beside, now time.Time) (err error) {
+func (k *claiming) enter(q *store.QueueClaim, v *visit, also *job.GateCount, now time.Time) (err error) {
 	var known bool
 	if v.bound, known = k.claim.Gates.Bound(q.Queue, v.Of.Kind, v.Of.Key); !known || v.bound.Gate != v.Of.Number {
 		v.Closed = now.Add(strangeFor)
@@ -208,9 +209,9 @@ func (k *claiming) enter(q *store.QueueClaim, v *visit, also *beside, now time.T
 		return err
 	}
 	if also != nil && v.bound.Concurrent > 0 {
-		v.running = int64(also.running(&v.bound))
+		v.running = int64(also.Running(&v.bound))
 	}
-	v.room = q.Limit
+	v.room = math.MaxInt32
 	if v.bound.Concurrent > 0 {
 		v.room = v.bound.Concurrent - int(v.running)
 	}
@@ -225,11 +226,11 @@ func (k *claiming) enter(q *store.QueueClaim, v *visit, also *beside, now time.T
 }
 
 // through takes up to n jobs from one gate.
-func (k *claiming) through(q *store.QueueClaim, v *visit, n, took int, room *int64, also *beside) (int, error) {
+func (k *claiming) through(q *store.QueueClaim, v *visit, n, took int, room *int64, also *job.GateCount) (int, error) {
 	part := partOf(q, n, took)
 	look := look{Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room}
 	if also != nil {
-		look.allow = also.allow
+		look.allow = func(kind, key string) bool { return also.Allow(q.Queue, kind, key) }
 	}
 	var leased []store.LeasedJob
 	var err error
@@ -248,7 +249,7 @@ func (k *claiming) through(q *store.QueueClaim, v *visit, n, took int, room *int
 	if err := k.writeState(v, leased); err != nil {
 		return 0, err
 	}
-	also.took(&v.bound, len(leased))
+	also.Took(&v.bound, len(leased))
 	now := lite.TimeOf(k.Now)
 	switch {
 	case look.bounded:
