@@ -180,6 +180,7 @@ func (e *Engine) apply(now *store.Effective) {
 	if err := f.runner.SetQueues(f.rules.Load().runnerQueues(found)); err != nil {
 		e.cfg.Logger.Error("the settings of queues cannot be followed", "error", err)
 	}
+	f.runner.SetGates(f.limits.Load().gates)
 	if now == nil {
 		return
 	}

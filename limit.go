@@ -70,6 +70,7 @@ func (c *Config) checkLimits() error {
 type limitRules struct {
 	holds    map[string]LimitSettings // by name
 	revision int64                    // of what is declared and set; 0 before that is known
+	gates    *job.GateRules           // of those that are about jobs; nil for none
 }
 
 // limitRulesOf reads what holds, of what is known; nil before that. A limit of this
@@ -80,6 +81,7 @@ func (c *Config) limitRulesOf(known *store.Effective) *limitRules {
 	for i := range c.Limits {
 		r.holds[c.Limits[i].Name] = c.Limits[i].settings()
 	}
+	defer func() { r.gates = job.NewGateRules(r.holds) }()
 	if known == nil {
 		return r
 	}

@@ -2,6 +2,8 @@ package claims
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/fnv"
 	"math"
 	"slices"
 	"time"
@@ -300,10 +302,13 @@ CROSS JOIN LATERAL (
 ) AS j`
 )
 
-// gateLock is the number of a gate's lock: two databases' worth of namespaces share the
-// numbers, and a collision only makes one wait.
+// gateLock is the number of a gate's lock: schemas and namespaces of one database have
+// numbers of their own. A collision only makes one wait.
 func (r *Room) gateLock(gate int64) int64 {
-	return gate ^ int64(uint64(r.pg.Namespace)*0x9e3779b97f4a7c15)
+	h := fnv.New64a()
+	h.Write([]byte(r.pg.SQL("pawl.gate")))
+	h.Write(binary.BigEndian.AppendUint32(nil, uint32(r.pg.Namespace)))
+	return gate ^ int64(h.Sum64())
 }
 
 // run is one try.
