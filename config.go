@@ -35,15 +35,18 @@ type Config struct {
 	Queues Queues
 	// Routes choose the queue of a kind when neither call nor type does.
 	Routes []Route
+	// Limits bound how many jobs run at once, and rates. They are declared as Queues
+	// are, and hold for the whole cluster.
+	Limits []Limit
 	// Namespace separates tenants of one database ["default"].
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
 	Migrate Migrate
 	// Owner is whose code this is [the program's name], and Version which
 	// [PAWL_WORKER_VERSION, else the revision it was built from, else a hash of what
-	// it declares]. What Queues say is declared under both when Run begins: among
+	// it declares]. What Queues and Limits say is declared under both when Run begins: among
 	// versions that run, the one first seen last counts; of two owners that declare
-	// one queue differently, the first.
+	// one name differently, the first.
 	Owner, Version string
 	// Worker labels this process: {Prefix}-worker-{Version}-{ID}. Empty fields are
 	// read from PAWL_WORKER_PREFIX [the host name] and PAWL_WORKER_ID [random].
@@ -130,6 +133,10 @@ const (
 func (c Config) withDefaults() (Config, error) {
 	// What the caller does to its own maps and slices later is its own business.
 	c.Queues, c.Routes = maps.Clone(c.Queues), slices.Clone(c.Routes)
+	c.Limits = slices.Clone(c.Limits)
+	for i := range c.Limits {
+		c.Limits[i].Weights = maps.Clone(c.Limits[i].Weights)
+	}
 	c.Capabilities, c.Middleware = slices.Clone(c.Capabilities), slices.Clone(c.Middleware)
 	c.Namespace = cmp.Or(c.Namespace, "default")
 	if c.Codec == nil {
@@ -248,6 +255,10 @@ func (c *Config) check() error {
 		keep("KeepDone", q.KeepDone)
 		keep("KeepDead", q.KeepDead)
 		keep("KeepCancelled", q.KeepCancelled)
+	}
+	errs = append(errs, c.checkLimits())
+	if n := len(c.Limits); n+len(c.Queues) > store.MaxDeclarations {
+		bad("Config.Limits", fmt.Sprintf("%d limits", n), fmt.Sprintf("must, with Config.Queues, be at most %d", store.MaxDeclarations))
 	}
 	if n := len(c.Queues); n > store.MaxDeclarations {
 		bad("Config.Queues", fmt.Sprintf("%d queues", n), fmt.Sprintf("must be at most %d; a pattern serves more", store.MaxDeclarations))

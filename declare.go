@@ -24,7 +24,7 @@ func (q *QueueConfig) settings() QueueSettings {
 }
 
 // declares is what this process declares: its queues, but for patterns, which name
-// none.
+// none, and its limits.
 func (c *Config) declares() []store.Declaration {
 	var list []store.Declaration
 	for _, name := range c.queueNames() {
@@ -37,6 +37,11 @@ func (c *Config) declares() []store.Declaration {
 			continue // numbers and durations are always JSON
 		}
 		list = append(list, store.Declaration{Setting: queueSetting(name), Value: value})
+	}
+	for i := range c.Limits {
+		if value, err := json.Marshal(c.Limits[i].settings()); err == nil {
+			list = append(list, store.Declaration{Setting: limitSetting(c.Limits[i].Name), Value: value})
+		}
 	}
 	return list
 }

@@ -73,6 +73,7 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, hub: wake.NewHub()}
 	e.followed.rules.Store(e.cfg.rulesOf(nil))
+	e.followed.limits.Store(e.cfg.limitRulesOf(nil))
 	st, err := opener.Open(ctx, store.Settings{
 		Namespace: cfg.Namespace,
 		Migrate:   cfg.Migrate,

@@ -147,6 +147,7 @@ func (e *Engine) draft(d *draftBuilder, item Item) error {
 	if !d.attempts {
 		d.Attempts = e.followed.rules.Load().attempts(d.Queue)
 	}
+	d.Gate = e.followed.limits.Load().gates.Gate(d.Queue, d.Kind, d.Key)
 	if d.ID == (job.ID{}) && !d.Resend {
 		d.ID = job.NewID()
 	}

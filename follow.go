@@ -23,6 +23,7 @@ import (
 type followed struct {
 	mirror *settings.Mirror
 	rules  atomic.Pointer[queueRules]
+	limits atomic.Pointer[limitRules]
 
 	running atomic.Bool // Run runs, and hears of changes
 
@@ -31,6 +32,7 @@ type followed struct {
 	finder *settings.Finder // while Run runs and there are patterns
 	every  map[string]time.Duration
 	told   map[string]bool // conflicts that were logged
+	gated  bool            // the runner goes by limits on jobs
 }
 
 // queueRules are what holds for queues as this process knows it. They are replaced,
@@ -152,6 +154,7 @@ func (r *queueRules) runnerQueues(found []string) []runner.QueueConfig {
 // settingsChanged acts on what holds now.
 func (e *Engine) settingsChanged(now *store.Effective) {
 	e.followed.rules.Store(e.cfg.rulesOf(now))
+	e.followed.limits.Store(e.cfg.limitRulesOf(now))
 	e.followed.mu.Lock()
 	defer e.followed.mu.Unlock()
 	e.tellConflicts(now)
@@ -178,6 +181,12 @@ func (e *Engine) apply(now *store.Effective) {
 	if err := f.runner.SetQueues(f.rules.Load().runnerQueues(found)); err != nil {
 		e.cfg.Logger.Error("the settings of queues cannot be followed", "error", err)
 	}
+	gates := f.limits.Load().gates
+	f.runner.SetGates(gates)
+	if gates != nil || f.gated {
+		f.runner.Wake(keeper.Tick("gates")) // jobs may wait where they do not belong any more
+	}
+	f.gated = gates != nil
 	if now == nil {
 		return
 	}

@@ -41,6 +41,8 @@ type (
 	QueueSettings = job.QueueSettings
 	// BackoffSettings are how long failed jobs of a queue wait, as data.
 	BackoffSettings = job.BackoffSettings
+	// LimitSettings are what code declares and operators set for one limit.
+	LimitSettings = job.LimitSettings
 	// PauseScope says what a pause stops.
 	PauseScope = job.PauseScope
 	// Pause is what is paused, since when, by whom and why.
@@ -125,10 +127,11 @@ const (
 	PauseAll   = job.PauseAll   // all claims
 )
 
-// What is none in QueueSettings, as opposed to not set.
+// What is none in QueueSettings and LimitSettings, as opposed to not set.
 const (
 	NoTotal = job.NoTotal // as many as the processes have workers
 	NoAging = job.NoAging // strict priority
+	NoLimit = job.NoLimit // neither so many at once nor so many in a time
 )
 
 // What a suspended job waits for.
@@ -168,7 +171,10 @@ const (
 	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version
 	WhyNoCapability = job.WhyNoCapability // nobody there has what it needs
 	WhyUnreadable   = job.WhyUnreadable   // what it needs cannot be read
-	WhyGate         = job.WhyGate         // it waits behind a gate
+	WhyGate         = job.WhyGate         // it waits behind a gate of which nobody knows the limit
+	WhyLimit        = job.WhyLimit        // its limit, or its key, is at its bound
+	WhyOrder        = job.WhyOrder        // another job of its key comes first
+	WhyRate         = job.WhyRate         // the tokens of its limit are used up
 	WhyTotal        = job.WhyTotal        // the total of its queue is used up
 	WhySlot         = job.WhySlot         // it is ready, and waits for a free slot
 )

@@ -47,19 +47,9 @@ func (q QueueHandle) Reset(ctx context.Context, fields ...string) error {
 	if err := job.CheckName("queue", q.name); err != nil {
 		return err
 	}
-	var value json.RawMessage
-	if len(fields) > 0 {
-		back := map[string]any{}
-		for _, f := range fields {
-			if !slices.Contains(queueFields, f) {
-				return job.Invalid("field", f, fmt.Sprintf("must be one of %v", queueFields))
-			}
-			back[f] = nil
-		}
-		var err error
-		if value, err = json.Marshal(back); err != nil {
-			return err
-		}
+	value, err := takeBack(fields, queueFields)
+	if err != nil {
+		return err
 	}
 	return q.engine.override(ctx, queueSetting(q.name), value)
 }
@@ -181,6 +171,7 @@ func upkeepEvery(value json.RawMessage) time.Duration {
 type Settings struct {
 	Revision int64 // changes with each change
 	Queues   []QueueSetting
+	Limits   []LimitSetting
 	Upkeep   []UpkeepSetting
 	Pauses   []Pause
 	Versions []VersionInfo // of the code that declares, also of what no longer runs
@@ -239,6 +230,16 @@ func (e *Engine) Settings(ctx context.Context) (Settings, error) {
 				_ = json.Unmarshal(s.Declared, &q.Declared)
 			}
 			shown.Queues = append(shown.Queues, q)
+		case store.SettingLimit:
+			l := LimitSetting{
+				Name: s.Name, Owner: s.Owner, Version: s.Version, Overridden: s.Overridden,
+				By: by.By, Note: by.Note, Since: by.Since, Conflicts: s.Conflicts,
+			}
+			_ = json.Unmarshal(s.Value, &l.Holds)
+			if s.Declared != nil {
+				_ = json.Unmarshal(s.Declared, &l.Declared)
+			}
+			shown.Limits = append(shown.Limits, l)
 		case store.SettingUpkeep:
 			shown.Upkeep = append(shown.Upkeep, UpkeepSetting{s.Name, upkeepEvery(s.Value), by.By, by.Note, by.Since})
 		}

@@ -24,15 +24,6 @@ func (o Offer) Knows(kind string, version int) bool {
 	return ok && version <= newest
 }
 
-// Without is the offer without some kinds.
-func (o Offer) Without(kinds map[string]int64) Offer {
-	rest := Offer{Kinds: maps.Clone(o.Kinds), Capabilities: o.Capabilities}
-	for kind := range kinds {
-		delete(rest.Kinds, kind)
-	}
-	return rest
-}
-
 // Has reports whether the machine has every capability that is needed.
 func (o Offer) Has(needs []string) bool {
 	for _, n := range needs {

@@ -153,6 +153,14 @@ func writeFields(fields map[string]any) ([]byte, error) {
 			if *v != 0 {
 				set[name] = inSeconds(*v)
 			}
+		case *string:
+			if *v != "" {
+				set[name] = *v
+			}
+		case *map[string]int:
+			if len(*v) > 0 {
+				set[name] = *v
+			}
 		case **BackoffSettings:
 			if *v != nil {
 				set[name] = *v
@@ -174,12 +182,18 @@ func readFields(text []byte, fields map[string]any) error {
 			continue
 		}
 		var err error
-		if d, is := field.(*time.Duration); is {
+		switch f := field.(type) {
+		case *time.Duration:
 			var seconds float64
 			if err = json.Unmarshal(value, &seconds); err == nil {
-				*d = ofSeconds(seconds)
+				*f = ofSeconds(seconds)
 			}
-		} else {
+		case *map[string]int: // replaced as a whole, as every field is
+			var fresh map[string]int
+			if err = json.Unmarshal(value, &fresh); err == nil {
+				*f = fresh
+			}
+		default:
 			err = json.Unmarshal(value, field)
 		}
 		if err != nil {

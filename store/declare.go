@@ -33,12 +33,21 @@ func (s *Setting) Form(field string, value json.RawMessage) (json.RawMessage, er
 	if err != nil {
 		return nil, job.Invalid(field, string(value), "must be a JSON object: "+err.Error())
 	}
-	if s.Kind == SettingQueue {
+	switch s.Kind {
+	case SettingQueue:
 		var q job.QueueSettings
 		if err := json.Unmarshal(value, &q); err != nil {
 			return nil, fmt.Errorf("%s: %w", field, err)
 		}
 		if err := q.Check(field); err != nil {
+			return nil, err
+		}
+	case SettingLimit: // whether the fields go together is known of a declaration only
+		var l job.LimitSettings
+		if err := json.Unmarshal(value, &l); err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+		if err := l.CheckFields(field); err != nil {
 			return nil, err
 		}
 	}
@@ -66,6 +75,14 @@ func (w *Worker) FormDeclares() ([]Declaration, error) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if d.Kind == SettingLimit {
+			var l job.LimitSettings
+			_ = json.Unmarshal(value, &l) // Form has read it
+			if err := l.Check(fmt.Sprintf("%s %s", d.Kind, d.Name)); err != nil {
+				errs = append(errs, err)
+				continue
+			}
 		}
 		i, again := at[d.Setting]
 		if !again {

@@ -95,10 +95,13 @@ type Claim struct {
 	Seq    int64
 	Queues []QueueClaim
 	Offer  job.Offer
-	// Gates are those of kinds whose jobs are refused for a time, as far as the
-	// claimer knows: a job of such a kind that has no gate is put behind it instead
-	// of being taken.
-	Gates map[string]int64
+	// Gates are the limits that hold, as far as the claimer knows; nil for none. A job
+	// that has a gate by them, and waits in front of it, is put behind it instead of
+	// being taken. What waits behind gates is taken in turn, as far as they allow.
+	Gates *job.GateRules
+	// Opened are the gates of runs that this worker has ended since its last claim:
+	// they may have room.
+	Opened []int64
 	// Bytes bounds the answer: a job is left once the arguments, headers and
 	// failures of those before it have come to so many. Each queue has an equal
 	// part of them, and gets one job in any case. 0 means ClaimBytes.
@@ -121,12 +124,11 @@ func (c *Claim) PerQueue() int64 {
 	return max(1, cmp.Or(c.Bytes, ClaimBytes)/max(1, asked))
 }
 
-// QueueClaim is the part of a claim for one queue: for the jobs that have no gate,
-// or for those behind one. Jobs behind a gate that no claim names are not visited.
+// QueueClaim is the part of a claim for one queue. What waits behind gates there is
+// looked for only when the claim's rules have any for the queue.
 type QueueClaim struct {
 	Queue string
-	Gate  int64 // zero: of jobs without
-	Limit int   // jobs at most
+	Limit int // jobs at most
 	// Start is how many of them start at once. The rest is prefetched, and never
 	// holds a job that was rescued before: such a job is only claimed to start at
 	// once. None counts as begun before its worker says so.

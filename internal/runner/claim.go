@@ -298,7 +298,8 @@ func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, b
 		return store.Claim{}, false
 	}
 	bytes := cmp.Or(r.claims.bytes, store.ClaimBytes)
-	return store.Claim{Worker: worker, Queues: queues, Offer: r.offer, Bytes: bytes, Begun: r.begunSince(now.Add(-markAfter))}, true
+	return store.Claim{Worker: worker, Queues: queues, Offer: r.offer, Bytes: bytes, Begun: r.begunSince(now.Add(-markAfter)),
+		Gates: r.gates.rules, Opened: r.takeOpened()}, true
 }
 
 // wants is how many jobs to start at once and how many to hold ready for

@@ -244,6 +244,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 			continue
 		}
 		r.tasks.move(t, placeNone)
+		r.openGate(t, now)
 		if t.end.Then != nil {
 			ready = append(ready, wake.Hints(t.end.Then.Drafts)...) // whatever the verdict: an earlier try may have been applied
 		}
@@ -326,8 +327,12 @@ func (r *Runner) keepHeld(t *Task) {
 func (r *Runner) toldOver() {
 	r.mu.Lock()
 	over := r.tasks.lists[placeOver].copy()
+	now := time.Now()
 	for _, t := range over {
 		r.tasks.move(t, placeNone)
+		if r.openGate(t, now); t.Job.Gate() != 0 {
+			r.signal(r.claimWanted)
+		}
 	}
 	if len(over) > 0 && r.stopping() {
 		r.signal(r.calm) // a stop waits for them as well, and no end of another run may follow

@@ -57,6 +57,7 @@ type Runner struct {
 	suspect   suspect
 	emptying  emptying
 	ends      ends
+	gates     gates
 	stats     counters
 }
 

@@ -22,7 +22,7 @@ func TestP10_ClosedGatesAreNotVisited(t *testing.T) {
 	}
 	c.enqueue(behind...)
 	c.enqueue(many(10)...)
-	if n := c.visits(s.claims.Frontiers.View(claims.Lane("q", 0, claims.NewOffer(knowsK).Print))); n > 20 {
+	if n := c.visits(s.claims.Frontiers.View(claims.Lane("q", claims.NewOffer(knowsK).Print))); n > 20 {
 		t.Errorf("a claim of 10 jobs visits %d entries beside 3000 jobs behind closed gates", n)
 	}
 	if got := len(c.claim(100)); got != 10 {
@@ -36,7 +36,8 @@ func TestP10_ClosedGatesAreNotVisited(t *testing.T) {
 func TestP8_ALockedJobInFrontOfItsGateStopsNobody(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
-	const limit, unknown, gate = 10, 5_000, 7
+	const limit, unknown = 10, 5_000
+	rules := job.NewGateRules(map[string]job.LimitSettings{"gated": {Kind: "gated", Concurrent: 5}})
 	locked := someDraft(func(d *job.Draft) { d.Kind = "gated" })
 	foreign := many(unknown)
 	for i := range foreign {
@@ -59,8 +60,8 @@ func TestP8_ALockedJobInFrontOfItsGateStopsNobody(t *testing.T) {
 		t.Helper()
 		c.seq++
 		claimed, err := s.Claim(t.Context(), store.Claim{
-			Worker: c.worker, Seq: c.seq, Offer: job.Offer{Kinds: map[string]int{"gated": 0, "k": 0}}, Gates: map[string]int64{"gated": gate},
-			Queues: []store.QueueClaim{{Queue: "q", Limit: limit, Start: limit}, {Queue: "q", Gate: gate, Limit: limit, Start: limit}},
+			Worker: c.worker, Seq: c.seq, Offer: job.Offer{Kinds: map[string]int{"gated": 0, "k": 0}}, Gates: rules,
+			Queues: []store.QueueClaim{{Queue: "q", Limit: limit, Start: limit}},
 		})
 		if err != nil {
 			t.Fatal(err)

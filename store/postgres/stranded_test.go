@@ -253,7 +253,7 @@ func TestP10_AHeldSnapshotDoesNotMakeClaimsVisitMore(t *testing.T) {
 		t.Fatalf("drained %d, want %d", got, jobs)
 	}
 	c.enqueue(many(10)...)
-	behind, front := s.claims.Frontiers.View(claims.Lane("q", 0, claims.NewOffer(knowsK).Print)), claims.View{}
+	behind, front := s.claims.Frontiers.View(claims.Lane("q", claims.NewOffer(knowsK).Print)), claims.View{}
 	for p := range front.At {
 		front.At[p] = claims.Start
 	}

@@ -15,7 +15,18 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, len(drafts), func(t *jobs.Transition) ([]job.Receipt, error) { return t.Enqueue(drafts) })
+	receipts, err := ask(ctx, s, len(drafts), func(t *jobs.Transition) ([]job.Receipt, error) { return t.Enqueue(drafts) })
+	s.noteGates(drafts)
+	return receipts, err
+}
+
+// noteGates tells claims of drafts that wait behind gates.
+func (s *Store) noteGates(drafts []job.Draft) {
+	for i := range drafts {
+		if d := &drafts[i]; d.Gate != 0 {
+			s.claims.Turns.Note(d.Queue, d.Gate, d.Kind, d.Key, nil)
+		}
+	}
 }
 
 // Claim leases ready jobs to a worker.
@@ -28,7 +39,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, err
 	var from claims.Places
 	claimed, err := ask(ctx, s, rows, func(t *jobs.Transition) (store.ClaimReply, error) {
 		from = s.claims.Places(c.Worker)
-		return claims.Claim(t, &c, repeat, from)
+		return claims.Claim(t, &c, repeat, from, &s.claims)
 	})
 	if errors.Is(err, job.ErrWorkerLost) {
 		s.claims.Forget(c.Worker)
@@ -45,7 +56,13 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 	if len(ends) == 0 {
 		return nil, nil
 	}
-	return ask(ctx, s, jobs.RowsOfEnds(ends), func(t *jobs.Transition) ([]job.Verdict, error) { return t.Finish(w, ends) })
+	verdicts, err := ask(ctx, s, jobs.RowsOfEnds(ends), func(t *jobs.Transition) ([]job.Verdict, error) { return t.Finish(w, ends) })
+	for i := range ends {
+		if ends[i].Then.Some() {
+			s.noteGates(ends[i].Then.Drafts)
+		}
+	}
+	return verdicts, err
 }
 
 // Note keeps progress and log lines of runs that go on.
@@ -70,6 +87,7 @@ func (s *Store) Retry(ctx context.Context, ids []job.ID, op store.Operator) ([]s
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	defer s.claims.Turns.Drop() // they may have gates that nobody knows
 	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Retry(ids, op) })
 }
 

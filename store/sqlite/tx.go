@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pawlwork/pawl/job"
@@ -84,6 +85,10 @@ func (w within) Enqueue(ctx context.Context, drafts []job.Draft) (receipts []job
 	err = w.run(ctx, func(t *jobs.Transition) (err error) {
 		receipts, err = whole(t, func() ([]job.Receipt, error) { return t.Enqueue(drafts) })
 		return err
+	}, func(c *userConn) {
+		if slices.ContainsFunc(drafts, func(d job.Draft) bool { return d.Gate != 0 }) {
+			c.tx.told = append(c.tx.told, w.s.gatesChanged)
+		}
 	})
 	return receipts, err
 }
@@ -96,6 +101,10 @@ func (w within) Finish(ctx context.Context, worker job.WorkerID, ends []job.End)
 	})
 	return verdicts, err
 }
+
+// gatesChanged tells claims that jobs may wait behind other gates, when a transaction
+// has ended.
+func (s *Store) gatesChanged(error) { s.claims.Turns.Stale("") }
 
 // whole undoes a transition that failed halfway, and leaves the rest of the
 // user's transaction as it was.

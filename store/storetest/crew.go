@@ -14,7 +14,8 @@ type hand struct {
 	id    job.WorkerID
 	seq   int64
 	offer job.Offer
-	gates map[string]int64
+	gates *job.GateRules
+	ended []int64   // gates of runs that it has ended since its last claim
 	known time.Time // its last beat, as it was answered
 }
 
@@ -44,8 +45,9 @@ func (w *hand) ask(queues ...store.QueueClaim) store.ClaimReply {
 // repeat makes a claim under a number of the caller's choice.
 func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.ClaimReply {
 	w.d.Helper()
+	defer func() { w.ended = nil }()
 	return must[store.ClaimReply](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{
-		Worker: w.id, Seq: seq, Queues: queues, Offer: w.offer, Gates: w.gates,
+		Worker: w.id, Seq: seq, Queues: queues, Offer: w.offer, Gates: w.gates, Opened: w.ended,
 	}))
 }
 
@@ -86,6 +88,9 @@ func (w *hand) finish(ends ...job.End) []job.Verdict {
 // end finishes one run that the worker must own.
 func (w *hand) end(j store.LeasedJob, to job.State, edit ...func(*job.End)) {
 	w.d.Helper()
+	if gate := j.Gate(); gate != 0 {
+		w.ended = append(w.ended, gate)
+	}
 	equal(w.d, "verdict", w.finish(ending(j, to, edit...)), []job.Verdict{job.Applied})
 }
 

@@ -80,6 +80,18 @@ CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id)
 CREATE INDEX job_gated ON pawl.job (namespace, queue, gate, priority, due, id)
     WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NOT NULL;
 CREATE INDEX job_gate_held ON pawl.job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
+-- What is remembered of a gate between claims: of an ordered one the job that has to
+-- end before the next begins, of one with a rate its tokens. Most gates have no row.
+CREATE TABLE pawl.gate (
+    namespace int    NOT NULL,
+    gate      bigint NOT NULL,
+    head      uuid,
+    level     float8,
+    filled    bigint, -- microseconds of the store's clock
+    expires   timestamptz NOT NULL, -- when all its tokens are there
+    PRIMARY KEY (namespace, gate)
+) WITH (fillfactor = 50);
+
 -- What a worker holds: rescue, hold, repeated claims.
 CREATE INDEX job_held ON pawl.job (namespace, worker, claim) WHERE state = 3;
 -- The rest is rare, and empty most of the time.

@@ -69,6 +69,18 @@ CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WH
 -- unless they name the gate. Who bounds what runs behind one counts it here.
 CREATE INDEX pawl_job_gated ON pawl_job (namespace, queue, gate, priority, due, id) WHERE state = 2 AND gate IS NOT NULL;
 CREATE INDEX pawl_job_gate_held ON pawl_job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
+-- What is remembered of a gate between claims: of an ordered one the job that has to
+-- end before the next begins, of one with a rate its tokens. Most gates have no row.
+CREATE TABLE pawl_gate (
+    namespace INTEGER NOT NULL,
+    gate      INTEGER NOT NULL,
+    head      BLOB,
+    level     REAL,
+    filled    INTEGER,
+    expires   INTEGER NOT NULL, -- when all its tokens are there
+    PRIMARY KEY (namespace, gate)
+) STRICT, WITHOUT ROWID;
+
 -- What does not wait: what a worker holds (hold, rescue, repeated claims), and
 -- what is blocked or suspended.
 CREATE INDEX pawl_job_held ON pawl_job (namespace, state, worker, id) WHERE state <> 2;

@@ -33,13 +33,9 @@ func (r *Room) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, erro
 		}
 	}
 	k := &claiming{room: r, c: &c, offer: NewOffer(c.Offer), claimed: &claimed}
-	k.ungated = k.offer
-	if len(c.Gates) > 0 {
-		k.ungated = NewOffer(c.Offer.Without(c.Gates))
-	}
 	defer k.leave()
 	if err := k.run(ctx); err != nil && !errors.Is(err, errRecovered) {
-		r.Frontiers.Drop()
+		r.drop()
 		return store.ClaimReply{}, err
 	}
 	return claimed, nil
@@ -50,8 +46,8 @@ type claiming struct {
 	room    *Room
 	c       *store.Claim
 	offer   offer
-	ungated offer // for jobs without a gate: not of the kinds that have one
 	queues  []*claimQueue
+	gated   []*gatedQueue
 	claimed *store.ClaimReply
 	next    time.Time
 	// hinted: it is time to read hints; the first statements take that along.
@@ -75,10 +71,12 @@ type claimQueue struct {
 	// careful: it gave nothing although something is ready, which may be for
 	// others. It is looked at before it is locked.
 	careful bool
+	// gates: its jobs may have to go behind gates. It is always looked at first.
+	gates bool
 }
 
 // name is the lane's, as its offer sees it.
-func (l *claimQueue) name() frontName { return Lane(l.queue.Queue, l.queue.Gate, l.offer.Print) }
+func (l *claimQueue) name() frontName { return Lane(l.queue.Queue, l.offer.Print) }
 
 func (l *claimQueue) wants() int {
 	if l.bytes >= l.room {
@@ -119,17 +117,55 @@ func NewOffer(o job.Offer) offer {
 	return made
 }
 
+// run takes what waits behind gates and what has none, by halves, so that neither
+// starves, and what one leaves the other gets. Which of the two has more changes with
+// every claim, for claims of one job.
 func (k *claiming) run(ctx context.Context) error {
-	quiet := true
-	for i := range k.c.Queues {
+	turns := k.room.turnsOf(k.offer.Print)
+	turns.Open(k.c.Opened...)
+	asked := slices.Clone(k.c.Queues)
+	for i := range asked {
 		q := &k.c.Queues[i]
+		if q.Limit <= 0 || !k.c.Gates.Touches(q.Queue) {
+			continue
+		}
+		g := &gatedQueue{queue: q, turns: turns, half: (q.Limit + int(k.c.Seq%2)) / 2}
+		k.gated = append(k.gated, g)
+		if err := k.behind(ctx, g, g.half, 0); err != nil {
+			return err
+		}
+		asked[i].Limit -= len(g.jobs)
+		asked[i].Start = max(asked[i].Start-len(g.jobs), 0)
+	}
+	if err := k.front(ctx, asked); err != nil {
+		return err
+	}
+	for _, g := range k.gated {
+		took := 0
+		for _, l := range k.queues {
+			if l.queue.Queue == g.queue.Queue {
+				took = len(l.jobs)
+			}
+		}
+		if rest := g.queue.Limit - took - len(g.jobs); rest > 0 {
+			if err := k.behind(ctx, g, rest, took); err != nil {
+				return err
+			}
+		}
+	}
+	k.answer()
+	return nil
+}
+
+// front takes jobs that have no gate.
+func (k *claiming) front(ctx context.Context, queues []store.QueueClaim) error {
+	quiet := true
+	for i := range queues {
+		q := &queues[i]
 		if q.Limit <= 0 {
 			continue
 		}
-		l := &claimQueue{queue: q, offer: &k.ungated, room: k.c.PerQueue()}
-		if q.Gate != 0 {
-			l.offer = &k.offer
-		}
+		l := &claimQueue{queue: q, offer: &k.offer, room: k.c.PerQueue(), gates: k.c.Gates.Touches(q.Queue)}
 		l.view = k.room.Frontiers.View(l.name())
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
@@ -147,7 +183,6 @@ func (k *claiming) run(ctx context.Context) error {
 			return err
 		}
 		if quiet && !ready {
-			k.answer()
 			return nil
 		}
 	}
@@ -182,7 +217,6 @@ func (k *claiming) run(ctx context.Context) error {
 			break
 		}
 	}
-	k.answer()
 	return nil
 }
 
@@ -216,6 +250,9 @@ func (k *claiming) took() int {
 	for _, l := range k.queues {
 		n += len(l.jobs)
 	}
+	for _, g := range k.gated {
+		n += len(g.jobs)
+	}
 	return n
 }
 
@@ -233,6 +270,9 @@ func (k *claiming) answer() {
 		} else {
 			k.claimed.Jobs = append(k.claimed.Jobs, l.jobs...)
 		}
+	}
+	for _, g := range k.gated { // as their turns were
+		k.claimed.Jobs = append(k.claimed.Jobs, g.jobs...)
 	}
 	if !k.next.IsZero() {
 		k.claimed.Next = max(k.next.Sub(k.claimed.Now), time.Microsecond)
@@ -278,7 +318,7 @@ func (k *claiming) take(ctx context.Context) error {
 	var straight []*claimQueue
 	for _, l := range k.queues {
 		l.unsure = false
-		if l.wants() > 0 && !l.over && !l.careful && !l.view.mixed && l.queue.Aging <= 0 {
+		if l.wants() > 0 && !l.over && !l.careful && !l.gates && !l.view.mixed && l.queue.Aging <= 0 {
 			straight = append(straight, l)
 		}
 	}
@@ -316,7 +356,7 @@ func (k *claiming) take(ctx context.Context) error {
 //   - Pauses (pause_pkey) and the revision (namespace_pkey) are looked up once.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
-var claimStraight = newLaneText(`WITH me AS MATERIALIZED (
+var ClaimStraight = `WITH me AS MATERIALIZED (
 	SELECT id
 	FROM pawl.worker
 	WHERE namespace = $1 AND id = $2 AND lost IS NULL
@@ -331,14 +371,14 @@ var claimStraight = newLaneText(`WITH me AS MATERIALIZED (
 		FROM me
 		CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
 		CROSS JOIN LATERAL (
-			SELECT ctid AS place, rescues, `+jobs.RowBytes+` AS size,
+			SELECT ctid AS place, rescues, ` + jobs.RowBytes + ` AS size,
 				version <= ($9::int[])[array_position($8::text[], kind)]
 					AND (capabilities IS NULL OR capabilities <@ $10::text[]) AS takes
 			FROM pawl.job
 			WHERE namespace = $1
 				AND queue = $3
 				AND state = 2
-				AND {gate}
+				AND gate IS NULL
 				AND priority = f.priority
 				AND (due, id) > (f.due, f.id)
 				AND due <= {now}
@@ -346,7 +386,7 @@ var claimStraight = newLaneText(`WITH me AS MATERIALIZED (
 			LIMIT $7
 			FOR UPDATE SKIP LOCKED
 		) AS j
-		WHERE NOT `+settings.QueuePaused("$3")+`
+		WHERE NOT ` + settings.QueuePaused("$3") + `
 		LIMIT $7
 	) AS p
 )
@@ -357,12 +397,9 @@ WHERE job.ctid = picked.place
 	AND picked.takes
 	AND picked.fits
 	AND (picked.rescues = 0 OR picked.starts)
-RETURNING `+jobs.TakenColumns+`,
+RETURNING ` + jobs.TakenColumns + `,
 	(SELECT CASE WHEN bool_and(fits) THEN count(*) ELSE -count(*) FILTER (WHERE fits) END FROM picked),
-	`+settings.Revision, "$14")
-
-// ClaimStraight is that of jobs without a gate.
-var ClaimStraight = claimStraight.plain
+	` + settings.Revision
 
 // Arrays are the frontiers of a lane as arguments.
 func (v *View) Arrays() (dues []time.Time, ids [][16]byte) {
@@ -398,10 +435,11 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			if l.view.full { // so it will be again
 				leases[i].jobs = make([]store.LeasedJob, 0, l.wants())
 			}
-			text, args := claimStraight.of(l.queue.Gate,
+			args := []any{
 				k.room.pg.Namespace, k.c.Worker, l.queue.Queue, jobs.Priorities, dues, ids, l.wants(),
-				l.offer.Kinds, l.offer.Newest, l.offer.Capabilities, k.c.Seq, l.starts(), l.room-l.bytes)
-			steps[i] = &pg.Statement{Text: text, Raw: leases[i].read, Args: args}
+				l.offer.Kinds, l.offer.Newest, l.offer.Capabilities, k.c.Seq, l.starts(), l.room - l.bytes,
+			}
+			steps[i] = &pg.Statement{Text: ClaimStraight, Raw: leases[i].read, Args: args}
 		}
 		if p = nil; look {
 			p = k.newPeek(lanes, what)
@@ -442,9 +480,6 @@ func (r *leaseReader) read(cols [][]byte) error {
 		return err
 	}
 	l.Queue, l.State, l.Worker = r.lane.Queue, job.Running, r.worker
-	if r.lane.Gate != 0 {
-		l.Rarely().Gate = r.lane.Gate
-	}
 	r.examined = r.rows.Int8()
 	if r.examined < 0 {
 		r.examined, r.cut = -r.examined, true
@@ -543,6 +578,7 @@ func (r *Room) heard(now time.Time) (back bool) {
 	if r.Frontiers.clock(now) {
 		return false
 	}
+	r.eachTurns((*gateTurns).Drop)
 	r.jobs.Purges.Forget()
 	return true
 }
@@ -564,7 +600,7 @@ func (k *claiming) lease(ctx context.Context, try func(context.Context) error) e
 			}
 			if len(before.Jobs) > k.took() {
 				*k.claimed = before
-				k.room.Frontiers.Drop()
+				k.room.drop()
 				return errRecovered
 			}
 		}

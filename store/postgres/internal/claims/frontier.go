@@ -75,12 +75,11 @@ type frontiers struct {
 
 type frontName struct {
 	queue string
-	gate  int64
 	offer string // its fingerprint
 }
 
-// Lane names what an offer sees of a queue: the jobs without a gate, or behind one.
-func Lane(queue string, gate int64, offer string) frontName { return frontName{queue, gate, offer} }
+// Lane names what an offer sees of a queue, but for what waits behind gates.
+func Lane(queue, offer string) frontName { return frontName{queue, offer} }
 
 // front is what is known about one queue, as one offer sees it.
 type front struct {

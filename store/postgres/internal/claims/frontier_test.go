@@ -71,16 +71,16 @@ func TestFrontier_DroppedWhenTheClockStepsBack(t *testing.T) {
 
 func TestFrontier_LowersEveryOfferOfTheQueueAndNoOther(t *testing.T) {
 	var f frontiers
-	for _, name := range []frontName{{"q", 0, "a"}, {"q", 0, "b"}, {"other", 0, "a"}} {
+	for _, name := range []frontName{{"q", "a"}, {"q", "b"}, {"other", "a"}} {
 		f.advance(f.View(name), all(at(10)), lookedAt{quiet: true})
 	}
 	f.Lower("q", 5, noon)
 	for _, offer := range []string{"a", "b"} {
-		if got := f.View(frontName{"q", 0, offer}).At; got[5] != at(0) || got[4] != at(10) {
+		if got := f.View(frontName{"q", offer}).At; got[5] != at(0) || got[4] != at(10) {
 			t.Errorf("offer %s: priority 5 at %v, 4 at %v", offer, got[5].due, got[4].due)
 		}
 	}
-	if got := f.View(frontName{"other", 0, "a"}); got.At[5] != at(10) || !got.quiet {
+	if got := f.View(frontName{"other", "a"}); got.At[5] != at(10) || !got.quiet {
 		t.Errorf("another queue was moved to %v", got.At[5].due)
 	}
 }

@@ -54,21 +54,21 @@ func LookBound(limit int) int { return 1000 + 10*limit }
 //
 //   - job_ready serves the lateral part: a seek per priority.
 //   - pause_pkey and namespace_pkey, once.
-var lookReady = newLaneText(`SELECT {now}, state.paused, state.revision,
-	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes
+var lookReady = `SELECT {now}, state.paused, state.revision,
+	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes, j.key
 FROM (
-	SELECT `+settings.QueuePaused("$2")+` AS paused, `+settings.Revision+` AS revision
+	SELECT ` + settings.QueuePaused("$2") + ` AS paused, ` + settings.Revision + ` AS revision
 ) AS state
 LEFT JOIN LATERAL (
 	SELECT j.*
 	FROM unnest($3::smallint[], $4::timestamptz[], $5::uuid[]) AS f (priority, due, id)
 	CROSS JOIN LATERAL (
-		SELECT priority, due, id, kind, version, capabilities, rescues, `+jobs.RowBytes+` AS bytes
+		SELECT priority, due, id, kind, version, capabilities, rescues, key, ` + jobs.RowBytes + ` AS bytes
 		FROM pawl.job
 		WHERE namespace = $1
 			AND queue = $2
 			AND state = 2
-			AND {gate}
+			AND gate IS NULL
 			AND priority = f.priority
 			AND (due, id) > (f.due, f.id)
 			AND due <= {now}
@@ -76,7 +76,7 @@ LEFT JOIN LATERAL (
 		LIMIT $6
 	) AS j
 	WHERE NOT state.paused
-) AS j ON true`, "$7")
+) AS j ON true`
 
 // look claims from a lane that holds jobs the offer does not take, or whose
 // priorities age: it reads in order, chooses, and locks only what it chose, so
@@ -166,22 +166,20 @@ func (k *claiming) read(
 		var needs []pgtype.Text // NULL where they cannot be read
 		var rescued pgtype.Bool
 		var bytes pgtype.Int4
-		text, args := lookReady.of(l.queue.Gate, k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit)
+		var key pgtype.Text
+		args := []any{k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit}
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
-			Text: text, Args: args,
+			Text: lookReady, Args: args,
 			Each: func(scan pg.Scan) error {
-				if err := scan(&now, &paused, &revision, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes); err != nil || !id.Valid {
+				if err := scan(&now, &paused, &revision, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes, &key); err != nil || !id.Valid {
 					return err
 				}
-				gate := int64(0)
-				if l.queue.Gate == 0 {
-					gate = k.c.Gates[kind.String]
-				}
+				gate := k.c.Gates.Gate(l.queue.Queue, kind.String, key.String)
 				found = append(found, candidate{
 					gate:     gate,
 					position: position{due.Time, job.ID(id.Bytes)}, priority: int(priority.Int16),
 					rescued: rescued.Bool, bytes: int64(bytes.Int32),
-					takes: l.offer.takes(kind.String, int(version.Int32), needs),
+					takes: gate == 0 && l.offer.takes(kind.String, int(version.Int32), needs),
 				})
 				return nil
 			},
@@ -224,7 +222,7 @@ func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 // longer waiting is left out.
 //
 //   - worker_pkey and job_pkey find the rows.
-var leaseChosen = newLaneText(`WITH me AS MATERIALIZED (
+var leaseChosen = `WITH me AS MATERIALIZED (
 	SELECT id
 	FROM pawl.worker
 	WHERE namespace = $1 AND id = $2 AND lost IS NULL
@@ -238,7 +236,7 @@ var leaseChosen = newLaneText(`WITH me AS MATERIALIZED (
 		OFFSET 0
 	) AS c
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
-	WHERE job.state = c.waiting AND job.due <= {now} AND job.{gate}
+	WHERE job.state = c.waiting AND job.due <= {now}
 	ORDER BY job.id
 	FOR UPDATE OF job SKIP LOCKED
 )
@@ -246,7 +244,7 @@ UPDATE pawl.job
 SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
 FROM picked
 WHERE job.ctid = picked.place
-RETURNING `+jobs.TakenColumns+`, 0::bigint, 0::bigint`, "$5")
+RETURNING ` + jobs.TakenColumns + `, 0::bigint, 0::bigint`
 
 // isAlive tells whether the worker is not lost (worker_pkey).
 const isAlive = "SELECT EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL)"
@@ -269,9 +267,9 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{lane: l.queue, worker: k.c.Worker}
-		text, args := leaseChosen.of(l.queue.Gate, k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids)
+		args := []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids}
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
-			&pg.Statement{Text: text, Args: args, Raw: leased.read},
+			&pg.Statement{Text: leaseChosen, Args: args, Raw: leased.read},
 			&pg.Statement{Text: isAlive, Args: []any{k.room.pg.Namespace, k.c.Worker},
 				Each: func(scan pg.Scan) error { return scan(&alive) }})
 	})

@@ -1,6 +1,9 @@
 package claims
 
 import (
+	"sync"
+	"time"
+
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -15,12 +18,35 @@ type Room struct {
 	jobs      *jobs.Room
 	meets     *Meets
 	Frontiers frontiers
+	regating  regating
+	gates     struct {
+		sync.Mutex
+		turns map[string]*gateTurns // by the fingerprint of an offer
+	}
 }
 
 // New makes it, and lets hints lower its frontiers.
 func New(db *pg.DB, h *hints.Room, workers *workers.Room, jobs *jobs.Room, meets *Meets) *Room {
 	s := &Room{pg: db, hints: h, workers: workers, jobs: jobs, meets: meets}
 	s.Frontiers.guess = &s.pg.Clock
-	s.hints.Register(hints.Frontier{Lower: s.Frontiers.Lower, Wake: s.Frontiers.wake, Drop: s.Frontiers.Drop})
+	s.hints.Register(hints.Frontier{Lower: s.lower, Wake: s.wake, Drop: s.drop})
 	return s
+}
+
+// lower makes the next looks begin at a due time, or before.
+func (r *Room) lower(queue string, priority int, due time.Time) {
+	r.Frontiers.Lower(queue, priority, due)
+	r.hintGates(queue, priority, due)
+}
+
+// wake makes the next look at a queue a whole one.
+func (r *Room) wake(queue string) {
+	r.Frontiers.wake(queue)
+	r.eachTurns(func(t *gateTurns) { t.Stale(queue) })
+}
+
+// drop forgets everything.
+func (r *Room) drop() {
+	r.Frontiers.Drop()
+	r.eachTurns((*gateTurns).Drop)
 }

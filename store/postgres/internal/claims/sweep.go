@@ -162,9 +162,9 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 // peekStretches finds the first waiting job of each stretch. Nothing is locked or
 // written, so that an idle worker costs the server a read.
 //
-//   - job_ready serves it, and job_gated that of gates: one seek for each stretch.
+//   - job_ready serves it: one seek for each stretch.
 //   - worker_pkey, pause_pkey and namespace_pkey, once.
-var peekStretches = newLaneText(`SELECT {now}, `+settings.Revision+`,
+var peekStretches = `SELECT {now}, ` + settings.Revision + `,
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
 	CASE
 		WHEN EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 3 AND name = '') THEN $3::text[]
@@ -178,22 +178,22 @@ var peekStretches = newLaneText(`SELECT {now}, `+settings.Revision+`,
 FROM (SELECT 1) AS one
 LEFT JOIN (
 	SELECT f.n, j.due, j.id
-	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[], $8::bigint[])
-		WITH ORDINALITY AS f (queue, priority, due, id, until, gate, n)
+	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[])
+		WITH ORDINALITY AS f (queue, priority, due, id, until, n)
 	CROSS JOIN LATERAL (
 		SELECT due, id
 		FROM pawl.job
 		WHERE namespace = $1
 			AND queue = f.queue
 			AND state = 2
-			AND {gate}
+			AND gate IS NULL
 			AND priority = f.priority
 			AND (due, id) > (f.due, f.id)
 			AND due < f.until
 		ORDER BY due, id
 		LIMIT 1
 	) AS j
-) AS j ON true`, "f.gate")
+) AS j ON true`
 
 // peeking is a look at what is ready, at hints, and behind the frontiers where
 // that is due.
@@ -248,21 +248,7 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 }
 
 func (p *peeking) steps() []*pg.Statement {
-	var plain, gated []probe
-	for _, b := range p.probes {
-		if b.lane.queue.Gate == 0 {
-			plain = append(plain, b)
-		} else {
-			gated = append(gated, b)
-		}
-	}
-	var steps []*pg.Statement
-	if len(plain) > 0 || len(gated) == 0 {
-		steps = append(steps, p.step(peekStretches.plain, plain))
-	}
-	if len(gated) > 0 {
-		steps = append(steps, p.step(peekStretches.gated, gated))
-	}
+	steps := []*pg.Statement{p.step(p.probes)}
 	if p.hints == nil {
 		return steps
 	}
@@ -270,20 +256,19 @@ func (p *peeking) steps() []*pg.Statement {
 }
 
 // step looks into stretches.
-func (p *peeking) step(text string, probes []probe) *pg.Statement {
+func (p *peeking) step(probes []probe) *pg.Statement {
 	n := len(probes)
-	queues, levels, gates := make([]string, n), make([]int16, n), make([]int64, n)
+	queues, levels := make([]string, n), make([]int16, n)
 	dues, ids, ends := make([]time.Time, n), make([][16]byte, n), make([]pgtype.Timestamptz, n)
 	for i, b := range probes {
 		queues[i], levels[i], dues[i], ids[i] = b.lane.queue.Queue, b.priority, b.from.due, b.from.ID
-		gates[i] = b.lane.queue.Gate
 		ends[i] = pgtype.Timestamptz{Time: b.to, Valid: true}
 		if b.to.IsZero() {
 			ends[i] = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 		}
 	}
-	args := []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends, gates}
-	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error { return p.read(scan, probes) }}
+	args := []any{p.k.room.pg.Namespace, p.k.c.Worker, queues, levels, dues, ids, ends}
+	return &pg.Statement{Text: peekStretches, Args: args, Each: func(scan pg.Scan) error { return p.read(scan, probes) }}
 }
 
 func (p *peeking) read(scan pg.Scan, probes []probe) error {

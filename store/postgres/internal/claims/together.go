@@ -2,7 +2,6 @@ package claims
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -142,8 +141,7 @@ func peekTogether(asks []*peeking, answers []*struct{}) []*pg.Statement {
 // slow makes the meeting slow once; then each looks alone for a while, and finds
 // out by itself that it has to sweep in slices.
 func (k *claiming) peekWith(ctx context.Context, p *peeking) bool {
-	gated := func(l *claimQueue) bool { return l.queue.Gate != 0 }
-	if p.hints.First() || slices.ContainsFunc(p.lanes, gated) {
+	if p.hints.First() {
 		return false
 	}
 	if _, ok := k.room.meets.peek.Do(ctx, p); !ok || !p.alive {

@@ -13,7 +13,7 @@ import (
 
 // Claim leases ready jobs to a worker. One that finds nothing writes nothing:
 // no flush, and no wake of the listeners of other processes.
-func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.ClaimReply, error) {
+func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places, memory *Memory) (store.ClaimReply, error) {
 	answer := store.ClaimReply{Now: lite.TimeOf(t.Now)}
 	newest, revision, err := workers.Claimant(&t.Session, c.Worker)
 	if err != nil {
@@ -29,45 +29,109 @@ func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places) (store.
 		answer.Jobs, err = claimedBy(t, c)
 		return answer, err
 	}
-	var next int64
+	memory.Turns.Open(c.Opened...)
+	k := &claiming{Transition: t, claim: c, from: from, memory: memory, answer: &answer}
 	for i := range c.Queues {
-		q := &c.Queues[i]
-		if q.Limit <= 0 {
-			continue
-		}
-		paused, err := settings.Paused(&t.Snapshot, q.Queue)
-		if err != nil {
-			return answer, err
-		}
-		if paused {
-			continue
-		}
-		before := len(answer.Jobs)
-		look := look{Transition: t, claim: c, queue: q, from: from, room: c.PerQueue()}
-		if answer.Jobs, err = look.take(answer.Jobs); err != nil {
-			return answer, err
-		}
-		if err := look.gate(); err != nil {
-			return answer, err
-		}
-		answer.More = answer.More || look.bounded
-		if len(answer.Jobs)-before < q.Limit && !look.bounded {
-			due, err := nextDue(t, q)
-			if err != nil {
+		if q := &c.Queues[i]; q.Limit > 0 {
+			if err := k.queue(q); err != nil {
 				return answer, err
-			}
-			if due != 0 && (next == 0 || due < next) {
-				next = due
 			}
 		}
 	}
+	if len(answer.Jobs) > 0 {
+		if err := t.Query(setNewestClaim).Int(c.Seq).Int(t.Namespace).Int(int64(c.Worker)).Exec(); err != nil {
+			return answer, err
+		}
+	}
+	next := k.next
 	if next != 0 {
 		answer.Next = time.Duration(min(next-t.Now, maxNext)) * time.Microsecond
 	}
-	if len(answer.Jobs) == 0 {
-		return answer, nil
+	return answer, nil
+}
+
+// claiming is one claim under way.
+type claiming struct {
+	*jobs.Transition
+	claim  *store.Claim
+	from   Places
+	memory *Memory
+	answer *store.ClaimReply
+	moved  int   // jobs that were met where they do not belong
+	next   int64 // when the next job falls due that is not ready; 0 for none
+}
+
+// queue takes from one queue what it gives, and writes that down.
+func (k *claiming) queue(q *store.QueueClaim) error {
+	paused, err := settings.Paused(&k.Snapshot, q.Queue)
+	if err != nil || paused {
+		return err
 	}
-	return answer, lease(t, c, answer.Jobs)
+	if k.claim.Gates.Touches(q.Queue) {
+		return k.gatedQueue(q)
+	}
+	room := k.claim.PerQueue()
+	_, err = k.plain(q, &room)
+	return err
+}
+
+// plain takes jobs that have no gate, and says how many.
+func (k *claiming) plain(q *store.QueueClaim, room *int64) (int, error) {
+	look := look{Transition: k.Transition, claim: k.claim, queue: q, from: k.from, room: *room}
+	leased, err := look.take(nil)
+	if err != nil {
+		return 0, err
+	}
+	*room = look.room
+	if err := k.putRight(&look); err != nil {
+		return 0, err
+	}
+	k.answer.More = k.answer.More || look.bounded
+	if len(leased) < q.Limit && !look.bounded {
+		due, err := nextDue(k.Transition, q, 0)
+		if err != nil {
+			return 0, err
+		}
+		k.upcoming(due)
+	}
+	return len(leased), k.lease(leased)
+}
+
+// putRight moves what a look has met in the wrong place, and notes the gates.
+func (k *claiming) putRight(l *look) error {
+	if err := l.putRight(); err != nil {
+		return err
+	}
+	k.moved += len(l.gated)
+	for _, g := range l.gated {
+		if g.gate != 0 {
+			k.memory.Turns.Note(l.queue.Queue, g.gate, g.kind, g.key, nil)
+		}
+	}
+	return nil
+}
+
+// upcoming notes when a job falls due, in microseconds; 0 is none.
+func (k *claiming) upcoming(due int64) {
+	if due != 0 && (k.next == 0 || due < k.next) {
+		k.next = due
+	}
+}
+
+// lease writes down what was taken, and answers it.
+func (k *claiming) lease(leased []store.LeasedJob) error {
+	if len(leased) == 0 {
+		return nil
+	}
+	if err := lease(k.Transition, k.claim, leased); err != nil {
+		return err
+	}
+	if k.answer.Jobs == nil { // a job is large: it is moved only where parts are put together
+		k.answer.Jobs = leased
+	} else {
+		k.answer.Jobs = append(k.answer.Jobs, leased...)
+	}
+	return nil
 }
 
 // What a claim writes, by primary keys.
@@ -106,7 +170,7 @@ func lease(t *jobs.Transition, c *store.Claim, leased []store.LeasedJob) error {
 		}
 		rest = rest[n:]
 	}
-	return t.Query(setNewestClaim).Int(c.Seq).Int(t.Namespace).Int(int64(c.Worker)).Exec()
+	return nil
 }
 
 // maxNext is a year: the microseconds until the end of time are too many for a
@@ -132,16 +196,16 @@ const (
 
 // nextDue is the due time of the queue's next scheduled job, 0 for none: one
 // seek per priority.
-func nextDue(t *jobs.Transition, of *store.QueueClaim) (int64, error) {
+func nextDue(t *jobs.Transition, of *store.QueueClaim, gate int64) (int64, error) {
 	var next int64
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
 		text := dueAfter
-		if of.Gate != 0 {
+		if gate != 0 {
 			text = dueBehindGate
 		}
 		q := t.On(text).Text(of.Queue).Int(int64(p)).Int(t.Now)
-		if of.Gate != 0 {
-			q.Int(of.Gate)
+		if gate != 0 {
+			q.Int(gate)
 		}
 		due, err := q.One()
 		if err != nil {

@@ -13,39 +13,46 @@ type look struct {
 	*jobs.Transition
 	claim *store.Claim
 	queue *store.QueueClaim
+	gate  int64 // behind which it looks; zero: at jobs that have none
 	from  Places
 	room  int64 // bytes that are left
+	// allow says whether the bounds beside its gate's own have room for a job, which
+	// it is given then; nil: there are none.
+	allow func(kind, key string) bool
 
 	lanes   [job.MaxPriority + 1]*lane
+	next    int // behind a gate, nothing waits of a priority that is lower, unless it has a lane
 	taken   int
 	bounded bool
 	gated   []gatedJob // that have to go behind a gate
 }
 
-// gatedJob is a job that was met in front of its gate.
+// gatedJob is a job that was met where it does not wait by the rules.
 type gatedJob struct {
-	id   job.ID
-	gate int64
+	id        job.ID
+	gate      int64 // where it does; zero: in front of gates
+	kind, key string
 }
 
-// gateOf is the gate behind which the row that a lane stands on has to go; 0 for none.
-func (l *look) gateOf(q *lite.Query) int64 {
-	if l.queue.Gate != 0 || len(l.claim.Gates) == 0 {
-		return 0
+// misplaced says where the row that a lane stands on has to wait, if that is not here.
+func (l *look) misplaced(q *lite.Query) (gate int64, is bool) {
+	if l.claim.Gates == nil {
+		return 0, false
 	}
-	return l.claim.Gates[q.ColText(atKind)]
+	gate = l.claim.Gates.Gate(l.queue.Queue, q.ColText(atKind), q.ColText(atKey))
+	return gate, gate != l.gate
 }
 
-// moveToGate puts a job that waits behind a gate, by primary key.
+// moveToGate puts a job that waits behind a gate, or in front of them, by primary key.
 const moveToGate = `UPDATE pawl_job
 	SET gate = ?
 	WHERE namespace = ? AND id = ? AND state = 2`
 
-// gate moves what was met in front of its gate to behind it. All rows are read by
+// putRight moves what was met in the wrong place to the right one. All rows are read by
 // then: changing an index while stepping through it would show rows twice.
-func (l *look) gate() error {
+func (l *look) putRight() error {
 	for _, g := range l.gated {
-		if err := l.Query(moveToGate).Int(g.gate).Int(l.Namespace).Blob(g.id[:]).Exec(); err != nil {
+		if err := l.Query(moveToGate).IntOrNull(g.gate).Int(l.Namespace).Blob(g.id[:]).Exec(); err != nil {
 			return err
 		}
 	}
@@ -63,6 +70,7 @@ type lane struct {
 	head    position // the row that q stands on, when row is set
 	row     bool     // q stands on a row that the worker can run
 	rescued bool     // and which was taken back from a lost worker before
+	refused bool     // a job was passed for which another bound has no room
 }
 
 // position is a place in the order of a lane.
@@ -94,7 +102,9 @@ var (
 	atDue          = jobs.TakenRow.At("due")
 	atRescues      = jobs.TakenRow.At("rescues")
 	atVersion      = jobs.TakenRow.At("version")
+	atQueue        = jobs.TakenRow.At("queue")
 	atKind         = jobs.TakenRow.At("kind")
+	atKey          = jobs.TakenRow.At(`"key"`)
 	atCapabilities = jobs.TakenRow.At("capabilities")
 )
 
@@ -125,8 +135,8 @@ func (l *look) take(leased []store.LeasedJob) ([]store.LeasedJob, error) {
 		leased = append(leased, store.LeasedJob{})
 		j := &leased[len(leased)-1].Job
 		jobs.TakenRow.Read(lane.q, j)
-		if l.queue.Gate != 0 {
-			j.Rarely().Gate = l.queue.Gate
+		if l.gate != 0 {
+			j.Rarely().Gate = l.gate
 		}
 		l.room -= jobs.Large(j)
 		l.taken++
@@ -142,6 +152,17 @@ func (l *look) first() (int, error) {
 	best, bestAt := 0, int64(0)
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
 		if l.lanes[p] == nil {
+			if p < l.next {
+				continue // nothing waits there
+			}
+			if l.gate != 0 {
+				if err := l.skip(p); err != nil {
+					return 0, err
+				}
+				if p < l.next {
+					continue
+				}
+			}
 			if err := l.open(p); err != nil {
 				return 0, err
 			}
@@ -165,7 +186,28 @@ func (l *look) first() (int, error) {
 	return best, nil
 }
 
-func (l *look) name(p int) laneName { return laneName{l.queue.Queue, l.queue.Gate, p} }
+// nextPriority is the first of which something waits behind a gate.
+//   - A seek on pawl_job_gated.
+const nextPriority = `SELECT priority
+	FROM pawl_job INDEXED BY pawl_job_gated
+	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ? AND gate = ? AND priority >= ?
+	ORDER BY priority
+	LIMIT 1`
+
+// skip finds the next priority of which something waits: there are many gates, and most
+// have jobs of one.
+func (l *look) skip(p int) error {
+	next, err := l.On(nextPriority).Text(l.queue.Queue).Int(l.gate).Int(int64(p)).One()
+	if err != nil {
+		return err
+	}
+	if l.next = int(next); next == 0 {
+		l.next = job.MaxPriority + 1
+	}
+	return nil
+}
+
+func (l *look) name(p int) laneName { return laneName{l.queue.Queue, l.gate, p} }
 
 func (l *look) open(p int) error {
 	from := l.from[l.name(p)]
@@ -174,12 +216,12 @@ func (l *look) open(p int) error {
 	}
 	lane := &lane{place: from, passed: from.at, bound: 1000 + 10*l.queue.Limit}
 	text := readyLanes[p]
-	if l.queue.Gate != 0 {
+	if l.gate != 0 {
 		text = gatedLanes[p]
 	}
 	lane.q = l.On(text).Text(l.queue.Queue).Int(int64(p)).Int(l.Now).Int(from.at.due).Blob(from.at.id[:])
-	if l.queue.Gate != 0 {
-		lane.q.Int(l.queue.Gate)
+	if l.gate != 0 {
+		lane.q.Int(l.gate)
 	}
 	l.lanes[p] = lane
 	return l.advance(lane)
@@ -197,12 +239,15 @@ func (l *look) advance(lane *lane) error {
 		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
 		needs, err := jobs.ParseWords(lane.q.ColText(atCapabilities))
 		lane.rescued = lane.q.ColInt(atRescues) > 0
-		if gate := l.gateOf(lane.q); gate != 0 {
-			l.gated = append(l.gated, gatedJob{lane.head.id, gate})
+		if gate, is := l.misplaced(lane.q); is {
+			l.gated = append(l.gated, gatedJob{lane.head.id, gate, lane.q.ColText(atKind), lane.q.ColText(atKey)})
 		} else if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
 			!(lane.rescued && l.taken >= l.queue.Start) {
-			lane.row = true
-			return nil
+			if l.allow == nil || l.allow(lane.q.ColText(atKind), lane.q.ColText(atKey)) {
+				lane.row = true
+				return nil
+			}
+			lane.refused = true
 		}
 		lane.passed = lane.head
 		if lane.skipped++; lane.skipped >= lane.bound {

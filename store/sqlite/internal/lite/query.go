@@ -23,6 +23,15 @@ func (q *Query) Int(v int64) *Query {
 	return q
 }
 
+// Float binds a number that need not be whole.
+func (q *Query) Float(v float64) *Query {
+	q.bound++
+	if q.err == nil {
+		q.err = q.stmt.BindFloat(q.bound, v)
+	}
+	return q
+}
+
 func (q *Query) Bool(v bool) *Query {
 	if v {
 		return q.Int(1)
@@ -147,10 +156,11 @@ func (q *Query) Found() (bool, error) {
 
 // ColInt and its like read a column of the row that Step moved to.
 
-func (q *Query) ColInt(i int) int64   { return q.stmt.ColumnInt64(i) }
-func (q *Query) ColBool(i int) bool   { return q.stmt.ColumnInt64(i) != 0 }
-func (q *Query) ColText(i int) string { return q.stmt.ColumnText(i) }
-func (q *Query) ColNull(i int) bool   { return q.stmt.ColumnType(i) == sqlite3.NULL }
+func (q *Query) ColInt(i int) int64     { return q.stmt.ColumnInt64(i) }
+func (q *Query) ColFloat(i int) float64 { return q.stmt.ColumnFloat(i) }
+func (q *Query) ColBool(i int) bool     { return q.stmt.ColumnInt64(i) != 0 }
+func (q *Query) ColText(i int) string   { return q.stmt.ColumnText(i) }
+func (q *Query) ColNull(i int) bool     { return q.stmt.ColumnType(i) == sqlite3.NULL }
 func (q *Query) ColTime(i int) time.Time {
 	if q.ColNull(i) {
 		return time.Time{}

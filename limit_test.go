@@ -1,0 +1,68 @@
+package pawl_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/store/sqlite"
+)
+
+func TestJ17_LimitsAreDeclaredSetAndTakenBack(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		ctx := pawl.As(t.Context(), "ann", "they complained")
+		w := at.work(pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 1}},
+			Limits: []pawl.Limit{
+				{Name: "github", Burst: 100, PerSecond: 1.4},
+				{Name: "tenants", Queue: "imports", PerKey: true, Concurrent: 2, Weights: map[string]int{"acme": 3}},
+			},
+		}, ignoring)
+		w.must(w.Limit("github").Set(ctx, pawl.LimitSettings{PerSecond: 0.5}))
+		soon()
+		limits, err := w.Limits(ctx)
+		w.must(err)
+		if len(limits) != 2 || limits[0].Name != "github" || limits[1].Holds.Weights["acme"] != 3 {
+			t.Fatalf("the limits are %+v", limits)
+		}
+		github := limits[0]
+		if github.Holds.PerSecond != 0.5 || github.Holds.Burst != 100 || github.Declared.PerSecond != 1.4 || github.By != "ann" ||
+			!slices.Equal(github.Overridden, []string{"per_second"}) {
+			t.Errorf("github is %+v", github)
+		}
+		w.must(w.Limit("github").Reset(ctx, "per_second"))
+		limits, err = w.Limits(ctx)
+		w.must(err)
+		if limits[0].Holds.PerSecond != 1.4 || len(limits[0].Overridden) > 0 {
+			t.Errorf("github is %+v after it was taken back", limits[0])
+		}
+		audit, err := w.Audit(ctx, pawl.AuditFilter{}, pawl.AuditPage{})
+		w.must(err)
+		if len(audit.Entries) != 2 || audit.Entries[0].By != "ann" || audit.Entries[0].Action != "set limit" {
+			t.Errorf("the audit log has %+v", audit.Entries)
+		}
+		for field, err := range map[string]error{
+			"PerSecond -3":            w.Limit("github").Set(ctx, pawl.LimitSettings{PerSecond: -3}),
+			`LimitSettings "nothing"`: w.Limit("github").Set(ctx, pawl.LimitSettings{}),
+			`field "colour"`:          w.Limit("github").Reset(ctx, "colour"),
+			`limit "a b"`:             w.Limit("a b").Reset(ctx),
+		} {
+			if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), field) {
+				t.Errorf("got %v, want %s", err, field)
+			}
+		}
+	})
+}
+
+func TestJ17_DeclaredLimitsAreChecked(t *testing.T) {
+	_, err := pawl.New(sqlite.Memory(), pawl.Config{Limits: []pawl.Limit{
+		{Name: "a b", PerSecond: 1}, {Name: "two", PerSecond: 1}, {Name: "two", PerSecond: 1}, {Name: "none"},
+	}})
+	for _, want := range []string{`Config.Limits[0].Name "a b"`, `Config.Limits[2].Name "two": must be there once`, "Config.Limits[3].PerSecond 0: must be set"} {
+		if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

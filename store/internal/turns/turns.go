@@ -1,0 +1,314 @@
+// Package turns remembers, for the claims of one process, which gates of a queue have
+// waiting jobs and whose turn is next. It knows no database, and only saves work: what
+// is forgotten is found again by a scan, and what holds is decided in the claim.
+//
+//	scan of job_gated ---- Found ---> +-------------------------------+
+//	own enqueues --------- Note ----> | ring of gates, by number      |
+//	own ends ------------- Open ----> | at: whose turn it is, and     |--- Next ---> claim
+//	hints of others ------ Stale ---> |     how much of it is left    |<-- Settle --+
+//	                                  +-------------------------------+
+//
+// Gates have their turn in the order of their numbers, round and round. One that is
+// closed (its bound is reached, its tokens are used up, its jobs are not due) is passed
+// until then. A queue with more gates than fit is looked at through a window, which
+// moves on when all in it have had their turn.
+package turns
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// Window is how many gates of a queue are remembered.
+	Window = 4096
+	// maxQueues bounds the memory of a process that is offered ever new queues.
+	maxQueues = 10_000
+	// ScanEvery is how often the gates of a queue are scanned for what nobody has
+	// told of.
+	ScanEvery = 5 * time.Second
+	// fullFor is how long a gate without room is passed, the first time.
+	fullFor = 200 * time.Millisecond
+	// scanPause is how much longer than a scan the pause is that follows it, so that
+	// hints without end do not make claims scan all the time.
+	scanPause = 10
+)
+
+// Gate is one that may have waiting jobs.
+type Gate[T any] struct {
+	Number    int64
+	Kind, Key string // of the job by which it was found
+	Data      T      // the store's own
+	closed    time.Time
+	told      int // how often somebody told of it
+	full      int // how often in a row it had no room
+}
+
+// Full is how long it is passed when it has no room, unless somebody tells that it
+// has: longer each time, because an end in another process does not tell.
+func (g *Gate[T]) Full() time.Duration { return fullFor << min(g.full, 3) }
+
+// Turns are those of all queues. The zero value is ready for use.
+type Turns[T any] struct {
+	mu     sync.Mutex
+	queues map[string]*ring[T]
+}
+
+type ring[T any] struct {
+	gates   []*Gate[T] // by number
+	at      int64      // whose turn is next, or that of the next behind it
+	left    int        // how much of it is left; 0: all
+	whole   bool       // there are no others
+	stale   bool       // there may be others since the last scan
+	scanned time.Time  // zero: never
+	pause   time.Duration
+}
+
+func (t *Turns[T]) ring(queue string) *ring[T] {
+	r := t.queues[queue]
+	if r == nil {
+		if t.queues == nil || len(t.queues) >= maxQueues {
+			t.queues = map[string]*ring[T]{}
+		}
+		r = &ring[T]{at: math.MinInt64}
+		t.queues[queue] = r
+	}
+	return r
+}
+
+func (r *ring[T]) find(number int64) (int, bool) {
+	return slices.BinarySearchFunc(r.gates, number, func(g *Gate[T], n int64) int { return cmp.Compare(g.Number, n) })
+}
+
+// add puts a gate into the ring, if it fits, or opens it.
+func (r *ring[T]) add(number int64, kind, key string) *Gate[T] {
+	i, known := r.find(number)
+	if known {
+		r.gates[i].closed = time.Time{}
+		r.gates[i].told++
+		return r.gates[i]
+	}
+	switch {
+	case len(r.gates) >= Window:
+		r.whole = false
+		return nil
+	case !r.whole && (len(r.gates) == 0 || number > r.gates[len(r.gates)-1].Number):
+		return nil // the window comes to it
+	}
+	g := &Gate[T]{Number: number, Kind: kind, Key: key}
+	r.gates = slices.Insert(r.gates, i, g)
+	return g
+}
+
+// Note tells of a job that waits behind a gate. change is applied to what the store
+// remembers of it.
+func (t *Turns[T]) Note(queue string, number int64, kind, key string, change func(*T)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.queues[queue]
+	if r == nil {
+		return // the first look scans
+	}
+	if g := r.add(number, kind, key); g != nil && change != nil {
+		change(&g.Data)
+	}
+}
+
+// Change is for what the store remembers of every gate of a queue.
+func (t *Turns[T]) Change(queue string, change func(*T)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.queues[queue]; r != nil {
+		for _, g := range r.gates {
+			change(&g.Data)
+		}
+	}
+}
+
+// Open tells that fewer jobs run from some gates. It reports whether one was closed.
+func (t *Turns[T]) Open(numbers ...int64) (opened bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.queues {
+		for _, n := range numbers {
+			if i, known := r.find(n); known {
+				opened = opened || !r.gates[i].closed.IsZero()
+				r.gates[i].closed = time.Time{}
+				r.gates[i].told++
+			}
+		}
+	}
+	return opened
+}
+
+// Stale tells that a queue may have other gates, or what is closed be open; an empty
+// name means every queue.
+func (t *Turns[T]) Stale(queue string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, r := range t.queues {
+		if queue == "" || name == queue {
+			r.stale = true
+		}
+	}
+}
+
+// Drop forgets everything.
+func (t *Turns[T]) Drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queues = nil
+}
+
+// Scan reports whether the gates of a queue are to be scanned, and behind which one
+// the scan begins: the first is math.MinInt64.
+func (t *Turns[T]) Scan(queue string, now time.Time) (after int64, due bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.ring(queue)
+	since := now.Sub(r.scanned)
+	switch {
+	case r.scanned.IsZero() || since < 0 || since >= max(ScanEvery, r.pause):
+	case r.stale && since >= r.pause:
+	case !r.whole && (len(r.gates) == 0 || r.at > r.gates[len(r.gates)-1].Number): // the window has had its turn
+		if n := len(r.gates); n > 0 {
+			return r.gates[n-1].Number, true
+		}
+	default:
+		return 0, false
+	}
+	r.stale = false // what is told from now on may not be seen
+	if !r.whole && len(r.gates) > 0 {
+		return r.gates[0].Number - 1, true
+	}
+	return math.MinInt64, true
+}
+
+// Found is a gate that a scan met.
+type Found struct {
+	Number    int64
+	Kind, Key string
+}
+
+// Found takes a scan over: what comes behind a gate, at most Window of them, whole
+// when that is all. Those that it did not meet are forgotten, unless they are closed:
+// what runs from there may come back. It took so long.
+func (t *Turns[T]) Found(queue string, after int64, list []Found, whole bool, now time.Time, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.ring(queue)
+	before := map[int64]*Gate[T]{}
+	for _, g := range r.gates {
+		before[g.Number] = g
+	}
+	r.gates = r.gates[:0:0]
+	for _, f := range list {
+		g := before[f.Number]
+		if g == nil {
+			g = &Gate[T]{Number: f.Number}
+		}
+		g.Kind, g.Key = f.Kind, f.Key
+		r.gates = append(r.gates, g)
+	}
+	if r.whole = whole && after == math.MinInt64; whole && !r.whole {
+		r.at, r.left = math.MinInt64, 0 // the last window: the next is the first
+		if len(r.gates) > 0 {
+			r.at = r.gates[0].Number
+		}
+	}
+	r.scanned, r.pause = now, scanPause*took
+	if r.whole && len(r.gates) == 0 {
+		r.at, r.left = math.MinInt64, 0
+	}
+}
+
+// Next lists up to n gates that are not closed, in turn, and how much of the first
+// one's turn is left: 0 means all.
+func (t *Turns[T]) Next(queue string, n int, now time.Time) (list []Gate[T], left int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.ring(queue)
+	first, _ := r.find(r.at)
+	for i := range len(r.gates) {
+		if len(list) == n {
+			break
+		}
+		g := r.gates[(first+i)%len(r.gates)]
+		if g.closed.After(now) {
+			continue
+		}
+		if len(list) == 0 && g.Number == r.at {
+			left = r.left
+		}
+		list = append(list, *g)
+	}
+	return list, left
+}
+
+// Visit is what a claim found at a gate that it got from Next.
+type Visit[T any] struct {
+	Of     *Gate[T]
+	Full   bool      // it had no room
+	Gone   bool      // neither waits nor runs a job there
+	Closed time.Time // until then it is passed; zero: it is not
+	Data   T
+}
+
+// Settle takes visits over, and whose turn is next.
+func (t *Turns[T]) Settle(queue string, visits []Visit[T], at int64, left int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.ring(queue)
+	r.at, r.left = at, left
+	for _, v := range visits {
+		i, known := r.find(v.Of.Number)
+		if !known {
+			continue
+		}
+		if r.gates[i].full++; !v.Full {
+			r.gates[i].full = 0
+		}
+		told := r.gates[i].told != v.Of.told // since the claim looked: it saw less than there is
+		switch {
+		case v.Gone && !told:
+			r.gates = slices.Delete(r.gates, i, i+1)
+		case !told:
+			r.gates[i].closed, r.gates[i].Data = v.Closed, v.Data
+		}
+	}
+}
+
+// Wait is how long until the first closed gate of a queue opens by itself, or a scan
+// is due that somebody asked for; 0 when neither comes.
+func (t *Turns[T]) Wait(queue string, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var first time.Time
+	if r := t.queues[queue]; r != nil {
+		for _, g := range r.gates {
+			if !g.closed.IsZero() && (first.IsZero() || g.closed.Before(first)) {
+				first = g.closed
+			}
+		}
+	}
+	if r := t.queues[queue]; r != nil && r.stale {
+		if at := r.scanned.Add(r.pause); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if first.IsZero() {
+		return 0
+	}
+	return max(first.Sub(now), time.Millisecond)
+}
+
+// Some reports whether a queue is known to have gates.
+func (t *Turns[T]) Some(queue string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.queues[queue]
+	return r == nil || len(r.gates) > 0 || !r.whole
+}
