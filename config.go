@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +174,7 @@ func parseQueues(text string) (Queues, error) {
 		if name = strings.TrimSpace(name); name == "" && !given {
 			continue
 		}
-		if err := checkQueueName("PAWL_QUEUES", name); err != nil {
+		if err := job.CheckPattern("PAWL_QUEUES", name); err != nil {
 			return nil, err
 		}
 		n := cmp.Or(queues[name].Workers, defaultWorkers)
@@ -226,7 +225,7 @@ func (c *Config) check() error {
 	errs = append(errs, job.CheckText("Config.Owner", c.Owner, 1, job.MaxName), job.CheckText("Config.Version", c.Version, 1, job.MaxName))
 	for _, name := range c.queueNames() {
 		q := c.Queues[name]
-		errs = append(errs, checkQueueName("Config.Queues", name))
+		errs = append(errs, job.CheckPattern("Config.Queues", name))
 		at := fmt.Sprintf("Config.Queues[%q].", name)
 		if q.Workers < 1 || q.Workers > maxWorkers {
 			bad(at+"Workers", q.Workers, fmt.Sprintf("must be 1..%d", maxWorkers))
@@ -264,21 +263,6 @@ func (c *Config) check() error {
 		errs = append(errs, job.CheckName(fmt.Sprintf("Config.Capabilities[%d]", i), capability))
 	}
 	return errors.Join(errs...)
-}
-
-// checkQueueName checks the name of a queue, or a pattern of such names.
-func checkQueueName(field, name string) error {
-	if !job.IsPattern(name) {
-		return job.CheckName(field, name)
-	}
-	if _, err := path.Match(name, ""); err != nil {
-		return job.Invalid(field, name, "must be a name, a prefix ending in * or a glob: "+err.Error())
-	}
-	plain := strings.NewReplacer("*", "x", "?", "x").Replace(name)
-	if job.CheckName(field, plain) != nil {
-		return job.Invalid(field, name, "must be a name, a prefix ending in * or a glob, without white space or any of , > =")
-	}
-	return nil
 }
 
 // queueNames lists the queues in order, so that everything made from them is

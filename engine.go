@@ -151,7 +151,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took, InTx: f.InTx})
 		}
 	}
-	cfg.Queues = e.followed.rules.Load().runnerQueues(nil)
+	cfg.Queues = e.followed.rules.Load().runnerQueues(nil, func(string) bool { return false })
 	if r, err = runner.New(cfg); err != nil {
 		return nil, nil, nil, err
 	}
