@@ -133,7 +133,7 @@ func (r *queueRules) runnerQueue(name string, found bool) runner.QueueConfig {
 		backoff = s.Backoff.Func()
 	}
 	return runner.QueueConfig{
-		Name: name, Workers: own.Workers, Total: max(s.Total, 0), Keep: s.Keep(),
+		Name: name, Workers: own.Workers, Weight: own.Weight, Total: max(s.Total, 0), Keep: s.Keep(),
 		Backoff: backoff, Aging: max(s.Aging, 0), Found: found,
 	}
 }
