@@ -179,12 +179,14 @@ const (
 	ByDue    = store.ByDue    // the earliest due time first: waiting jobs of one queue
 	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs
 	ByWorker = store.ByWorker // worker by worker: running jobs
+	ByGate   = store.ByGate   // gate by gate: only as a part of a list that is split
 )
 
 // The parts of a list by id in which too many jobs would have to be sorted.
 const (
 	PartWhole   = store.PartWhole   // everything, by id: the list is not split
 	PartWaiting = store.PartWaiting // waiting jobs of the queue, by due
+	PartGated   = store.PartGated   // waiting jobs of the queue behind gates, by gate
 	PartRunning = store.PartRunning // running jobs, by worker
 	PartRest    = store.PartRest    // everything else, by id
 )
