@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
@@ -30,6 +31,7 @@ type Engine struct {
 	batches  batchSlots
 	waits    waits
 	followed followed
+	unserved atomic.Pointer[[]store.Unserved] // as the last report found it
 
 	mu      sync.Mutex
 	closed  bool
@@ -109,6 +111,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer e.unserved.Store(nil) // nobody looks any more
 	beside := append(e.follow(ctx, r), keep.Service())
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))

@@ -72,6 +72,8 @@ type (
 	Listed = store.Listed
 	// Counted is how many jobs there are, up to a bound.
 	Counted = store.Counted
+	// Unserved is jobs of a queue that wait and nobody takes, for one reason.
+	Unserved = store.Unserved
 	// QueueCount is how many jobs of a queue are in a state.
 	QueueCount = store.QueueCount
 	// QueueState is how a queue stands.

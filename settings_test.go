@@ -524,6 +524,32 @@ func TestJ30_ConflictsAreToldOnceAndInHealth(t *testing.T) {
 	})
 }
 
+// What nobody serves is in the numbers of one process of the cluster, for exporters
+// to read, until somebody serves it.
+func TestJ18_WhatNobodyServesIsInTheStats(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		w := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
+		second := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
+		w.add(3, pawl.Queue("orphans"))
+		pass(7 * time.Minute)
+		got := w.Stats().Unserved
+		if len(got) != 1 || got[0].Queue != "orphans" || got[0].Jobs != 3 || got[0].Why != "no live worker serves queue orphans" {
+			t.Errorf("unserved: %+v", got)
+		}
+		if got := second.Stats().Unserved; len(got) != 0 {
+			t.Errorf("beside the first, unserved: %+v", got)
+		}
+		if why, err := w.Why(t.Context(), second.add(1, pawl.Queue("orphans"))[0]); err != nil || why.Code != pawl.WhyNoWorker {
+			t.Errorf("why: %v, %v", why, err)
+		}
+		at.work(pawl.Config{Queues: pawl.Queues{"orphans": {Workers: 1}}}, ignoring)
+		pass(2 * time.Minute)
+		if got := w.Stats().Unserved; len(got) != 0 {
+			t.Errorf("after somebody came, unserved: %+v", got)
+		}
+	})
+}
+
 func TestJ30_PeriodsOfUpkeepAreSettings(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
 		w := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
