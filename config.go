@@ -38,7 +38,8 @@ type Config struct {
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
 	Migrate Migrate
-	// Owner is whose code this is [the program's name], and Version which
+	// Owner is whose code this is [the program's name, that of its file: give it by
+	// hand where the file's name holds the version], and Version which
 	// [PAWL_WORKER_VERSION, else the revision it was built from, else a hash of what
 	// it declares]. What Queues say is declared under both when Run begins: among
 	// versions that run, the one first seen last counts; of two owners that declare

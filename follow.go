@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,7 @@ type followed struct {
 	finder *settings.Finder // while Run runs and there are patterns
 	every  map[string]time.Duration
 	told   map[string]bool // conflicts that were logged
+	alike  bool            // it was logged that owners look like versions of one program
 }
 
 // queueRules are what holds for queues as this process knows it. They are replaced
@@ -267,6 +269,27 @@ func (e *Engine) tellConflicts(now *store.Effective) {
 		}
 	}
 	e.followed.told = told
+	for _, s := range now.Settings {
+		for _, c := range s.Conflicts {
+			if !e.followed.alike && programOf(s.Owner) == programOf(c.Owner) {
+				e.followed.alike = true
+				e.cfg.Logger.Warn("two owners look like versions of one program, and are taken for two programs: "+
+					"the first keeps what both declare until its last process has left; give both the same Config.Owner",
+					"owner", s.Owner, "other", c.Owner)
+			}
+		}
+	}
+}
+
+// versionSuffix is what the name of a binary often ends with: -1.2, _v3, .20261116.
+var versionSuffix = regexp.MustCompile(`[-_.@]v?[0-9][0-9A-Za-z.+_-]*$`)
+
+// programOf is an owner without what looks like a version.
+func programOf(owner string) string {
+	if at := versionSuffix.FindStringIndex(owner); at != nil && at[0] > 0 {
+		return owner[:at[0]]
+	}
+	return owner
 }
 
 // conflicts says which names two owners declare differently.

@@ -524,6 +524,28 @@ func TestJ30_ConflictsAreToldOnceAndInHealth(t *testing.T) {
 	})
 }
 
+// The file's name is the owner by default: one that holds the version makes each deploy
+// another owner, which is told once.
+func TestJ30_OwnersThatLookLikeVersionsAreTold(t *testing.T) {
+	const told = "two owners look like versions of one program"
+	for _, c := range []struct {
+		first, second string
+		times         int
+	}{{"app-1.2", "app-1.3", 2}, {"app", "app_v2", 2}, {"app-2026.11.16-rc1", "app", 2}, {"billing", "shop", 0}, {"app1", "app2", 0}} {
+		inTown(t, func(t *testing.T, at *town) {
+			of := func(owner string, total int) pawl.Config {
+				return pawl.Config{Owner: owner, Version: "v1", Queues: pawl.Queues{"default": {Workers: 2, Total: total}, "mail.*": {Workers: 2, Total: total}}}
+			}
+			at.work(of(c.first, 4), ignoring)
+			at.work(of(c.second, 9), ignoring)
+			pass(time.Minute)
+			if n := strings.Count(at.log.String(), told); n != c.times {
+				t.Errorf("%s and %s: told %d times, want %d: once by each process", c.first, c.second, n, c.times)
+			}
+		})
+	}
+}
+
 // What nobody serves is in the numbers of one process of the cluster, for exporters
 // to read, until somebody serves it.
 func TestJ18_WhatNobodyServesIsInTheStats(t *testing.T) {
