@@ -656,6 +656,10 @@ func TestJ30_WhatOperatorsSetStandsOverTheCodesOwn(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
 		ops := at.settle(pawl.Config{})
 		ops.must(ops.Queue("video").Set(t.Context(), pawl.QueueSettings{KeepDone: time.Hour}))
+		idle := at.settle(pawl.Config{Queues: pawl.Queues{"vid*": {Workers: 2, Attempts: 5}}}) // declares nothing: it does not run
+		if j, err := idle.Get(t.Context(), idle.add(1, pawl.Queue("video"), pawl.In(time.Hour))[0]); err != nil || j.MaxAttempts != 5 {
+			t.Errorf("before anybody declares it: %d attempts, %v", j.MaxAttempts, err)
+		}
 		w := at.work(pawl.Config{Queues: pawl.Queues{"vid*": {Workers: 2, Attempts: 6, KeepDone: pawl.KeepNone}}}, ignoring)
 		id := w.add(1, pawl.Queue("video"))[0]
 		soon()
