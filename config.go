@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +41,8 @@ type Config struct {
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
 	Migrate Migrate
-	// Owner is whose code this is [the program's name], and Version which
+	// Owner is whose code this is [the program's name, that of its file: give it by
+	// hand where the file's name holds the version], and Version which
 	// [PAWL_WORKER_VERSION, else the revision it was built from, else a hash of what
 	// it declares]. What Queues and Limits say is declared under both when Run begins: among
 	// versions that run, the one first seen last counts; of two owners that declare
@@ -85,21 +85,28 @@ type Config struct {
 // Queues are the queues a process serves, by name.
 type Queues map[string]QueueConfig
 
-// QueueConfig is how one queue is worked on. All but Workers and Backoff is declared
-// for the whole cluster, and operators can change it while it runs (QueueHandle.Set).
+// QueueConfig is how one queue is worked on, or each queue that a pattern names.
+// Workers, Weight and Backoff are this process's own. All else is declared for the
+// whole cluster, and operators can change it while it runs (QueueHandle.Set): what a
+// pattern says holds for the queues that it names and that nobody declares by their
+// own name; of several patterns the longest counts.
 type QueueConfig struct {
 	// Workers is how many jobs of the queue run at once in this process; with a
 	// pattern, of each queue that it names.
 	Workers int
 	// Total is how many of them run at once in the whole cluster [no bound]. It is
-	// split over the processes that serve the queue, as evenly as their Workers
-	// allow. A process that comes gets its portion when it has lived for a Beat,
+	// split over the processes that serve the queue, by their Weights and as far as
+	// their Workers allow. That of a pattern is a total of each queue by itself. A process that comes gets its portion when it has lived for a Beat,
 	// unless it is the first, and all others have heard of it, which takes
 	// milliseconds, or until the lease of a silent one is over.
 	// Jobs that began under a larger portion are not interrupted: until they end
 	// more than Total may run. While processes have not all heard of a change, the
 	// lowest holds, and one without a Total does not take part.
 	Total int
+	// Weight of this process where a Total is split [1]: with 3 its portion is three
+	// times that of a process with 1, but never more than its Workers; 1..1000. Without
+	// a Total it means nothing.
+	Weight int
 	// How long finished jobs are kept: KeepDone [7 days], KeepDead [30 days],
 	// KeepCancelled [7 days]. KeepNone keeps nothing.
 	KeepDone, KeepDead, KeepCancelled time.Duration
@@ -182,7 +189,7 @@ func parseQueues(text string) (Queues, error) {
 		if name = strings.TrimSpace(name); name == "" && !given {
 			continue
 		}
-		if err := checkQueueName("PAWL_QUEUES", name); err != nil {
+		if err := job.CheckPattern("PAWL_QUEUES", name); err != nil {
 			return nil, err
 		}
 		n := cmp.Or(queues[name].Workers, defaultWorkers)
@@ -233,13 +240,16 @@ func (c *Config) check() error {
 	errs = append(errs, job.CheckText("Config.Owner", c.Owner, 1, job.MaxName), job.CheckText("Config.Version", c.Version, 1, job.MaxName))
 	for _, name := range c.queueNames() {
 		q := c.Queues[name]
-		errs = append(errs, checkQueueName("Config.Queues", name))
+		errs = append(errs, job.CheckPattern("Config.Queues", name))
 		at := fmt.Sprintf("Config.Queues[%q].", name)
 		if q.Workers < 1 || q.Workers > maxWorkers {
 			bad(at+"Workers", q.Workers, fmt.Sprintf("must be 1..%d", maxWorkers))
 		}
 		if q.Total < 0 || q.Total > job.MaxTotal {
 			bad(at+"Total", q.Total, fmt.Sprintf("must be 0 (no bound) or 1..%d", job.MaxTotal))
+		}
+		if q.Weight < 0 || q.Weight > job.MaxWeight {
+			bad(at+"Weight", q.Weight, fmt.Sprintf("must be 0 (1) or 1..%d", job.MaxWeight))
 		}
 		if q.Attempts < 0 || q.Attempts > job.MaxAttempts {
 			bad(at+"Attempts", q.Attempts, fmt.Sprintf("must be 0 (the engine's) or 1..%d", job.MaxAttempts))
@@ -275,21 +285,6 @@ func (c *Config) check() error {
 		errs = append(errs, job.CheckName(fmt.Sprintf("Config.Capabilities[%d]", i), capability))
 	}
 	return errors.Join(errs...)
-}
-
-// checkQueueName checks the name of a queue, or a pattern of such names.
-func checkQueueName(field, name string) error {
-	if !job.IsPattern(name) {
-		return job.CheckName(field, name)
-	}
-	if _, err := path.Match(name, ""); err != nil {
-		return job.Invalid(field, name, "must be a name, a prefix ending in * or a glob: "+err.Error())
-	}
-	plain := strings.NewReplacer("*", "x", "?", "x").Replace(name)
-	if job.CheckName(field, plain) != nil {
-		return job.Invalid(field, name, "must be a name, a prefix ending in * or a glob, without white space or any of , > =")
-	}
-	return nil
 }
 
 // queueNames lists the queues in order, so that everything made from them is

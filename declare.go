@@ -23,14 +23,10 @@ func (q *QueueConfig) settings() QueueSettings {
 	}
 }
 
-// declares is what this process declares: its queues, but for patterns, which name
-// none, and its limits.
+// declares is what this process declares: its queues, patterns of queues, and its limits.
 func (c *Config) declares() []store.Declaration {
 	var list []store.Declaration
 	for _, name := range c.queueNames() {
-		if job.IsPattern(name) {
-			continue
-		}
 		q := c.Queues[name]
 		value, err := json.Marshal(q.settings())
 		if err != nil {

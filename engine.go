@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
@@ -30,6 +31,7 @@ type Engine struct {
 	batches  batchSlots
 	waits    waits
 	followed followed
+	unserved atomic.Pointer[[]store.Unserved] // as the last report found it
 
 	mu      sync.Mutex
 	closed  bool
@@ -110,6 +112,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer e.unserved.Store(nil) // nobody looks any more
 	beside := append(e.follow(ctx, r), keep.Service())
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
@@ -152,7 +155,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 			hook(Finished{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Run: j.Run, State: f.End.To, Took: f.Took, InTx: f.InTx})
 		}
 	}
-	cfg.Queues = e.followed.rules.Load().runnerQueues(nil)
+	cfg.Queues = e.followed.rules.Load().runnerQueues(nil, func(string) bool { return false })
 	if r, err = runner.New(cfg); err != nil {
 		return nil, nil, nil, err
 	}

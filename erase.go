@@ -17,8 +17,9 @@ import (
 // may be erased or stay.
 //
 // It goes in short transactions that hold nobody else up. When it fails, or its
-// process is killed, call it again: it goes on. Who did it is in the log; the audit
-// log is gone. It answers how many rows were removed.
+// process is killed, call it again: it goes on. Until then Check finds what is missing,
+// such as the log lines of jobs that are still there. Who did it is in the log; the
+// audit log is gone. It answers how many rows were removed.
 func (e *Engine) EraseNamespace(ctx context.Context, confirm string) (rows int, err error) {
 	if err := e.usable(ctx); err != nil {
 		return 0, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,37 +34,27 @@ type followed struct {
 	every  map[string]time.Duration
 	told   map[string]bool // conflicts that were logged
 	gated  bool            // the runner goes by limits on jobs
+	alike  bool            // it was logged that owners look like versions of one program
 }
 
-// queueRules are what holds for queues as this process knows it. They are replaced,
-// never changed: each enqueue reads them.
+// queueRules are what holds for queues as this process knows it. They are replaced
+// when that changes: each enqueue reads them.
 type queueRules struct {
 	cfg      *Config
-	patterns []string                 // of cfg.Queues, the longest first
-	holds    map[string]QueueSettings // by queue, where anything is declared or set
+	patterns []string         // of cfg.Queues, the longest first
+	known    *store.Effective // nil before it was read
+
+	worked  sync.Map     // what settings worked out, by queue
+	keeping atomic.Int32 // how many of them
 }
+
+// maxWorked bounds the queues whose settings are kept worked out; those of more are
+// worked out each time.
+const maxWorked = 10_000
 
 // rulesOf reads what holds, of what is known; nil before that.
 func (c *Config) rulesOf(known *store.Effective) *queueRules {
-	r := &queueRules{cfg: c, patterns: c.patterns(), holds: map[string]QueueSettings{}}
-	if known == nil {
-		return r
-	}
-	for _, s := range known.Settings {
-		if s.Kind != store.SettingQueue {
-			continue
-		}
-		holds := QueueSettings{}
-		if s.Owner == "" { // only operators say something: the rest is the code's own
-			own, _ := r.config(s.Name)
-			holds = own.settings()
-		}
-		if err := json.Unmarshal(s.Value, &holds); err != nil { // those fields only (P8)
-			c.Logger.Warn("settings of a queue cannot be read", "queue", s.Name, "error", err)
-		}
-		r.holds[s.Name] = holds
-	}
-	return r
+	return &queueRules{cfg: c, patterns: c.patterns(), known: known}
 }
 
 // patterns are the queues of the configuration that name others, the longest first.
@@ -88,13 +79,39 @@ func (r *queueRules) config(name string) (q QueueConfig, served bool) {
 }
 
 // settings is what holds for a queue: what is declared, by whichever version counts,
-// with what operators have set over it; else what the code of this process says.
+// for it or for a pattern that names it, else what the code of this process says; over
+// it lies what operators have set.
 func (r *queueRules) settings(name string) QueueSettings {
-	if s, ok := r.holds[name]; ok {
-		return s
+	if s, ok := r.worked.Load(name); ok {
+		return s.(QueueSettings)
 	}
-	own, _ := r.config(name)
-	return own.settings()
+	holds, err := r.workOut(name)
+	if r.keeping.Load() >= maxWorked {
+		return holds
+	}
+	if _, before := r.worked.LoadOrStore(name, holds); !before {
+		r.keeping.Add(1)
+		if err != nil {
+			r.cfg.Logger.Warn("settings of a queue cannot be read", "queue", name, "error", err)
+		}
+	}
+	return holds
+}
+
+// workOut is settings from the beginning. Fields that cannot be read are not set (P8).
+func (r *queueRules) workOut(name string) (holds QueueSettings, err error) {
+	var s store.EffectiveSetting
+	if r.known != nil {
+		s, _ = r.known.Queue(name)
+	}
+	if s.Owner == "" { // nobody declares anything: the code's own holds
+		own, _ := r.config(name)
+		holds = own.settings()
+	}
+	if len(s.Value) > 0 {
+		err = json.Unmarshal(s.Value, &holds)
+	}
+	return holds, err
 }
 
 // keep is how long ended jobs of a queue are kept, now.
@@ -120,14 +137,17 @@ func (r *queueRules) runnerQueue(name string, found bool) runner.QueueConfig {
 		backoff = s.Backoff.Func()
 	}
 	return runner.QueueConfig{
-		Name: name, Workers: own.Workers, Total: max(s.Total, 0), Keep: s.Keep(),
+		Name: name, Workers: own.Workers, Weight: own.Weight, Total: max(s.Total, 0), Keep: s.Keep(),
 		Backoff: backoff, Aging: max(s.Aging, 0), Found: found,
 	}
 }
 
 // runnerQueues are all that this process serves: those that it names, and of those
-// that its patterns name the ones that have settings or were found to have jobs.
-func (r *queueRules) runnerQueues(found []string) []runner.QueueConfig {
+// that its patterns name the ones that were found to have jobs or that have settings,
+// settings.MaxFound at most. Of more than that, those stay whose jobs this process
+// holds, then those that have jobs: a queue without slots would strand what it holds
+// of it.
+func (r *queueRules) runnerQueues(found []string, holds func(queue string) bool) []runner.QueueConfig {
 	var queues []runner.QueueConfig
 	for _, name := range r.cfg.queueNames() {
 		if !job.IsPattern(name) {
@@ -137,15 +157,37 @@ func (r *queueRules) runnerQueues(found []string) []runner.QueueConfig {
 	if len(r.patterns) == 0 {
 		return queues
 	}
-	for name := range r.holds {
-		found = append(found, name)
+	names := slices.Clone(found)
+	if r.known != nil {
+		for _, s := range r.known.Settings {
+			if s.Kind == store.SettingQueue && !job.IsPattern(s.Name) {
+				names = append(names, s.Name)
+			}
+		}
 	}
-	slices.Sort(found)
-	found = slices.DeleteFunc(slices.Compact(found), func(name string) bool {
+	slices.Sort(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {
 		_, named := r.cfg.Queues[name]
 		return named || !job.MatchesAny(r.patterns, name)
 	})
-	for _, name := range found[:min(len(found), settings.MaxFound)] {
+	if len(names) > settings.MaxFound {
+		rank := make(map[string]int, len(names))
+		for _, name := range names {
+			rank[name] = 2
+		}
+		for _, name := range found {
+			rank[name] = 1
+		}
+		for _, name := range names {
+			if holds(name) {
+				rank[name] = 0
+			}
+		}
+		slices.SortStableFunc(names, func(a, b string) int { return rank[a] - rank[b] })
+		names = names[:settings.MaxFound]
+		slices.Sort(names)
+	}
+	for _, name := range names {
 		queues = append(queues, r.runnerQueue(name, true))
 	}
 	return queues
@@ -178,7 +220,7 @@ func (e *Engine) apply(now *store.Effective) {
 	if f.finder != nil {
 		found = f.finder.Found()
 	}
-	if err := f.runner.SetQueues(f.rules.Load().runnerQueues(found)); err != nil {
+	if err := f.runner.SetQueues(f.rules.Load().runnerQueues(found, f.runner.Holds)); err != nil {
 		e.cfg.Logger.Error("the settings of queues cannot be followed", "error", err)
 	}
 	gates := f.limits.Load().gates
@@ -236,6 +278,27 @@ func (e *Engine) tellConflicts(now *store.Effective) {
 		}
 	}
 	e.followed.told = told
+	for _, s := range now.Settings {
+		for _, c := range s.Conflicts {
+			if !e.followed.alike && programOf(s.Owner) == programOf(c.Owner) {
+				e.followed.alike = true
+				e.cfg.Logger.Warn("two owners look like versions of one program, and are taken for two programs: "+
+					"the first keeps what both declare until its last process has left; give both the same Config.Owner",
+					"owner", s.Owner, "other", c.Owner)
+			}
+		}
+	}
+}
+
+// versionSuffix is what the name of a binary often ends with: -1.2, _v3, .20261116.
+var versionSuffix = regexp.MustCompile(`[-_.@]v?[0-9][0-9A-Za-z.+_-]*$`)
+
+// programOf is an owner without what looks like a version.
+func programOf(owner string) string {
+	if at := versionSuffix.FindStringIndex(owner); at != nil && at[0] > 0 {
+		return owner[:at[0]]
+	}
+	return owner
 }
 
 // conflicts says which names two owners declare differently.

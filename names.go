@@ -74,6 +74,8 @@ type (
 	Listed = store.Listed
 	// Counted is how many jobs there are, up to a bound.
 	Counted = store.Counted
+	// Unserved is jobs of a queue that wait and nobody takes, for one reason.
+	Unserved = store.Unserved
 	// QueueCount is how many jobs of a queue are in a state.
 	QueueCount = store.QueueCount
 	// QueueState is how a queue stands.
@@ -185,12 +187,14 @@ const (
 	ByDue    = store.ByDue    // the earliest due time first: waiting jobs of one queue
 	ByFinish = store.ByFinish // the last end first: dead and cancelled jobs
 	ByWorker = store.ByWorker // worker by worker: running jobs
+	ByGate   = store.ByGate   // gate by gate: only as a part of a list that is split
 )
 
 // The parts of a list by id in which too many jobs would have to be sorted.
 const (
 	PartWhole   = store.PartWhole   // everything, by id: the list is not split
 	PartWaiting = store.PartWaiting // waiting jobs of the queue, by due
+	PartGated   = store.PartGated   // waiting jobs of the queue behind gates, by gate
 	PartRunning = store.PartRunning // running jobs, by worker
 	PartRest    = store.PartRest    // everything else, by id
 )

@@ -151,7 +151,8 @@ func (e *Engine) Counts(ctx context.Context) ([]QueueCount, error) {
 // Queues tells how queues stand, by name: those named, 1,000 at most, or without
 // names the first 1,000 that have waiting or running jobs, that a live worker
 // serves, or that are paused. Jobs are counted up to 10,000 each, less far where the
-// queues are more than ten.
+// queues are more than ten. A total that no worker has told yet is that of the
+// settings, which patterns may have set.
 func (e *Engine) Queues(ctx context.Context, names ...string) ([]QueueState, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
@@ -160,7 +161,21 @@ func (e *Engine) Queues(ctx context.Context, names ...string) ([]QueueState, err
 	if !ok {
 		return nil, fmt.Errorf("how queues stand: %w", errors.ErrUnsupported)
 	}
-	return r.Queues(ctx, names)
+	states, err := r.Queues(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.followed.mirror.Look(ctx); err != nil {
+		return nil, err
+	}
+	known := e.followed.mirror.Known()
+	for i := range states {
+		if q := &states[i]; q.Total == 0 && known != nil {
+			holds, _ := known.Queue(q.Name)
+			q.Total = max(queueSettingOf(holds).Holds.Total, 0)
+		}
+	}
+	return states, nil
 }
 
 // Why names what keeps a job from running, from the predicate that claims (P5).

@@ -18,14 +18,15 @@ type QueueHandle struct {
 	name   string
 }
 
-// Queue names a queue to operate on.
+// Queue names a queue to operate on. Set and Reset take a pattern, too ("*",
+// "mail.*"): it holds for every queue that it names.
 func (e *Engine) Queue(name string) QueueHandle { return QueueHandle{e, name} }
 
 // Set puts the fields that are not zero over what code declares for the queue, in
 // the whole cluster and for good: until Reset, also past a deploy. Those that it
 // does not name stay as they are. Processes follow within a second.
 func (q QueueHandle) Set(ctx context.Context, s QueueSettings) error {
-	if err := job.CheckName("queue", q.name); err != nil {
+	if err := job.CheckPattern("queue", q.name); err != nil {
 		return err
 	}
 	if err := s.Check("QueueSettings"); err != nil {
@@ -44,7 +45,7 @@ func (q QueueHandle) Set(ctx context.Context, s QueueSettings) error {
 // Reset takes back what was set: the fields that are named, as JSON names them
 // ("total", "keep_done"), else all of them. What code declares holds again.
 func (q QueueHandle) Reset(ctx context.Context, fields ...string) error {
-	if err := job.CheckName("queue", q.name); err != nil {
+	if err := job.CheckPattern("queue", q.name); err != nil {
 		return err
 	}
 	value, err := takeBack(fields, queueFields)
@@ -175,11 +176,25 @@ type Settings struct {
 	Upkeep   []UpkeepSetting
 	Pauses   []Pause
 	Versions []VersionInfo // of the code that declares, also of what no longer runs
+
+	holds store.Effective
 }
 
-// QueueSetting is what holds for one queue, and where it comes from.
+// Queue is what holds for one queue, with what patterns say for it: its own
+// declaration, else that of the longest pattern that names it; over that, field by
+// field, what operators have set for such patterns, the longer over the shorter, and
+// then for the queue itself.
+func (s *Settings) Queue(name string) QueueSetting {
+	holds, _ := s.holds.Queue(name)
+	return queueSettingOf(holds)
+}
+
+// QueueSetting is what holds for one queue, or is said for a pattern of queues, and
+// where it comes from.
 type QueueSetting struct {
 	Name string
+	// Pattern is the one whose declaration holds for a queue that has none of its own.
+	Pattern string
 	// Holds is what is declared, with the fields over it that operators have set.
 	Holds QueueSettings
 	// Declared is what code says, and whose it is; empty when none does.
@@ -212,37 +227,50 @@ func (e *Engine) Settings(ctx context.Context) (Settings, error) {
 		return Settings{}, err
 	}
 	holds := store.Resolve(answer)
-	shown := Settings{Revision: holds.Revision, Pauses: holds.Pauses, Versions: answer.Versions}
+	shown := Settings{Revision: holds.Revision, Pauses: holds.Pauses, Versions: answer.Versions, holds: holds}
 	for _, s := range holds.Settings {
-		by := store.Override{}
-		if s.Override != nil {
-			by = *s.Override
-		}
 		switch s.Kind {
 		case store.SettingQueue:
-			q := QueueSetting{
-				Name: s.Name, Owner: s.Owner, Version: s.Version, Overridden: s.Overridden,
-				By: by.By, Note: by.Note, Since: by.Since, Conflicts: s.Conflicts,
-			}
-			// What cannot be read is shown as not set (P8).
-			_ = json.Unmarshal(s.Value, &q.Holds)
-			if s.Declared != nil {
-				_ = json.Unmarshal(s.Declared, &q.Declared)
-			}
-			shown.Queues = append(shown.Queues, q)
+			shown.Queues = append(shown.Queues, shown.Queue(s.Name))
 		case store.SettingLimit:
+			var by store.Override
+			if s.Override != nil {
+				by = *s.Override
+			}
 			l := LimitSetting{
 				Name: s.Name, Owner: s.Owner, Version: s.Version, Overridden: s.Overridden,
 				By: by.By, Note: by.Note, Since: by.Since, Conflicts: s.Conflicts,
 			}
+			// What cannot be read is shown as not set (P8).
 			_ = json.Unmarshal(s.Value, &l.Holds)
 			if s.Declared != nil {
 				_ = json.Unmarshal(s.Declared, &l.Declared)
 			}
 			shown.Limits = append(shown.Limits, l)
 		case store.SettingUpkeep:
+			var by store.Override
+			if s.Override != nil {
+				by = *s.Override
+			}
 			shown.Upkeep = append(shown.Upkeep, UpkeepSetting{s.Name, upkeepEvery(s.Value), by.By, by.Note, by.Since})
 		}
 	}
 	return shown, nil
+}
+
+// queueSettingOf shows what holds. What cannot be read is shown as not set (P8).
+func queueSettingOf(s store.EffectiveSetting) QueueSetting {
+	q := QueueSetting{
+		Name: s.Name, Pattern: s.Pattern, Owner: s.Owner, Version: s.Version, Overridden: s.Overridden, Conflicts: s.Conflicts,
+	}
+	if s.Override != nil {
+		q.By, q.Note, q.Since = s.Override.By, s.Override.Note, s.Override.Since
+	}
+	if s.Value != nil {
+		_ = json.Unmarshal(s.Value, &q.Holds)
+	}
+	if s.Declared != nil {
+		_ = json.Unmarshal(s.Declared, &q.Declared)
+	}
+	return q
 }

@@ -69,6 +69,10 @@ func (w *way) WaitingQueues(ctx context.Context, after string, limit int) ([]str
 	return w.Store.(store.QueueLister).WaitingQueues(ctx, after, limit)
 }
 
+func (w *way) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	return w.Store.(store.QueueReader).Queues(ctx, names)
+}
+
 // logbook keeps what is logged.
 type logbook struct {
 	mu   sync.Mutex
@@ -238,6 +242,8 @@ func TestJ30_SettingsAreChecked(t *testing.T) {
 			`QueueSettings "nothing"`: ops.Queue("q").Set(ctx, pawl.QueueSettings{}),
 			"QueueSettings.Total -7":  ops.Queue("q").Set(ctx, pawl.QueueSettings{Total: -7}),
 			`queue "a b"`:             ops.Queue("a b").Set(ctx, pawl.QueueSettings{Total: 1}),
+			`queue "a[*"`:             ops.Queue("a[*").Set(ctx, pawl.QueueSettings{Total: 1}),
+			`queue "mail.*"`:          ops.Queue("mail.*").Pause(ctx),
 			`queue ""`:                ops.Queue("").Reset(ctx),
 			`field "totals"`:          ops.Queue("q").Reset(ctx, "totals"),
 			`kind "a,b"`:              ops.Kind("a,b").Pause(ctx),
@@ -518,6 +524,54 @@ func TestJ30_ConflictsAreToldOnceAndInHealth(t *testing.T) {
 	})
 }
 
+// The file's name is the owner by default: one that holds the version makes each deploy
+// another owner, which is told once.
+func TestJ30_OwnersThatLookLikeVersionsAreTold(t *testing.T) {
+	const told = "two owners look like versions of one program"
+	for _, c := range []struct {
+		first, second string
+		times         int
+	}{{"app-1.2", "app-1.3", 2}, {"app", "app_v2", 2}, {"app-2026.11.16-rc1", "app", 2}, {"billing", "shop", 0}, {"app1", "app2", 0}} {
+		inTown(t, func(t *testing.T, at *town) {
+			of := func(owner string, total int) pawl.Config {
+				return pawl.Config{Owner: owner, Version: "v1", Queues: pawl.Queues{"default": {Workers: 2, Total: total}, "mail.*": {Workers: 2, Total: total}}}
+			}
+			at.work(of(c.first, 4), ignoring)
+			at.work(of(c.second, 9), ignoring)
+			pass(time.Minute)
+			if n := strings.Count(at.log.String(), told); n != c.times {
+				t.Errorf("%s and %s: told %d times, want %d: once by each process", c.first, c.second, n, c.times)
+			}
+		})
+	}
+}
+
+// What nobody serves is in the numbers of one process of the cluster, for exporters
+// to read, until somebody serves it.
+func TestJ18_WhatNobodyServesIsInTheStats(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		w := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
+		second := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
+		w.add(3, pawl.Queue("orphans"))
+		pass(7 * time.Minute)
+		got := w.Stats().Unserved
+		if len(got) != 1 || got[0].Queue != "orphans" || got[0].Jobs != 3 || got[0].Why != "no live worker serves queue orphans" {
+			t.Errorf("unserved: %+v", got)
+		}
+		if got := second.Stats().Unserved; len(got) != 0 {
+			t.Errorf("beside the first, unserved: %+v", got)
+		}
+		if why, err := w.Why(t.Context(), second.add(1, pawl.Queue("orphans"))[0]); err != nil || why.Code != pawl.WhyNoWorker {
+			t.Errorf("why: %v, %v", why, err)
+		}
+		at.work(pawl.Config{Queues: pawl.Queues{"orphans": {Workers: 1}}}, ignoring)
+		pass(2 * time.Minute)
+		if got := w.Stats().Unserved; len(got) != 0 {
+			t.Errorf("after somebody came, unserved: %+v", got)
+		}
+	})
+}
+
 func TestJ30_PeriodsOfUpkeepAreSettings(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
 		w := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
@@ -596,12 +650,16 @@ func TestJ30_OwnerAndVersionHaveDefaults(t *testing.T) {
 	})
 }
 
-// Before a process has registered, and for queues of patterns, nobody declares anything:
+// Before a process has registered nobody declares anything, but its own pattern holds for it:
 // what operators have set stands over what the code says.
 func TestJ30_WhatOperatorsSetStandsOverTheCodesOwn(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
 		ops := at.settle(pawl.Config{})
 		ops.must(ops.Queue("video").Set(t.Context(), pawl.QueueSettings{KeepDone: time.Hour}))
+		idle := at.settle(pawl.Config{Queues: pawl.Queues{"vid*": {Workers: 2, Attempts: 5}}}) // declares nothing: it does not run
+		if j, err := idle.Get(t.Context(), idle.add(1, pawl.Queue("video"), pawl.In(time.Hour))[0]); err != nil || j.MaxAttempts != 5 {
+			t.Errorf("before anybody declares it: %d attempts, %v", j.MaxAttempts, err)
+		}
 		w := at.work(pawl.Config{Queues: pawl.Queues{"vid*": {Workers: 2, Attempts: 6, KeepDone: pawl.KeepNone}}}, ignoring)
 		id := w.add(1, pawl.Queue("video"))[0]
 		soon()
@@ -609,5 +667,79 @@ func TestJ30_WhatOperatorsSetStandsOverTheCodesOwn(t *testing.T) {
 		if err != nil || j.State != pawl.StateDone || j.MaxAttempts != 6 || j.Expires.Sub(j.Finished) != time.Hour {
 			t.Errorf("%s with %d attempts, kept for %v, %v", j.State, j.MaxAttempts, j.Expires.Sub(j.Finished), err)
 		}
+	})
+}
+
+// What a pattern says is declared: who serves none of its queues learns of it, and
+// what the store itself ends is kept as it says. Its total is each queue's own.
+func TestJ30_WhatAPatternSaysHoldsForEverybody(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		web := at.settle(pawl.Config{Attempts: 11})
+		w := at.work(pawl.Config{Owner: "shop", Version: "v1", Queues: pawl.Queues{
+			"mail.*": {Workers: 5, Total: 2, Attempts: 3, KeepCancelled: time.Hour}, "mail.own": {Workers: 5, Attempts: 7},
+		}}, waiting)
+		send := func(queue string) pawl.JobRecord {
+			t.Helper()
+			pass(2 * time.Second)
+			web.add(1, pawl.Queue("elsewhere")) // it looks beside the call
+			synctest.Wait()
+			id := web.add(1, pawl.Queue(queue), pawl.In(time.Hour))[0]
+			_, err := web.Cancel(t.Context(), id)
+			web.must(err)
+			j, err := web.Get(t.Context(), id)
+			web.must(err)
+			return j
+		}
+		holds := func(what, queue string, attempts int, kept time.Duration) {
+			t.Helper()
+			if j := send(queue); j.MaxAttempts != attempts || j.Expires.Sub(j.Finished) != kept {
+				t.Errorf("%s: %s has %d attempts and is kept for %v, want %d and %v", what, queue, j.MaxAttempts, j.Expires.Sub(j.Finished), attempts, kept)
+			}
+		}
+		const week = 7 * 24 * time.Hour
+		holds("declared", "mail.eu", 3, time.Hour)
+		holds("its own", "mail.own", 7, week)
+		holds("not named", "video", 11, week)
+		for _, queue := range []string{"mail.eu", "mail.us"} {
+			web.add(5, pawl.Queue(queue))
+		}
+		pass(10 * time.Second)
+		if n := w.Stats().Running; n != 4 {
+			t.Errorf("%d jobs run, want the total of 2 of each queue", n)
+		}
+		states, err := web.Queues(t.Context(), "mail.eu", "mail.new", "mail.own", "video")
+		web.must(err)
+		var totals []int
+		for _, q := range states {
+			totals = append(totals, q.Total)
+		}
+		if !slices.Equal(totals, []int{2, 2, 0, 0}) {
+			t.Errorf("totals are %v, want those of the pattern for the first two", totals)
+		}
+
+		ctx := pawl.As(t.Context(), "ann", "too many")
+		web.must(web.Queue("mail.*").Set(ctx, pawl.QueueSettings{Attempts: 9, Total: 3}))
+		web.must(web.Queue("mail.us").Set(ctx, pawl.QueueSettings{Total: 1}))
+		holds("set", "mail.eu", 9, time.Hour)
+		holds("set over its own", "mail.own", 9, week)
+		shown, err := web.Settings(t.Context())
+		web.must(err)
+		var names []string
+		for _, q := range shown.Queues {
+			names = append(names, q.Name)
+		}
+		if want := []string{"mail.*", "mail.own", "mail.us"}; !slices.Equal(names, want) {
+			t.Errorf("shown are %v, want %v", names, want)
+		}
+		q := shown.Queue("mail.us")
+		if q.Pattern != "mail.*" || q.Owner != "shop" || q.Declared.Total != 2 || q.Holds.Total != 1 || q.Holds.Attempts != 9 ||
+			!slices.Equal(q.Overridden, []string{"attempts", "total"}) || q.By != "ann" {
+			t.Errorf("mail.us: %+v", q)
+		}
+		web.must(web.Queue("mail.*").Reset(ctx))
+		holds("taken back", "mail.eu", 3, time.Hour)
+		w.leave()
+		soon()
+		holds("gone with its last worker", "mail.eu", 11, week)
 	})
 }

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/runner"
@@ -31,6 +32,11 @@ type Stats struct {
 	Ending  int // ended and not yet answered for by the store
 	Stuck   []Stuck
 
+	// Unserved is what waits and nobody takes, by queue, kind and reason, as the last
+	// look found it: once a minute, by the first of the live processes. The others have
+	// none, so that those of all processes together are the cluster's.
+	Unserved []Unserved
+
 	Worker   WorkerID  // 0 while not registered
 	Healthy  bool      // registered, and the lease is fresh
 	LastBeat time.Time // when the last successful beat was sent
@@ -54,7 +60,11 @@ func (e *Engine) Stats() Stats {
 	if r == nil {
 		return Stats{}
 	}
-	return statsOf(r.Stats())
+	s := statsOf(r.Stats())
+	if list := e.unserved.Load(); list != nil {
+		s.Unserved = slices.Clone(*list)
+	}
+	return s
 }
 
 // statsOf shows the runner's counters. A test looks for one that was forgotten.

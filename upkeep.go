@@ -18,9 +18,14 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	if r != nil {
 		steady, leads = r.Member().Steady, r.Member().Leads
 	}
-	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every,
-		Gates: func() *job.GateRules { return e.followed.limits.Load().gates }, Rhythm: store.RhythmOf(e.store)})
+	return keeper.New(keeper.Config{
+		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every,
+		Unserved: e.unservedFound, Gates: func() *job.GateRules { return e.followed.limits.Load().gates }, Rhythm: store.RhythmOf(e.store),
+	})
 }
+
+// unservedFound keeps what the last report of this process found.
+func (e *Engine) unservedFound(list []store.Unserved) { e.unserved.Store(&list) }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
 // "expire", "intents", "purge", "unserved" or "gates". Every process that runs does them by itself, so

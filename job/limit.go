@@ -40,7 +40,7 @@ const (
 	MaxBurst      = 1_000_000_000
 	MaxPerSecond  = 1_000_000
 	MinPerSecond  = 1e-6 // one in twelve days
-	MaxWeight     = 1000
+	MaxWeight     = 1000 // of a key, and of a worker in a split
 	MaxWeights    = 1000
 )
 

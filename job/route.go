@@ -32,6 +32,21 @@ func (r Route) Check(at string) error {
 // (CheckName), so that a name is never taken for a pattern.
 func IsPattern(text string) bool { return strings.ContainsAny(text, "*?") }
 
+// CheckPattern checks a name, or a pattern of names: a prefix ending in *, or a glob.
+func CheckPattern(field, text string) error {
+	if !IsPattern(text) {
+		return CheckName(field, text)
+	}
+	if _, err := path.Match(text, ""); err != nil {
+		return Invalid(field, text, "must be a name, a prefix ending in * or a glob: "+err.Error())
+	}
+	plain := strings.NewReplacer("*", "x", "?", "x").Replace(text)
+	if CheckName(field, plain) != nil {
+		return Invalid(field, text, "must be a name, a prefix ending in * or a glob, without white space or any of , > =")
+	}
+	return nil
+}
+
 // Matches reports whether a name is what a pattern names: exactly ("mail"), by its
 // beginning ("mail.*" also matches "mail.a.b", "*" everything) or by a glob
 // ("*.thumb-?"). It is the rule for the queues that a worker serves.

@@ -46,6 +46,12 @@ func (c *Crews) Add(w job.WorkerID, text []byte, shares bool) {
 			crew.Index = len(crew.Workers)
 		}
 		crew.Workers = append(crew.Workers, t.Workers)
+		if weight := max(t.Weight, 1); weight > 1 || crew.Weights != nil {
+			for len(crew.Weights) < len(crew.Workers)-1 { // those before it had none
+				crew.Weights = append(crew.Weights, 1)
+			}
+			crew.Weights = append(crew.Weights, weight)
+		}
 		c.all[t.Queue] = crew
 	}
 }

@@ -18,9 +18,14 @@ const (
 	KeepVersion = 30 * 24 * time.Hour
 )
 
-// Check refuses a name that cannot be set.
+// Check refuses a name that cannot be set. That of a queue may be a pattern: it holds
+// for the queues that it names (Effective.Queue).
 func (s *Setting) Check(field string) error {
-	return errors.Join(job.CheckName(field+" kind", string(s.Kind)), job.CheckName(field+" name", s.Name))
+	checkName := job.CheckName
+	if s.Kind == SettingQueue {
+		checkName = job.CheckPattern
+	}
+	return errors.Join(job.CheckName(field+" kind", string(s.Kind)), checkName(field+" name", s.Name))
 }
 
 // Form checks a value and puts it into its one form, so that values that say the

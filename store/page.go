@@ -19,6 +19,7 @@ const (
 	ByDue                 // the earliest due time first: waiting jobs of one queue
 	ByFinish              // the last end first: dead and cancelled jobs
 	ByWorker              // worker by worker: running jobs
+	ByGate                // gate by gate: waiting jobs behind gates, as a part of a list that is split
 )
 
 func (o Order) String() string {
@@ -31,17 +32,24 @@ func (o Order) String() string {
 		return "by finish"
 	case ByWorker:
 		return "by worker"
+	case ByGate:
+		return "by gate"
 	}
 	return fmt.Sprintf("order(%d)", uint8(o))
 }
 
 // Bookmark is a place in a list that the next page goes on behind.
 type Bookmark struct {
-	ID     job.ID
-	At     time.Time    // the due time or the finish, in lists by those
-	Worker job.WorkerID // in lists by worker
-	Part   Part         // of a list by id that is split
-	Below  job.ID       // only ids below it are in that list: it was split at this one
+	ID       job.ID
+	At       time.Time    // the due time or the finish, in lists by those; the due time in lists by gate
+	Worker   job.WorkerID // in lists by worker
+	Gate     int64        // in lists by gate, with the priority
+	Priority int
+	Part     Part   // of a list by id or due that is split
+	Below    job.ID // only ids below it are in that list: it was split at this one
+	// Beyond is set where a list by due was split: only what is behind this due time
+	// and the id Below is in it.
+	Beyond time.Time
 }
 
 // Begins reports whether nothing is before the place: it is where a list or a part
@@ -57,6 +65,8 @@ func (o Order) Bookmark(j *job.Job) Bookmark {
 		return Bookmark{ID: j.ID, At: j.Finished}
 	case ByWorker:
 		return Bookmark{ID: j.ID, Worker: j.Worker}
+	case ByGate:
+		return Bookmark{ID: j.ID, At: j.Due, Gate: j.Gate(), Priority: j.Priority}
 	}
 	return Bookmark{ID: j.ID}
 }
@@ -70,6 +80,8 @@ func (o Order) Compare(a, b Bookmark) int {
 		return cmp.Or(b.At.Compare(a.At), bytes.Compare(b.ID[:], a.ID[:]))
 	case ByWorker:
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), bytes.Compare(a.ID[:], b.ID[:]))
+	case ByGate:
+		return cmp.Or(cmp.Compare(a.Gate, b.Gate), cmp.Compare(a.Priority, b.Priority), a.At.Compare(b.At), bytes.Compare(a.ID[:], b.ID[:]))
 	}
 	return bytes.Compare(b.ID[:], a.ID[:])
 }
@@ -87,8 +99,8 @@ func (p Page) Check(f Filter) error {
 	if p.Limit < 1 || p.Limit > MaxPage {
 		return job.Invalid("limit", p.Limit, fmt.Sprintf("must be 1..%d", MaxPage))
 	}
-	if part := p.After.Part; part != PartWhole && (p.Order != ByID || len(part.states(&f)) == 0) {
-		return job.Invalid("after", part, "must be a part of a list by id that the filter reads")
+	if part := p.After.Part; part != PartWhole && (p.Order != ByID && p.Order != ByDue || len(part.states(&f)) == 0) {
+		return job.Invalid("after", part, "must be a part of a list by id or due that the filter reads")
 	}
 	switch p.Order {
 	case ByID:

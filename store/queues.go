@@ -29,7 +29,7 @@ const (
 type QueueState struct {
 	Name      string
 	Ready     Counted   // jobs that wait and are due
-	Oldest    time.Time // due time of the one that has been ready for longest; zero without any
+	Oldest    time.Time // due time of the one that has been ready for longest, of those behind gates among as many as were counted; zero without any
 	Scheduled Counted   // jobs that wait and are due later
 	Retries   Counted   // those of both that have failed before, among as many as were counted
 	Running   Counted   // more means that all queues together came to the bound
@@ -137,11 +137,27 @@ func (q *QueueState) serve(w *Worker, n int) {
 	}
 }
 
-// Waits adds what waits: ready and scheduled jobs, one more than the cap at most,
-// and how many of those have failed before.
-func (q *QueueState) Waits(ready, readyRetries, scheduled, scheduledRetries, cap int) {
-	q.Ready, q.Scheduled = Bounded(ready, cap), Bounded(scheduled, cap)
-	q.Retries = Counted{Jobs: min(readyRetries+scheduledRetries, cap), More: q.Ready.More || q.Scheduled.More}
+// QueueWaits is what waits in a queue, ready and scheduled, and how many of those
+// have failed before.
+type QueueWaits struct {
+	Ready, ReadyRetries         int
+	Scheduled, ScheduledRetries int
+	Oldest                      time.Time // of those that are ready; zero without any
+}
+
+// Waits adds what waits. Of the plain jobs, one more than the cap at most was counted
+// of each of ready and scheduled; of those behind gates, which no index has by due,
+// one more than the cap of both together: of either there may be more then.
+func (q *QueueState) Waits(plain, gated QueueWaits, cap int) {
+	more := gated.Ready+gated.Scheduled > cap
+	q.Ready, q.Scheduled = Bounded(plain.Ready+gated.Ready, cap), Bounded(plain.Scheduled+gated.Scheduled, cap)
+	q.Ready.More, q.Scheduled.More = q.Ready.More || more, q.Scheduled.More || more
+	retries := plain.ReadyRetries + plain.ScheduledRetries + gated.ReadyRetries + gated.ScheduledRetries
+	q.Retries = Counted{Jobs: min(retries, cap), More: q.Ready.More || q.Scheduled.More}
+	q.Oldest = plain.Oldest
+	if !gated.Oldest.IsZero() && (q.Oldest.IsZero() || gated.Oldest.Before(q.Oldest)) {
+		q.Oldest = gated.Oldest
+	}
 }
 
 // CheckQueues refuses names that no queue can have, and too many of them.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/pawlwork/pawl/job"
 )
 
 // Effective is what holds: of everything that is declared and set, what each name
@@ -24,6 +26,9 @@ type EffectiveSetting struct {
 	// Declared is what code declares, with whose it is; empty when nobody does.
 	Declared       json.RawMessage
 	Owner, Version string
+	// Pattern is the name under which that is declared, where it is not the queue's
+	// own; only Effective.Queue fills it.
+	Pattern string
 	// Overridden names the fields that operators have set; Override says who, when
 	// and why, and is nil without.
 	Overridden []string
@@ -102,22 +107,29 @@ func settle(s Setting, owners map[string]claimant, o *Override) EffectiveSetting
 		}
 	}
 	e.Value = e.Declared
+	e.lay(o)
+	return e
+}
+
+// lay puts what operators have set over the value.
+func (e *EffectiveSetting) lay(o *Override) {
 	if o == nil {
-		return e
+		return
 	}
 	over, err := ParseObject(o.Value)
 	if err != nil {
-		return e // what cannot be read sets nothing (P8)
+		return // what cannot be read sets nothing (P8)
 	}
-	e.Overridden = over.Names()
-	under, err := ParseObject(e.Declared)
+	e.Overridden = append(e.Overridden, over.Names()...)
+	slices.Sort(e.Overridden)
+	e.Overridden = slices.Compact(e.Overridden)
+	under, err := ParseObject(e.Value)
 	if err != nil {
 		under = nil
 	}
 	if merged, err := over.Over(under).Text(); err == nil {
 		e.Value = merged
 	}
-	return e
 }
 
 // compare puts settings in the order of their kind and name.
@@ -132,6 +144,54 @@ func (e *Effective) Of(s Setting) (EffectiveSetting, bool) {
 		return EffectiveSetting{Setting: s}, false
 	}
 	return e.Settings[i], true
+}
+
+// Queue is what one queue comes to, with what patterns say for it; false when nobody
+// says anything. Settings lists patterns as they are; what they come to for a queue
+// is this rule:
+//
+//  1. Declared is the queue's own declaration, else that of the longest pattern that
+//     names it; of two that are as long, the first by name.
+//  2. Over that, field by field, lies what operators have set: for the patterns that
+//     name it, the longer over the shorter, then for the queue itself. It lies over
+//     the queue's own declaration, too: what operators set stays whatever is
+//     deployed, also when code begins to name a queue that a pattern had served.
+func (e *Effective) Queue(name string) (EffectiveSetting, bool) {
+	own, found := e.Of(Setting{SettingQueue, name})
+	if job.IsPattern(name) {
+		return own, found // a pattern is no queue that another one names
+	}
+	patterns := e.patternsOf(name)
+	if len(patterns) == 0 {
+		return own, found
+	}
+	holds, from := EffectiveSetting{Setting: own.Setting}, &own
+	if own.Owner == "" {
+		if i := slices.IndexFunc(patterns, func(p *EffectiveSetting) bool { return p.Owner != "" }); i >= 0 {
+			from, holds.Pattern = patterns[i], patterns[i].Name
+		}
+	}
+	holds.Declared, holds.Owner, holds.Version, holds.Conflicts = from.Declared, from.Owner, from.Version, from.Conflicts
+	holds.Value = holds.Declared
+	for _, p := range slices.Backward(append([]*EffectiveSetting{&own}, patterns...)) {
+		if p.Override != nil {
+			holds.lay(p.Override)
+			holds.Override = p.Override
+		}
+	}
+	return holds, true
+}
+
+// patternsOf are the patterns that name a queue, the longest first.
+func (e *Effective) patternsOf(name string) (list []*EffectiveSetting) {
+	for i := range e.Settings {
+		s := &e.Settings[i]
+		if s.Kind == SettingQueue && s.Name != name && job.IsPattern(s.Name) && job.Matches(s.Name, name) {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *EffectiveSetting) int { return len(b.Name) - len(a.Name) }) // they are in order of name
+	return list
 }
 
 // PauseOf is what stops claims of a kind from a queue: the pause of everything, of

@@ -216,6 +216,7 @@ type Unserved struct {
 const (
 	UnservedQueues = 500 // that nobody serves
 	UnservedHead   = 200 // jobs of each queue and priority
+	UnservedGated  = 500 // jobs of each queue behind gates, whether they are due or not: no index has them by due
 	UnservedLook   = 20_000
 )
 

@@ -57,6 +57,9 @@ type Total struct {
 	Queue   string `json:"queue"`
 	Total   int    `json:"total"`   // in the cluster
 	Workers int    `json:"workers"` // at most so many of them in this process
+	// Weight is that of its portion beside others' (job.Split); 0, as builds write
+	// that know of none, is 1.
+	Weight int `json:"weight,omitempty"`
 }
 
 // Beat is one heartbeat.
@@ -111,6 +114,7 @@ type Crew struct {
 	Total   int   // the lowest that one of them has
 	Held    int   // runs of the queue that those still hold who shared it and left or were lost
 	Workers []int // how many jobs each of them runs at most
+	Weights []int // of each of them; nil where all are 1
 	Index   int   // which of them asked; -1 while it does not share
 }
 

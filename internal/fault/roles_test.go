@@ -38,6 +38,7 @@ var roles = map[string]role{
 	"sitter":    {config, sit},
 	"million":   {hundredSlots, million},
 	"intender":  {config, intend},
+	"eraser":    {config, erase},
 	"follower":  {fiveQueues, work},
 }
 

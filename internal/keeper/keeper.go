@@ -43,6 +43,9 @@ type Config struct {
 	Self boot.Identity
 	Dead func(boot.Identity) bool
 
+	// Unserved is told what a report found, nothing too [nobody is told].
+	Unserved func([]store.Unserved)
+
 	// Every is how often a round is done by its settings; 0 means as below [0].
 	Every func(round string) time.Duration
 
@@ -89,6 +92,9 @@ func New(c Config) (*Keeper, error) {
 	}
 	if c.Every == nil {
 		c.Every = func(string) time.Duration { return 0 }
+	}
+	if c.Unserved == nil {
+		c.Unserved = func([]store.Unserved) {}
 	}
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)

@@ -37,6 +37,7 @@ func (k *Keeper) ReportOnce(ctx context.Context) ([]store.Unserved, error) {
 	case err != nil:
 		return nil, fmt.Errorf("look for unserved jobs: %w", err)
 	}
+	k.config.Unserved(list)
 	for i, u := range list {
 		if i == maxReported {
 			k.log.WarnContext(ctx, "jobs wait that nobody takes, for more reasons than are listed", "reasons", len(list)-i)

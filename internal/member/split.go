@@ -72,7 +72,7 @@ func Portion(queue string, used int, answer store.BeatReply) int {
 	if !ok || !crew.Shares() || crew.Index >= len(crew.Workers) {
 		return 0
 	}
-	now := job.Split(crew.Free(), queue, crew.Workers)[crew.Index]
+	now := job.Split(crew.Free(), queue, crew.Workers, crew.Weights)[crew.Index]
 	if answer.Settled {
 		return now
 	}

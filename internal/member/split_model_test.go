@@ -208,7 +208,10 @@ func (c *cluster) join() {
 	if len(c.peers) >= 5 {
 		return
 	}
-	p := &peer{total: store.Total{Queue: sharedQueue, Total: sharedTotal, Workers: rapid.IntRange(1, 6).Draw(c.t, "workers")}}
+	p := &peer{total: store.Total{
+		Queue: sharedQueue, Total: sharedTotal, Workers: rapid.IntRange(1, 6).Draw(c.t, "workers"),
+		Weight: rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(c.t, "weight"),
+	}}
 	c.register(p)
 	c.peers = append(c.peers, p)
 }
@@ -219,7 +222,7 @@ func (c *cluster) register(p *peer) {
 		c.t.Fatal(err)
 	}
 	p.id, p.version, p.portion, p.beat, p.seq, p.runs = id, 0, 0, nil, 0, nil
-	c.say("%d comes with %d workers", id, p.total.Workers)
+	c.say("%d comes with %d workers and weight %d", id, p.total.Workers, p.total.Weight)
 }
 
 func (c *cluster) send() {

@@ -38,6 +38,7 @@ type QueueConfig struct {
 	Name     string
 	Workers  int             // slots of this process
 	Total    int             // at most so many run in the cluster, split over its live workers; 0 means no limit
+	Weight   int             // of this process where the total is split; 0 means 1
 	Keep     job.Keep        // zero fields mean the defaults
 	Backoff  job.BackoffFunc // nil means job.Exponential(1 s, 6 h)
 	Aging    time.Duration   // see store.QueueClaim

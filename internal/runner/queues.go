@@ -127,13 +127,24 @@ func (r *Runner) servesNow() *store.Serves {
 			s.Queues, s.Slots = append(s.Queues, q.name), append(s.Slots, q.setting.Workers)
 		}
 		if q.setting.Total > 0 {
-			s.Totals = append(s.Totals, store.Total{Queue: q.name, Total: q.setting.Total, Workers: q.setting.Workers})
+			s.Totals = append(s.Totals, store.Total{
+				Queue: q.name, Total: q.setting.Total, Workers: q.setting.Workers, Weight: q.setting.weight(),
+			})
 		}
 	}
 	for _, p := range r.config.Patterns {
 		s.Queues, s.Slots = append(s.Queues, p.Name), append(s.Slots, p.Workers)
 	}
 	return s
+}
+
+// weight is as the store is told: a weight of 1 is not written down, so that what is
+// the same for builds that know of none stays the same.
+func (c *QueueConfig) weight() int {
+	if c.Weight <= 1 {
+		return 0
+	}
+	return c.Weight
 }
 
 // Holds reports whether this process holds jobs of a queue.
@@ -159,6 +170,9 @@ func checkQueues(queues []QueueConfig) error {
 		}
 		if q.Total < 0 {
 			faults = append(faults, job.Invalid(fmt.Sprintf("total of queue %s", q.Name), q.Total, "must be 0 (no limit) or more"))
+		}
+		if q.Weight < 0 || q.Weight > job.MaxWeight {
+			faults = append(faults, job.Invalid(fmt.Sprintf("weight of queue %s", q.Name), q.Weight, fmt.Sprintf("must be 0 (1) or 1..%d", job.MaxWeight)))
 		}
 		if q.Aging < 0 {
 			faults = append(faults, job.Invalid(fmt.Sprintf("aging of queue %s", q.Name), q.Aging, "must be 0 (strict priority) or more"))

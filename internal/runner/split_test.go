@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,6 +63,47 @@ func TestJ18_TotalIsSplitOverTheLiveWorkers(t *testing.T) {
 		if n := p[0].Stats().Running + p[1].Stats().Running; n != 8 {
 			t.Errorf("%d jobs run after a worker left, want 8", n)
 		}
+		p[1].stop()
+		p[0].stop()
+	})
+}
+
+// TestJ18_AWeightMakesAPortionLarger has a process that is given three times as much as each of two others, and takes what
+// its workers can run.
+func TestJ18_AWeightMakesAPortionLarger(t *testing.T) {
+	inLab(t, func(l *lab) {
+		heavy := func(c *runner.Config) { c.Queues[0].Weight = 3 }
+		p := []*process{l.run(20, waits, totalOf(10)), l.run(20, waits, totalOf(10), heavy), l.run(20, waits, totalOf(10))}
+		after(agreed)
+		l.add(60, nil, p...)
+		after(time.Second)
+		run := func(p ...*process) (list []int) {
+			for _, one := range p {
+				list = append(list, one.Stats().Running)
+			}
+			return list
+		}
+		if got := run(p...); !slices.Equal(got, []int{2, 6, 2}) {
+			t.Errorf("%v of a total of 10 run, want 2, 6 and 2 by the weights", got)
+		}
+		workers, err := l.store.Registry(l.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var weights []int
+		for _, w := range workers {
+			weights = append(weights, w.Worker.Totals[0].Weight)
+		}
+		if !slices.Equal(weights, []int{0, 3, 0}) {
+			t.Errorf("the registry shows the weights %v", weights)
+		}
+		p[2].stop()
+		small := l.run(4, waits, totalOf(10), heavy)
+		after(2 * agreed)
+		if got := run(p[0], p[1], small); got[2] != 4 || got[0]+got[1] < 6 {
+			t.Errorf("%v run: want 4, all its workers, in the last", got)
+		}
+		small.stop()
 		p[1].stop()
 		p[0].stop()
 	})
@@ -152,7 +194,7 @@ func TestJ18_ATotalOfOneMovesOn(t *testing.T) {
 			return succeed
 		}
 		one := func(c *runner.Config) { c.Queues[0].Name, c.Queues[0].Total = "one", 1 }
-		if job.Split(1, "one", []int{1, 1})[1] != 1 {
+		if job.Split(1, "one", []int{1, 1}, nil)[1] != 1 {
 			t.Fatal("the first keeps its portion: nothing is proven")
 		}
 		first := l.run(1, brief, one)
@@ -378,7 +420,7 @@ func TestJ18_ARunOfALostWorkerCostsOnlyItself(t *testing.T) {
 // TestJ18_WhatIsMarkedDoesNotBeginWithoutAPortion has a job whose beginning is being committed while the portion it was
 // claimed for goes to another process: it does not begin beside what runs there.
 func TestJ18_WhatIsMarkedDoesNotBeginWithoutAPortion(t *testing.T) {
-	if job.Split(1, "q", []int{1, 1})[1] != 0 {
+	if job.Split(1, "q", []int{1, 1}, nil)[1] != 0 {
 		t.Fatal("the one with the higher number keeps its portion: nothing is proven")
 	}
 	for name, times := range map[string]int{"rescued": 1, "suspect": job.SuspectLost} {

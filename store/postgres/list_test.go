@@ -21,6 +21,11 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 		old[i].Queue = "old"
 	}
 	c.enqueue(old...)
+	gated := many(store.MaxSorted + 100)
+	for i := range gated {
+		gated[i].Queue, gated[i].Gate = "gated", int64(1+i%50)
+	}
+	c.enqueue(gated...)
 	for n := 0; n < others; n += 5000 {
 		c.enqueue(many(5000)...)
 	}
@@ -63,6 +68,11 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 			{"none of an old queue", store.Filter{Queue: "old", Kind: "none"}, store.Page{}, 2 * (store.MaxSorted + 100)},
 			{"waiting jobs of a long queue by due", store.Filter{Queue: "q", States: waiting}, store.Page{Order: store.ByDue}, store.MaxVisits},
 			{"none of a long queue by due", store.Filter{Queue: "q", States: waiting, Kind: "none"}, store.Page{Order: store.ByDue}, store.MaxVisits},
+			{"waiting jobs behind gates", store.Filter{Queue: "gated", States: waiting}, store.Page{}, store.MaxSorted + 100}, // to see that they are many
+			{"waiting jobs behind gates by due", store.Filter{Queue: "gated", States: waiting}, store.Page{Order: store.ByDue}, store.MaxSorted + 100},
+			{"those behind gates, gate by gate", store.Filter{Queue: "gated", States: waiting}, store.Page{After: store.Bookmark{Part: store.PartGated}}, 100},
+			{"a page of them", store.Filter{Queue: "gated", States: waiting}, store.Page{After: store.Bookmark{Part: store.PartGated, Gate: 25, Priority: 5, ID: gated[24].ID}}, 100},
+			{"none behind gates", store.Filter{Queue: "gated", States: waiting, Kind: "none"}, store.Page{After: store.Bookmark{Part: store.PartGated}}, store.MaxVisits},
 			{"running jobs", store.Filter{States: []job.State{job.Running}}, store.Page{}, store.MaxSorted + 1_100}, // of 1007 entries of a worker most are dead
 			{"running jobs of a rare queue", store.Filter{States: []job.State{job.Running}, Queue: "rare"}, store.Page{}, 2*store.MaxSorted + 2_100},
 			{"running jobs by worker", store.Filter{States: []job.State{job.Running}}, store.Page{Order: store.ByWorker}, 1_100},

@@ -111,6 +111,8 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 	s.mustEnqueue(t, long...)
 	order := func(f store.Filter) store.Page {
 		switch {
+		case f.Queue == "gates":
+			return store.Page{After: store.Bookmark{Part: store.PartGated}}
 		case f.Queue == "q" && slices.Equal(f.States, []job.State{job.Waiting}):
 			return store.Page{Order: store.ByDue}
 		case slices.Equal(f.States, []job.State{job.Dead, job.Cancelled}):
@@ -132,6 +134,7 @@ func TestPlans_ListsByStateSeek(t *testing.T) {
 		{States: []job.State{job.Dead, job.Cancelled}, Queue: "q"},
 		{States: []job.State{job.Waiting}, Queue: "long"},
 		{Queue: "long"},
+		{States: []job.State{job.Waiting}, Queue: "gates"},
 	} {
 		c, err := s.readers.Take(t.Context())
 		if err != nil {

@@ -46,7 +46,7 @@ func (d *database) settings() store.SettingsReply {
 func (d *database) comesTo(name string) string {
 	d.Helper()
 	e := store.Resolve(d.settings())
-	s, found := e.Of(store.Setting{Kind: store.SettingQueue, Name: name})
+	s, found := e.Queue(name)
 	if !found {
 		return "nothing"
 	}
@@ -187,6 +187,26 @@ func control() []testCase {
 			d.override("unknown", `{"total":5}`, ann)
 			equal(d, "of what nobody declares", d.comesTo("unknown"), `{"total":5} by  `)
 		}},
+		{name: "J30_APatternHoldsForTheQueuesThatItNames", run: func(d *database) {
+			one := d.deploy("shop", "1", ofQueue("mail.*", `{"attempts":3,"total":10}`), ofQueue("*", `{"total":50}`), ofQueue("mail.slow", `{"total":1}`))
+			equal(d, "by the longest", d.comesTo("mail.eu"), `{"attempts":3,"total":10} by shop 1`)
+			equal(d, "by its own", d.comesTo("mail.slow"), `{"total":1} by shop 1`)
+			equal(d, "by the other", d.comesTo("video"), `{"total":50} by shop 1`)
+			d.raises("an operator's word for a pattern", true, func() { d.override("mail.*", `{"total":4}`, ann) })
+			d.override("*", `{"attempts":9,"total":5}`, ann)
+			equal(d, "set, the longer over the shorter", d.comesTo("mail.eu"), `{"attempts":9,"total":4} by shop 1`)
+			equal(d, "over its own declaration", d.comesTo("mail.slow"), `{"attempts":9,"total":4} by shop 1`)
+			d.override("mail.eu", `{"total":2}`, ann)
+			equal(d, "its own over it", d.comesTo("mail.eu"), `{"attempts":9,"total":2} by shop 1`)
+			d.override("*", "", ann)
+			d.deploy("shop", "2", ofQueue("mail.*", `{"attempts":6}`))
+			equal(d, "the next version", d.comesTo("mail.us"), `{"attempts":6,"total":4} by shop 2`)
+			one.leave()
+			equal(d, "what nobody declares goes", d.comesTo("video"), "nothing")
+			got := d.audit(store.AuditFilter{Target: "mail.*"}, 100)
+			equal(d, "entries", len(got), 1)
+			equal(d, "action", got[0].Action, "set queue")
+		}},
 		{name: "J30_AnOverrideSaysWhoWhenAndWhy", run: func(d *database) {
 			before := d.now()
 			d.override("a", `{"total":5}`, ann)
@@ -209,7 +229,8 @@ func control() []testCase {
 				"no object":     {store.Setting{Kind: store.SettingQueue, Name: "a"}, `[1]`, "JSON object"},
 				"no JSON":       {store.Setting{Kind: store.SettingQueue, Name: "a"}, `{`, "JSON object"},
 				"no name":       {store.Setting{Kind: store.SettingQueue}, `{}`, "name"},
-				"a pattern":     {store.Setting{Kind: store.SettingQueue, Name: "*"}, `{}`, "name"},
+				"a bad pattern": {store.Setting{Kind: store.SettingQueue, Name: "a[*"}, `{}`, "name"},
+				"no queue":      {store.Setting{Kind: store.SettingUpkeep, Name: "*"}, `{}`, "name"},
 				"no kind":       {store.Setting{Name: "a"}, `{}`, "kind"},
 				"out of bounds": {store.Setting{Kind: store.SettingQueue, Name: "a"}, `{"total":-2}`, "Total -2"},
 				"too long":      {store.Setting{Kind: "later", Name: "a"}, `{"x":"` + strings.Repeat("x", store.MaxSetting) + `"}`, "at most 65536 bytes"},

@@ -30,6 +30,7 @@ func listRandom() testCase {
 						d.Tags = []string{pick("red", "blue")}
 					}
 					d.In = time.Duration(dice.IntN(3)) * 10 * time.Minute
+					d.Gate = [...]int64{0, 0, 0, -7, 7}[dice.IntN(5)]
 				}))
 			}
 			made = append(made, d.enqueue(list...)...)

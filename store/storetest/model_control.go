@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // controlModel is what is declared and set, told as a story: processes were born and
@@ -132,6 +133,7 @@ func (m *controlModel) heldSince(owner string, about thing, at int) int {
 // holds is what a thing comes to.
 type holds struct {
 	Value          fields
+	Declared       fields // of it, by code
 	Owner, Version string
 	Overridden     []string
 	Conflicts      []string // owners that say something else
@@ -178,6 +180,7 @@ func (m *controlModel) effective() map[thing]holds {
 			if i == 0 {
 				h.Owner, h.Version = o.owner, o.version
 				maps.Copy(h.Value, o.value)
+				h.Declared = o.value
 			} else if !maps.Equal(o.value, list[0].value) {
 				h.Conflicts = append(h.Conflicts, o.owner)
 			}
@@ -190,6 +193,50 @@ func (m *controlModel) effective() map[thing]holds {
 		}
 	}
 	return got
+}
+
+// ofQueue is what a queue comes to with the patterns that name it, from what every
+// thing comes to. ok is false when nobody says anything.
+func (m *controlModel) ofQueue(name string, all map[thing]holds) (h holds, ok bool) {
+	var named []string // who says something for it, the weakest first
+	for about := range all {
+		if about.kind == "queue" && (about.name == name || names(about.name, name)) {
+			named = append(named, about.name)
+		}
+	}
+	slices.SortFunc(named, func(a, b string) int {
+		switch {
+		case a == name:
+			return 1
+		case b == name:
+			return -1
+		}
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(b, a))
+	})
+	h = holds{Value: fields{}}
+	for _, n := range named { // the strongest that is declared stays
+		if x := all[thing{"queue", n}]; x.Owner != "" {
+			h.Declared, h.Owner, h.Version, h.Conflicts = x.Declared, x.Owner, x.Version, x.Conflicts
+		}
+	}
+	maps.Copy(h.Value, h.Declared)
+	set := fields{}
+	for _, n := range named {
+		maps.Copy(set, m.setFor(thing{"queue", n}))
+	}
+	maps.Copy(h.Value, set)
+	h.Overridden = slices.Sorted(maps.Keys(set))
+	return h, len(named) > 0
+}
+
+// names tells whether a pattern names a queue: any that begins as it does, or any that
+// differs from it in its last letter.
+func names(pattern, queue string) bool {
+	if begin, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(queue, begin)
+	}
+	begin, ok := strings.CutSuffix(pattern, "?")
+	return ok && len(queue) == len(pattern) && strings.HasPrefix(queue, begin)
 }
 
 // setFor is what operators have set for a thing, by all that they said.

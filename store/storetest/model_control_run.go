@@ -139,8 +139,11 @@ func (s *controlStory) each(t *rapid.T, what string, do func(context.Context, *c
 }
 
 // things are what stories are about: names of a kind that this build reads, and of one
-// that it does not.
+// that it does not, and patterns of queues.
 func (s *controlStory) things() (list []thing) {
+	for _, pattern := range []string{"*", "a*", "?"} {
+		list = append(list, thing{"queue", s.mark + pattern})
+	}
 	for _, name := range []string{"a", "b"} {
 		for _, kind := range []string{"queue", "tide"} {
 			list = append(list, thing{kind, s.mark + name})
@@ -345,24 +348,46 @@ func (s *controlStory) compare(t *rapid.T) {
 		}
 		p.revision = r.Revision
 		got := map[thing]holds{}
-		for _, e := range store.Resolve(r).Settings {
-			if !strings.HasPrefix(e.Name, s.mark) {
-				continue
+		effective := store.Resolve(r)
+		for _, e := range effective.Settings {
+			if strings.HasPrefix(e.Name, s.mark) {
+				got[thing{string(e.Kind), e.Name}] = holdsOf(t, e)
 			}
-			h := holds{Owner: e.Owner, Version: e.Version, Overridden: e.Overridden}
-			if err := json.Unmarshal(e.Value, &h.Value); err != nil {
-				t.Fatalf("store %d: %s %s is %s: %v", i, e.Kind, e.Name, e.Value, err)
-			}
-			for _, c := range e.Conflicts {
-				h.Conflicts = append(h.Conflicts, c.Owner)
-			}
-			got[thing{string(e.Kind), e.Name}] = h
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("store %d differs from the model (-model +store):\n%s", i, diff)
 		}
+		for _, name := range []string{"a", "b", "ab", "z"} {
+			w, some := s.ofQueue(s.mark+name, want)
+			e, found := effective.Queue(s.mark + name)
+			if found != some {
+				t.Fatalf("store %d: queue %s comes to something: %t, the model says %t", i, name, found, some)
+			} else if !found {
+				continue
+			}
+			if diff := cmp.Diff(w, holdsOf(t, e), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("store %d: queue %s differs from the model (-model +store):\n%s", i, name, diff)
+			}
+		}
 		s.compareRest(t, i, p, r, now)
 	}
+}
+
+// holdsOf reads what a name comes to.
+func holdsOf(t *rapid.T, e store.EffectiveSetting) holds {
+	t.Helper()
+	h := holds{Owner: e.Owner, Version: e.Version, Overridden: e.Overridden}
+	err := json.Unmarshal(e.Value, &h.Value)
+	if err == nil && e.Declared != nil {
+		err = json.Unmarshal(e.Declared, &h.Declared)
+	}
+	if err != nil {
+		t.Fatalf("%s %s is %s, declared %s: %v", e.Kind, e.Name, e.Value, e.Declared, err)
+	}
+	for _, c := range e.Conflicts {
+		h.Conflicts = append(h.Conflicts, c.Owner)
+	}
+	return h
 }
 
 // compareRest compares who is live, what is paused, and what a beat tells.

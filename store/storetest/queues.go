@@ -70,6 +70,31 @@ func queues() []testCase {
 			equal(d, "ready a minute later", got.Ready, some(3))
 			equal(d, "scheduled a minute later", got.Scheduled, some(2))
 		}},
+		{name: "J35_WhatWaitsBehindGatesIsCounted", run: func(d *database) {
+			w := d.hire()
+			behind := func(gate int64) func(*job.Draft) { return func(d *job.Draft) { d.Gate = gate } }
+			oldest := d.one(behind(7))
+			d.advance(time.Minute)
+			d.enqueue(drafts(3)...)
+			d.enqueue(drafts(2, behind(-7))...)
+			d.enqueue(drafts(4, behind(7), in(time.Hour))...)
+			w.end(w.take(), job.Waiting, failed("x"), func(e *job.End) { e.Delay = time.Hour })
+			d.one(behind(7), onQueue("only"))
+			all := stand(d)
+			equal(d, "queues", names(all), []string{"only", queue})
+			equal(d, "ready of one that has nothing else", all[0].Ready, some(1))
+			equal(d, "ready", all[1].Ready, some(5))
+			equal(d, "oldest", all[1].Oldest, d.get(oldest).Due)
+			equal(d, "scheduled", all[1].Scheduled, some(5))
+			equal(d, "retries", all[1].Retries, some(1))
+			// Of many nobody knows which are ready: they are counted as far as the bound.
+			for range 3 {
+				d.enqueue(drafts(store.MaxCounted/2, behind(9), onQueue("many"))...)
+			}
+			got := stand(d, "many")[0]
+			equal(d, "ready of many", got.Ready, store.Counted{Jobs: store.MaxCounted, More: true})
+			equal(d, "scheduled of many", got.Scheduled, store.Counted{More: true})
+		}},
 		{name: "J35_WorkersSlotsAndTotals", run: func(d *database) {
 			register := func(label string, slots []int, totals ...store.Total) *hand {
 				w := &hand{d: d, store: d.Store, offer: everything}

@@ -101,6 +101,32 @@ func split() []testCase {
 				"x": {Total: 8, Workers: []int{8}}, "y": {Total: 5, Workers: []int{9}},
 			})
 		}},
+		{name: "J18_BeatTellsTheWeights", run: func(d *database) {
+			weighing := func(t store.Total, weight int) store.Total { t.Weight = weight; return t }
+			a, b, c := d.share(x(8, 2), y(5, 1)), d.share(weighing(x(8, 3), 3)), d.share(y(5, 9), weighing(x(8, 8), 1))
+			d.agree(a, b, c)
+			equal(d, "of those that have one and those that have none", a.hear().Crews, map[string]store.Crew{
+				"x": {Total: 8, Workers: []int{2, 3, 8}, Weights: []int{1, 3, 1}}, "y": {Total: 5, Workers: []int{1, 9}},
+			})
+			b.leave()
+			equal(d, "where all are 1", c.hear().Crews["x"], store.Crew{Total: 8, Workers: []int{2, 8}, Index: 1})
+		}},
+		{name: "J18_AnotherWeightIsAnotherTotal", run: func(d *database) {
+			a, b := d.share(x(8, 4)), d.share(x(8, 4))
+			d.agree(a, b)
+			before := a.hear()
+			equal(d, "settled", before.Settled, true)
+			changed := x(8, 4)
+			changed.Weight = 2
+			must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{
+				Worker: b.id, Splits: true, Version: b.version, Serves: &store.Serves{Queues: []string{"x"}, Totals: []store.Total{changed}},
+			}))
+			after := a.hear()
+			equal(d, "weights", after.Crews["x"].Weights, []int{1, 2})
+			if after.Version == before.Version {
+				d.Errorf("the registry is of version %d as before", after.Version)
+			}
+		}},
 		{name: "J18_WithoutTotalsNothingIsTold", run: func(d *database) {
 			w := d.hire()
 			d.agree(d.share(x(1, 1)))

@@ -39,7 +39,7 @@ func workers() []testCase {
 		{name: "J12_RegistryShowsMachineAndTotals", run: func(d *database) {
 			want := store.Worker{
 				Label: "w", Process: 7, Machine: "kernel pid:[1] host", Start: "99 time:[1]", Queues: []string{"a"}, Slots: []int{2},
-				Totals: []store.Total{{Queue: "a", Total: 4, Workers: 2}}, Offer: everything, LostAfter: lostAfter,
+				Totals: []store.Total{{Queue: "a", Total: 4, Workers: 2, Weight: 3}}, Offer: everything, LostAfter: lostAfter,
 			}
 			must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, want))
 			list := must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx))

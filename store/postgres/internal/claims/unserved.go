@@ -100,15 +100,19 @@ FROM (
 			)
 			UNION ALL
 			(
-				SELECT job.queue, job.kind, job.version, job.capabilities, job.due, p.priority
-				FROM pawl.job
-				WHERE job.namespace = $1
-					AND job.state = 2
-					AND job.gate IS NOT NULL
-					AND job.queue = q.name
-					AND p.priority = 0
-					AND job.due <= {now} - $3 * interval '1 microsecond'
-				ORDER BY job.gate, job.priority, job.due, job.id
+				SELECT gated.queue, gated.kind, gated.version, gated.capabilities, gated.due, p.priority
+				FROM (
+					SELECT job.queue, job.kind, job.version, job.capabilities, job.due
+					FROM pawl.job
+					WHERE job.namespace = $1
+						AND job.state = 2
+						AND job.gate IS NOT NULL
+						AND job.queue = q.name
+						AND p.priority = 0
+					ORDER BY job.gate, job.priority, job.due, job.id
+					LIMIT $6
+				) AS gated
+				WHERE gated.due <= {now} - $3 * interval '1 microsecond'
 				LIMIT $4
 			)
 		) AS j
@@ -173,7 +177,7 @@ func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 	var ready []store.Ready
 	err = r.look(ctx, func() *pg.Statement {
 		ready = nil
-		args := []any{r.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook}
+		args := []any{r.pg.Namespace, append(others, names...), older.Microseconds(), store.UnservedHead, store.UnservedLook, store.UnservedGated}
 		return &pg.Statement{Text: readyHeads, Args: args, Each: func(scan pg.Scan) error {
 			var heads store.Ready
 			var oldest pgtype.Timestamptz

@@ -23,7 +23,8 @@ type finishCall struct {
 	worker   job.WorkerID
 	ends     []job.End
 	weight   int
-	again    bool // they may have been committed before, the answer was lost
+	again    bool   // they may have been committed before, the answer was lost
+	foreign  []bool // of the ends, when again; see finishing
 	verdicts []job.Verdict
 }
 
@@ -64,8 +65,8 @@ func (r *Room) commitEnds(ctx context.Context, calls []*finishCall) {
 	}
 	switch {
 	case err != nil && len(calls) > 1:
+		f.handOver(calls)
 		for _, c := range calls {
-			c.again = f.again
 			r.blocked.alone(func() { r.commitEnds(ctx, []*finishCall{c}) })
 		}
 		return
@@ -74,6 +75,19 @@ func (r *Room) commitEnds(ctx context.Context, calls []*finishCall) {
 		return
 	}
 	f.answer(calls, err)
+}
+
+// handOver leaves the calls what is known of their ends, for when each goes on alone:
+// one that did not own its run stays stale, also where another end of that run, of
+// the same worker, was committed by the try whose answer was lost.
+func (f *finishing) handOver(calls []*finishCall) {
+	at := 0
+	for _, c := range calls {
+		if c.again = f.again; f.foreign != nil {
+			c.foreign = f.foreign[at : at+len(c.ends)]
+		}
+		at += len(c.ends)
+	}
 }
 
 func (f *finishing) answer(calls []*finishCall, err error) {
@@ -224,7 +238,9 @@ func newFinishing(r *Room, calls []*finishCall) *finishing {
 		f.weight += c.weight
 		f.again = f.again || c.again
 	}
-	if len(calls) > 1 {
+	if len(calls) == 1 {
+		f.foreign = calls[0].foreign
+	} else {
 		f.ends = make([]job.End, 0, n)
 		for _, c := range calls {
 			f.ends = append(f.ends, c.ends...)
@@ -617,7 +633,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	var final []bool
 	for i, v := range f.verdicts {
 		e := &f.ends[i]
-		if v == job.Stale && (e.Again || f.again && (f.foreign == nil || !f.foreign[i])) {
+		if v == job.Stale && (e.Again || f.mayBeOwn(i)) {
 			stale = append(stale, i)
 			ids, runs, workers, final = append(ids, e.ID), append(runs, e.Run), append(workers, int64(f.workers[i])), append(final, e.To.Final())
 		}
@@ -636,8 +652,18 @@ func (f *finishing) recover(ctx context.Context) error {
 	}})
 }
 
+// mayBeOwn reports whether a try of this call, the answer of which was lost, may have
+// ended the run.
+func (f *finishing) mayBeOwn(i int) bool { return f.again && (f.foreign == nil || !f.foreign[i]) }
+
 // FinishIn ends runs in a user's transaction, and says what claims are to be told
 // when it commits.
+//
+// It has no careful try: an archived copy of a live job, which should not be there
+// (P6, Check finds it), fails the user's transaction, and nothing inside of that can
+// be tried again. Looking for copies first would cost every such transaction a round
+// trip. The job is not lost: its run fails, and the end of its last attempt, which
+// is the store's own commit, drops the copy.
 func (r *Room) FinishIn(ctx context.Context, in pg.Session, worker job.WorkerID, ends []job.End) ([]job.Verdict, hints.Set, error) {
 	f := &finishing{room: r, ends: ends, verdicts: make([]job.Verdict, len(ends))}
 	for range ends {

@@ -76,3 +76,23 @@ func TestP2_EveryEndIsPlainOrLookedAt(t *testing.T) {
 		}
 	})
 }
+
+// Calls that shared a commit whose answer was lost go on alone. What a second end of a
+// run was before that try, stale, it stays: the archive knows the run as ended by the
+// same worker, which is the first end's work.
+func TestP2_AStaleEndStaysStaleWhenItsCommitIsSplit(t *testing.T) {
+	run := job.End{ID: job.NewID(), Run: 1, To: job.Done}
+	other := job.End{ID: job.NewID(), Run: 1, To: job.Done}
+	calls := []*finishCall{{ends: []job.End{run}}, {ends: []job.End{other, run}}}
+	f := newFinishing(nil, calls)
+	f.again, f.foreign = true, []bool{false, false, true}
+	f.handOver(calls)
+	for n, want := range [][]bool{{true}, {true, false}} {
+		alone := newFinishing(nil, calls[n:n+1])
+		for i := range want {
+			if alone.mayBeOwn(i) != want[i] {
+				t.Errorf("end %d of call %d may have been applied by the lost try: %t, want %t", i, n, !want[i], want[i])
+			}
+		}
+	}
+}

@@ -18,12 +18,18 @@ func (r *Room) stretches(ctx context.Context, f store.Filter, p store.Page) ([]s
 		if !f.ReadsLive(job.Waiting) {
 			return nil, nil
 		}
-		return []stretch{r.byDue(f, p.After.Below)}, nil
+		list := []stretch{r.byDue(f, p.After)}
+		if p.After.Part == store.PartWhole {
+			list = append(list, r.gated(f)) // they are few, else the list is split
+		}
+		return list, nil
+	case store.ByGate:
+		return []stretch{r.byGate(f, p.After)}, nil
 	case store.ByWorker:
 		if !f.ReadsLive(job.Running) {
 			return nil, nil
 		}
-		return []stretch{r.byWorker(f, p.After.Below)}, nil
+		return []stretch{r.byWorker(f, p.After)}, nil
 	case store.ByFinish:
 		return r.byFinish(ctx, f)
 	}
@@ -32,7 +38,7 @@ func (r *Room) stretches(ctx context.Context, f store.Filter, p store.Page) ([]s
 
 // byDue is the waiting jobs of a queue, priority after priority, each in the
 // order of job_ready.
-func (r *Room) byDue(f store.Filter, below job.ID) stretch {
+func (r *Room) byDue(f store.Filter, from store.Bookmark) stretch {
 	s := r.live(f)
 	s.where = append(s.where, when("state = 2 AND gate IS NULL AND queue = %s", f.Queue))
 	if !f.DueBefore.IsZero() {
@@ -41,25 +47,37 @@ func (r *Room) byDue(f store.Filter, below job.ID) stretch {
 	if !f.DueAfter.IsZero() {
 		s.where = append(s.where, when("due > %s", f.DueAfter))
 	}
-	s.match = append(s.match, onlyBelow(below)...)
+	s.match = append(s.match, rest(from)...)
 	s.each, s.lists, s.by = jobs.Priorities, len(jobs.Priorities), "priority"
 	return s
 }
 
 // byWorker is the running jobs, worker after worker. The index has those of a worker
 // by claim: they are sorted, a worker at a time.
-func (r *Room) byWorker(f store.Filter, below job.ID) stretch {
+func (r *Room) byWorker(f store.Filter, from store.Bookmark) stretch {
 	s := r.running(f)
-	s.match = append(s.match, onlyBelow(below)...)
+	s.match = append(s.match, rest(from)...)
 	s.unsorted = false
 	return s
 }
 
-func onlyBelow(id job.ID) []condition {
-	if id == (job.ID{}) {
+// byGate is the jobs of a queue that wait behind gates, in the order of job_gated.
+func (r *Room) byGate(f store.Filter, from store.Bookmark) stretch {
+	s := r.gated(f)
+	s.match = append(s.match, rest(from)...)
+	s.unsorted = false
+	return s
+}
+
+// rest is what a list that was split had not listed before, if it had any.
+func rest(from store.Bookmark) []condition {
+	switch {
+	case from.Below == (job.ID{}):
 		return nil
+	case !from.Beyond.IsZero():
+		return []condition{when("(due, id) > (%s, %s)", from.Beyond, from.Below)}
 	}
-	return []condition{when("id < %s", id)}
+	return []condition{when("id < %s", from.Below)}
 }
 
 // byFinish is the dead and the cancelled jobs, each in the order of
@@ -96,10 +114,13 @@ func (r *Room) byFinish(ctx context.Context, f store.Filter) (list []stretch, er
 // splits reports whether a list has to be split: too many jobs would have to be
 // sorted (store.Part).
 func (r *Room) splits(ctx context.Context, f store.Filter, p store.Page) (bool, error) {
-	for _, state := range p.Sorts(&f) {
+	for _, part := range p.Sorts(&f) {
 		s := r.running(f)
-		if state == job.Waiting {
+		switch part {
+		case store.PartWaiting:
 			s = r.waiting(f)
+		case store.PartGated:
+			s = r.gated(f)
 		}
 		if few, err := r.few(ctx, s); err != nil || !few {
 			return true, err

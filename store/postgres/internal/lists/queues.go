@@ -12,11 +12,13 @@ import (
 )
 
 // waitingIn counts what waits in queues ($2), ready and scheduled, each up to a
-// bound ($3), and finds when the first of those that are ready fell due.
+// bound ($3), and finds when the first of those that are ready fell due. Those
+// behind gates are counted up to the bound together.
 //
-//   - job_ready, a stretch of it for each queue and priority; whether a job has
-//     failed before is in the table.
-var waitingIn = `SELECT q.name, ready.jobs, ready.retries, oldest.due, later.jobs, later.retries
+//   - job_ready, a stretch of it for each queue and priority, and job_gated, one for
+//     each queue; whether a job has failed before is in the table.
+var waitingIn = `SELECT q.name, ready.jobs, ready.retries, oldest.due, later.jobs, later.retries,
+	gated.ready, gated.ready_retries, gated.oldest, gated.later, gated.later_retries
 FROM unnest($2::text[]) AS q (name)
 CROSS JOIN LATERAL (` + fmt.Sprintf(countDue, "<=") + `) AS ready
 CROSS JOIN LATERAL (
@@ -31,7 +33,22 @@ CROSS JOIN LATERAL (
 		LIMIT 1
 	) AS head
 ) AS oldest
-CROSS JOIN LATERAL (` + fmt.Sprintf(countDue, ">") + `) AS later`
+CROSS JOIN LATERAL (` + fmt.Sprintf(countDue, ">") + `) AS later
+CROSS JOIN LATERAL (
+	SELECT
+		count(*) FILTER (WHERE due <= {now}) AS ready,
+		count(*) FILTER (WHERE due <= {now} AND used > 0) AS ready_retries,
+		min(due) FILTER (WHERE due <= {now}) AS oldest,
+		count(*) FILTER (WHERE due > {now}) AS later,
+		count(*) FILTER (WHERE due > {now} AND used > 0) AS later_retries
+	FROM (
+		SELECT due, used
+		FROM pawl.job
+		WHERE namespace = $1 AND state = 2 AND gate IS NOT NULL AND queue = q.name
+		ORDER BY gate, priority, due, id
+		LIMIT $3
+	) AS bounded
+) AS gated`
 
 // countDue counts the waiting jobs of a queue whose due time compares so with now.
 const countDue = `
@@ -71,14 +88,18 @@ func (r *Room) Queues(ctx context.Context, names []string) ([]store.QueueState, 
 	err = r.pg.Read(ctx, func() []*pg.Statement {
 		return []*pg.Statement{seek(), {Text: waitingIn, Args: []any{r.pg.Namespace, some, cap + 1}, Each: func(scan pg.Scan) error {
 			var name string
-			var ready, readyRetries, later, laterRetries int
-			var oldest pgtype.Timestamptz
-			err := scan(&name, &ready, &readyRetries, &oldest, &later, &laterRetries)
+			var plain, gated store.QueueWaits
+			var oldest, oldestGated pgtype.Timestamptz
+			err := scan(&name, &plain.Ready, &plain.ReadyRetries, &oldest, &plain.Scheduled, &plain.ScheduledRetries,
+				&gated.Ready, &gated.ReadyRetries, &oldestGated, &gated.Scheduled, &gated.ScheduledRetries)
+			if oldest.Valid {
+				plain.Oldest = oldest.Time.UTC()
+			}
+			if oldestGated.Valid {
+				gated.Oldest = oldestGated.Time.UTC()
+			}
 			if q := at[name]; q != nil {
-				q.Waits(ready, readyRetries, later, laterRetries, cap)
-				if oldest.Valid {
-					q.Oldest = oldest.Time.UTC()
-				}
+				q.Waits(plain, gated, cap)
 			}
 			return err
 		}}}

@@ -97,6 +97,9 @@ var orders = map[store.Order]struct {
 	store.ByID:     {"id DESC", func(at store.Bookmark) condition { return when("id < %s", at.ID) }},
 	store.ByDue:    {"due, id", func(at store.Bookmark) condition { return when("(due, id) > (%s, %s)", at.At, at.ID) }},
 	store.ByFinish: {"finished DESC, id DESC", func(at store.Bookmark) condition { return when("(finished, id) < (%s, %s)", at.At, at.ID) }},
+	store.ByGate: {"gate, priority, due, id", func(at store.Bookmark) condition {
+		return when("(gate, priority, due, id) > (%s, %s, %s, %s)", at.Gate, at.Priority, at.At, at.ID)
+	}},
 	store.ByWorker: {"worker, id", func(at store.Bookmark) condition { return when("(worker, id) > (%s, %s)", int64(at.Worker), at.ID) }},
 }
 

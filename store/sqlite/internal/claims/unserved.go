@@ -72,8 +72,10 @@ const (
 	FROM (
 		SELECT kind, version, capabilities, due
 		FROM pawl_job INDEXED BY pawl_job_gated
-		WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ? AND due <= ?
+		WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ?
+		ORDER BY gate, priority, due, id
 		LIMIT ?)
+	WHERE due <= ?
 	GROUP BY kind, version, capabilities`
 )
 
@@ -81,11 +83,12 @@ const (
 // those behind gates.
 func readyHead(c *lite.Snapshot, queue string, priority int, until int64) ([]store.Ready, error) {
 	var list []store.Ready
-	q := c.On(groupGated).Text(queue)
+	var q *lite.Query
 	if priority > 0 {
-		q = c.On(groupReady).Text(queue).Int(int64(priority))
+		q = c.On(groupReady).Text(queue).Int(int64(priority)).Int(until).Int(store.UnservedHead)
+	} else {
+		q = c.On(groupGated).Text(queue).Int(store.UnservedGated).Int(until)
 	}
-	q.Int(until).Int(store.UnservedHead)
 	for q.Step() {
 		r := store.Ready{
 			Queue: queue, Kind: strings.Clone(q.ColText(0)), Version: int(q.ColInt(1)),

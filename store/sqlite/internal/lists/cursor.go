@@ -48,13 +48,16 @@ func openCursors(c *lite.Snapshot, f store.Filter, p store.Page) (cursors []*cur
 // pick sorts the rows that match: they are few.
 func (x *cursor) pick(p store.Page) error {
 	at := "0"
-	if p.Order == store.ByFinish {
+	switch p.Order {
+	case store.ByFinish:
 		at = "finished"
+	case store.ByDue:
+		at = "due"
 	}
 	q := x.span.query(x.c, x.span.text("id, "+at))
 	for q.Step() {
 		pos := store.Bookmark{ID: q.ColID(0)}
-		if p.Order == store.ByFinish {
+		if at != "0" {
 			pos.At = lite.TimeOf(q.ColInt(1))
 		}
 		if q.ColBool(2) && (p.After.Begins() || p.Order.Compare(p.After, pos) < 0) {
@@ -84,6 +87,9 @@ func (x *cursor) next() error {
 		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("finished")))
 	case store.ByWorker:
 		x.at.Worker = job.WorkerID(x.q.ColInt(x.span.row.At("worker")))
+	case store.ByGate:
+		x.at.Gate, x.at.Priority = x.q.ColInt(x.span.row.At("gate")), int(x.q.ColInt(x.span.row.At("priority")))
+		x.at.At = lite.TimeOf(x.q.ColInt(x.span.row.At("due")))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func list(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, 
 			break
 		}
 		if visits == store.MaxWalked {
-			listed.Stop(store.Bookmark{ID: p.After.ID, At: p.After.At, Worker: p.After.Worker})
+			listed.Stop(p.After)
 			break
 		}
 		if first.matches() {

@@ -12,14 +12,21 @@ func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, er
 	switch p.Order {
 	case store.ByDue:
 		for n := job.MinPriority; n <= job.MaxPriority && f.ReadsLive(job.Waiting); n++ {
-			spans = append(spans, dueSpan(c, f, n).below(p.After.Below))
+			spans = append(spans, dueSpan(c, f, n).rest(p.After))
+		}
+		if p.After.Part == store.PartWhole && f.ReadsLive(job.Waiting) {
+			spans = append(spans, gatedSpan(c, f.Queue).narrow(f, true))
 		}
 		return spans, nil
+	case store.ByGate:
+		r := gatedSpan(c, f.Queue).narrow(f, true).rest(p.After)
+		r.unsorted = false
+		return []span{r}, nil
 	case store.ByWorker:
 		if !f.ReadsLive(job.Running) {
 			return nil, nil
 		}
-		r := inQueue(runningSpan(c, f), f).narrow(f, true).below(p.After.Below)
+		r := inQueue(runningSpan(c, f), f).narrow(f, true).rest(p.After)
 		r.unsorted = false
 		return []span{r}, nil
 	case store.ByFinish:
@@ -31,10 +38,13 @@ func listSpans(c *lite.Snapshot, f store.Filter, p store.Page) (spans []span, er
 // splits reports whether a list has to be split: too many jobs would have to be
 // sorted (store.Part).
 func splits(c *lite.Snapshot, f store.Filter, p store.Page) (bool, error) {
-	for _, state := range p.Sorts(&f) {
+	for _, part := range p.Sorts(&f) {
 		r := runningSpan(c, f)
-		if state == job.Waiting {
+		switch part {
+		case store.PartWaiting:
 			r = waitingSpan(c, f.Queue)
+		case store.PartGated:
+			r = gatedSpan(c, f.Queue)
 		}
 		if few, err := r.few(c); err != nil || !few {
 			return true, err
@@ -43,12 +53,15 @@ func splits(c *lite.Snapshot, f store.Filter, p store.Page) (bool, error) {
 	return false, nil
 }
 
-// below leaves the ids below one, if there is one.
-func (r span) below(id job.ID) span {
-	if id == (job.ID{}) {
+// rest leaves what a list that was split had not listed before, if it had any.
+func (r span) rest(at store.Bookmark) span {
+	switch {
+	case at.Below == (job.ID{}):
 		return r
+	case !at.Beyond.IsZero():
+		return r.but("(due, id) > (?, ?)", func(q *lite.Query) { q.Int(lite.Micros(at.Beyond)).Blob(at.Below[:]) })
 	}
-	return r.but("id < ?", func(q *lite.Query) { q.Blob(id[:]) })
+	return r.but("id < ?", func(q *lite.Query) { q.Blob(at.Below[:]) })
 }
 
 // dueSpan is the waiting jobs of one queue and priority, the next one due first.

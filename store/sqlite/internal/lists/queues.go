@@ -27,6 +27,17 @@ const (
 		WHERE namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority = ? AND due > ?
 		ORDER BY due, id
 		LIMIT ?)`
+
+	// countGated counts those of a queue that wait behind gates, ready and later.
+	//   - pawl_job_gated, in its order; the attempts are in the table.
+	countGated = `SELECT coalesce(sum(due <= ?3), 0), coalesce(sum(due <= ?3 AND used > 0), 0),
+		coalesce(sum(due > ?3), 0), coalesce(sum(due > ?3 AND used > 0), 0), min(due)
+	FROM (
+		SELECT used, due
+		FROM pawl_job INDEXED BY pawl_job_gated
+		WHERE namespace = ?1 AND state = 2 AND gate IS NOT NULL AND queue = ?2
+		ORDER BY gate, priority, due, id
+		LIMIT ?4)`
 )
 
 // Queues tells how queues stand: those named, or all that there are.
@@ -57,10 +68,12 @@ func Queues(c *lite.Snapshot, names []string) ([]store.QueueState, error) {
 	return states, nil
 }
 
-// waits adds what waits in a queue, priority by priority. Of each the first is read,
-// however many there are before it: one of them is the oldest.
+// waits adds what waits in a queue, priority by priority, and behind gates. Of each
+// priority the first is read, however many there are before it: one of them is the
+// oldest.
 func waits(c *lite.Snapshot, s *store.QueueState, now int64, cap int) error {
 	var jobs, retries [2]int
+	var plain, gated store.QueueWaits
 	for n, text := range [2]string{countReady, countLater} {
 		for p := job.MinPriority; p <= job.MaxPriority; p++ {
 			left := max(cap+1-jobs[n], 1)
@@ -69,8 +82,8 @@ func waits(c *lite.Snapshot, s *store.QueueState, now int64, cap int) error {
 				jobs[n] += int(q.ColInt(0))
 				retries[n] += int(q.ColInt(1))
 				if n == 0 && !q.ColNull(2) {
-					if due := lite.TimeOf(q.ColInt(2)); s.Oldest.IsZero() || due.Before(s.Oldest) {
-						s.Oldest = due
+					if due := lite.TimeOf(q.ColInt(2)); plain.Oldest.IsZero() || due.Before(plain.Oldest) {
+						plain.Oldest = due
 					}
 				}
 			}
@@ -79,6 +92,18 @@ func waits(c *lite.Snapshot, s *store.QueueState, now int64, cap int) error {
 			}
 		}
 	}
-	s.Waits(jobs[0], retries[0], jobs[1], retries[1], cap)
+	plain.Ready, plain.ReadyRetries, plain.Scheduled, plain.ScheduledRetries = jobs[0], retries[0], jobs[1], retries[1]
+	q := c.On(countGated).Text(s.Name).Int(now).Int(int64(cap + 1))
+	if q.Step() {
+		gated.Ready, gated.ReadyRetries = int(q.ColInt(0)), int(q.ColInt(1))
+		gated.Scheduled, gated.ScheduledRetries = int(q.ColInt(2)), int(q.ColInt(3))
+		if gated.Ready > 0 {
+			gated.Oldest = lite.TimeOf(q.ColInt(4))
+		}
+	}
+	if err := q.Done(); err != nil {
+		return err
+	}
+	s.Waits(plain, gated, cap)
 	return nil
 }

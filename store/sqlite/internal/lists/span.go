@@ -70,6 +70,7 @@ var orders = map[store.Order]struct{ by, behind string }{
 	store.ByDue:    {"due, id", "(due, id) > (?, ?)"},
 	store.ByFinish: {"finished DESC, id DESC", "(finished, id) < (?, ?)"},
 	store.ByWorker: {"worker, id", "(worker, id) > (?, ?)"},
+	store.ByGate:   {"gate, priority, due, id", "(gate, priority, due, id) > (?, ?, ?, ?)"},
 }
 
 // page is the span from a position on, and the end of its statement.
@@ -82,6 +83,8 @@ func (r span) page(p store.Page) (span, string) {
 				q.Int(lite.Micros(p.After.At))
 			case store.ByWorker:
 				q.Int(int64(p.After.Worker))
+			case store.ByGate:
+				q.Int(p.After.Gate).Int(int64(p.After.Priority)).Int(lite.Micros(p.After.At))
 			}
 			q.Blob(p.After.ID[:])
 		})
