@@ -51,7 +51,7 @@ var (
 	ErrNotReady = errors.New("pawl: not ready")
 	// ErrConflict: Health: two owners declare settings differently; the text names them.
 	ErrConflict = errors.New("pawl: settings are declared by two owners")
-	// ErrMore: CancelAll, RetryAll or DeleteAll came to its bound; the text names it.
+	// ErrMore: CancelAll or one of its like came to its bound; the text names it.
 	ErrMore = errors.New("pawl: there are more")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("pawl: engine is running already")

@@ -52,7 +52,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent, pawl.operation")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()
