@@ -101,7 +101,8 @@ func (e *Engine) Bulk(ctx context.Context, b Bulk, opts ...AllOption) (Operation
 	if op, err = ops.StartOperation(ctx, op); err != nil {
 		return op, err
 	}
-	if r := e.runner(); r != nil {
+	if r, k := e.runner(), e.keeping.Load(); r != nil && k != nil {
+		k.ForgetLook()
 		r.Wake(keeper.Tick(keeper.OperationsRound))
 	}
 	return op, nil

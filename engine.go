@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
@@ -30,6 +31,8 @@ type Engine struct {
 	batches  batchSlots
 	waits    waits
 	followed followed
+
+	keeping atomic.Pointer[keeper.Keeper] // of Run; nil while Run does not run
 
 	mu      sync.Mutex
 	closed  bool
@@ -109,6 +112,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.keeping.Store(keep)
+	defer e.keeping.Store(nil)
 	beside := append(e.follow(ctx, r), keep.Service())
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
