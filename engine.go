@@ -287,7 +287,7 @@ func (e *Engine) Health(ctx context.Context) error {
 	if err := e.followed.mirror.Look(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	if list := conflicts(e.followed.mirror.Known()); len(list) > 0 {
+	if list := e.conflicts(e.followed.mirror.Known()); len(list) > 0 {
 		return fmt.Errorf("%w: %s", ErrConflict, strings.Join(list, "; "))
 	}
 	return nil

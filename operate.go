@@ -292,7 +292,7 @@ type ResultOption struct{ untilEnded bool }
 func UntilEnded() ResultOption { return ResultOption{untilEnded: true} }
 
 // Result reads what HandleResult or FinishResult kept with a job that is done. It is
-// ErrNotDone before, and for a job that ended otherwise; ErrNoResult when the
+// ErrNotDone before, and for a job that ended otherwise, with why; ErrNoResult when the
 // handler kept none. UntilEnded waits for the job first.
 func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) (result R, err error) {
 	get := e.Get
@@ -306,7 +306,7 @@ func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) 
 		return result, err
 	}
 	if j.State != job.Done {
-		return result, fmt.Errorf("%w: %s is %s", ErrNotDone, id, j.State)
+		return result, fmt.Errorf("%w: %s is %s%s", ErrNotDone, id, j.State, endedFor(&j))
 	}
 	if j.Result == nil {
 		return result, fmt.Errorf("%w: %s %s was not handled by HandleResult, or was finished by Finish instead of FinishResult", ErrNoResult, j.Kind, id)
@@ -315,4 +315,19 @@ func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) 
 		return result, fmt.Errorf("result of %s: %w", id, err)
 	}
 	return result, nil
+}
+
+// endedFor says why a job ended otherwise than done: its reason, else its last
+// failure.
+func endedFor(j *JobRecord) string {
+	if !j.State.Final() {
+		return ""
+	}
+	if j.Reason != "" {
+		return ": " + j.Reason
+	}
+	if last, ok := j.Failures.Last(); ok {
+		return ": " + last.Message
+	}
+	return ""
 }

@@ -78,9 +78,7 @@ func (f *Filter) Check() error {
 		"Filter.DueBefore": f.DueBefore, "Filter.DueAfter": f.DueAfter, "Filter.CreatedBefore": f.CreatedBefore,
 		"Filter.CreatedAfter": f.CreatedAfter, "Filter.FinishedBefore": f.FinishedBefore, "Filter.FinishedAfter": f.FinishedAfter,
 	} {
-		if y := at.Year(); !at.IsZero() && (y < 1 || y > 9999) {
-			errs = append(errs, job.Invalid(field, at, "must be in the years 1 to 9999"))
-		}
+		errs = append(errs, job.CheckTime(field, at))
 	}
 	return errors.Join(errs...)
 }
