@@ -317,17 +317,17 @@ func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) 
 	return result, nil
 }
 
-// endedFor says why a job ended otherwise than done: its reason, else its last
-// failure.
-func endedFor(j *JobRecord) string {
+// endedFor says why a job ended otherwise than done: its reason, and of one that died
+// its last failure.
+func endedFor(j *JobRecord) (why string) {
 	if !j.State.Final() {
 		return ""
 	}
 	if j.Reason != "" {
-		return ": " + j.Reason
+		why = ": " + j.Reason
 	}
-	if last, ok := j.Failures.Last(); ok {
-		return ": " + last.Message
+	if last, ok := j.Failures.Last(); ok && j.State == job.Dead {
+		why += ": " + last.Message
 	}
-	return ""
+	return why
 }

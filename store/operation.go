@@ -227,8 +227,16 @@ func (o *Operation) Advance(listed *Listed, answers []Change, now time.Time) {
 	}
 	o.Pages++
 	o.Failures, o.Reason, o.Cursor = 0, "", listed.Next
-	pause := time.Duration(len(answers)) * time.Second / time.Duration(o.Pace)
-	o.Next = now.Add(max(pause, breath))
+	// From when it was due, not from when it came: a page that takes its time does not
+	// slow it down. What was missed for longer than a moment is not made up for.
+	from := o.Next
+	if now.Sub(from) > time.Second {
+		from = now
+	}
+	o.Next = from.Add(time.Duration(len(answers)) * time.Second / time.Duration(o.Pace))
+	if soonest := now.Add(breath); o.Next.Before(soonest) {
+		o.Next = soonest
+	}
 	if !listed.More || o.Most > 0 && o.Counts.Looked >= o.Most {
 		o.end(OperationDone, now)
 	}
