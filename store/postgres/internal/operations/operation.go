@@ -50,14 +50,14 @@ FROM (
 
 // What writes one (operation_pkey).
 const (
-	insert = `INSERT INTO pawl.operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy,
-	unchanged, failures, created, verb, filter, cursor, by, note, reason)
+	insert = `INSERT INTO pawl.operation (namespace, id, state, next, pages, pace, most, looked, changed, asked,
+	duplicate, busy, unchanged, failures, created, verb, filter, cursor, by, note, reason)
 VALUES ($1, $2, 1, $3, 0, $4, $5, 0, 0, 0, 0, 0, 0, 0, $3, $6, $7, '{}', $8, $9, '')
 ON CONFLICT (namespace, id) DO NOTHING`
 
 	update = `UPDATE pawl.operation
-SET state = $3, next = $4, pages = $5, looked = $6, changed = $7, asked = $8, duplicate = $9, busy = $10, unchanged = $11,
-	failures = $12, ended = $13, expires = $14, cursor = $15, reason = $16
+SET state = $3, next = $4, pages = $5, looked = $6, changed = $7, asked = $8, duplicate = $9, busy = $10,
+	unchanged = $11, failures = $12, ended = $13, expires = $14, cursor = $15, reason = $16
 WHERE namespace = $1 AND id = $2`
 )
 

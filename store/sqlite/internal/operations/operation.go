@@ -48,8 +48,8 @@ const (
 
 // What writes one, by primary key.
 const (
-	insert = `INSERT INTO pawl_operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy,
-		unchanged, failures, created, verb, filter, cursor, by, note, reason)
+	insert = `INSERT INTO pawl_operation (namespace, id, state, next, pages, pace, most, looked, changed, asked,
+		duplicate, busy, unchanged, failures, created, verb, filter, cursor, by, note, reason)
 	VALUES (?, ?, 1, ?, 0, ?, ?, 0, 0, 0, 0, 0, 0, 0, ?, ?, ?, '{}', ?, ?, '')`
 
 	update = `UPDATE pawl_operation
