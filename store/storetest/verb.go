@@ -83,6 +83,9 @@ func verbs() []testCase {
 			other := store.QueueClaim{Queue: "other", Limit: 10, Start: 10}
 			later := d.enqueue(drafts(2, onQueue("other"))...)
 			equal(d, "claimed first", ids(w.ask(other).Jobs), later) // a frontier is past the due time of the others now
+			for range 2 {                                            // and was looked behind just now
+				equal(d, "claimed", len(w.ask(other).Jobs), 0)
+			}
 			d.do(requeue("other"), list[1], list[4])
 			equal(d, "claimed there", ids(w.ask(other).Jobs), []job.ID{list[1], list[4]})
 			d.do(toPriority(1), list[5])
