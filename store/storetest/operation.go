@@ -303,11 +303,13 @@ func operations() []testCase {
 				equal(d, "due", must[store.Due](d, "due")(d.Store.Due(d.ctx)).Operations, want)
 			}
 			due(false)
-			d.dead(d.hire(), 20)
-			o := d.start(store.Operation{Verb: retryVerb, Filter: ofDead(), Pace: 100})
+			d.dead(d.hire(), 3)
+			o := d.start(store.Operation{Verb: retryVerb, Filter: ofDead(), Pace: 1})
 			due(true)
 			r := d.page(o.ID)
-			due(false)
+			if must[store.Due](d, "due")(d.Store.Due(d.ctx)).Operations && d.now().Before(r.Operation.Next) {
+				d.Error("the next page is due before its time")
+			}
 			d.advance(r.Operation.Next.Sub(r.Now))
 			due(true)
 			d.finishOperation(o.ID)
