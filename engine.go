@@ -33,6 +33,8 @@ type Engine struct {
 	followed followed
 	unserved atomic.Pointer[[]store.Unserved] // as the last report found it
 
+	keeping atomic.Pointer[keeper.Keeper] // of Run; nil while Run does not run
+
 	mu      sync.Mutex
 	closed  bool
 	running *runner.Runner
@@ -113,6 +115,8 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	defer e.unserved.Store(nil) // nobody looks any more
+	e.keeping.Store(keep)
+	defer e.keeping.Store(nil)
 	beside := append(e.follow(ctx, r), keep.Service())
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
@@ -286,7 +290,7 @@ func (e *Engine) Health(ctx context.Context) error {
 	if err := e.followed.mirror.Look(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	if list := conflicts(e.followed.mirror.Known()); len(list) > 0 {
+	if list := e.conflicts(e.followed.mirror.Known()); len(list) > 0 {
 		return fmt.Errorf("%w: %s", ErrConflict, strings.Join(list, "; "))
 	}
 	return nil

@@ -28,7 +28,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 func (e *Engine) unservedFound(list []store.Unserved) { e.unserved.Store(&list) }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
-// "expire", "intents", "purge", "unserved" or "gates". Every process that runs does them by itself, so
+// "expire", "intents", "operations", "purge", "unserved" or "gates". Every process that runs does them by itself, so
 // it is for those who do not want to wait. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {

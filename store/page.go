@@ -40,16 +40,16 @@ func (o Order) String() string {
 
 // Bookmark is a place in a list that the next page goes on behind.
 type Bookmark struct {
-	ID       job.ID
-	At       time.Time    // the due time or the finish, in lists by those; the due time in lists by gate
-	Worker   job.WorkerID // in lists by worker
-	Gate     int64        // in lists by gate, with the priority
-	Priority int
-	Part     Part   // of a list by id or due that is split
-	Below    job.ID // only ids below it are in that list: it was split at this one
+	ID       job.ID       `json:"id,omitzero"`
+	At       time.Time    `json:"at,omitzero"`      // the due time or the finish, in lists by those; the due time in lists by gate
+	Worker   job.WorkerID `json:"worker,omitempty"` // in lists by worker
+	Gate     int64        `json:"gate,omitempty"`   // in lists by gate, with the priority
+	Priority int          `json:"priority,omitempty"`
+	Part     Part         `json:"part,omitempty"` // of a list by id or due that is split
+	Below    job.ID       `json:"below,omitzero"` // only ids below it are in that list: it was split at this one
 	// Beyond is set where a list by due was split: only what is behind this due time
 	// and the id Below is in it.
-	Beyond time.Time
+	Beyond time.Time `json:"beyond,omitzero"`
 }
 
 // Begins reports whether nothing is before the place: it is where a list or a part

@@ -40,6 +40,7 @@ var roles = map[string]role{
 	"intender":  {config, intend},
 	"eraser":    {config, erase},
 	"follower":  {fiveQueues, work},
+	"bulker":    {config, advance},
 }
 
 // goOn is closed when the test says "go on".

@@ -1,7 +1,7 @@
 // Package keeper keeps a namespace in order: it declares workers lost that no
 // longer beat, takes their jobs back, ends jobs past their deadline, applies what
-// users' transactions have left, removes what is past its retention, and reports
-// jobs that nobody takes.
+// users' transactions have left, does what operators have begun, removes what is past
+// its retention, and reports jobs that nobody takes.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
 // keepers that race do the work once, and the loser finds nothing. So that they
@@ -56,20 +56,23 @@ type Config struct {
 	Expire time.Duration // between rounds of deadlines [5 s]
 	// Intents is the time between sweeps for what was not applied after its commit [5 s].
 	Intents time.Duration
-	Purge   time.Duration // between rounds of removals [60 s]
-	Regate  time.Duration // between looks for jobs behind gates of limits that are gone [60 s]
-	Report  time.Duration // between reports of jobs that nobody takes [60 s]
-	Limit   int           // rows of one round, at most [500]
+	// Operations is the time between looks for operations that nobody advances [5 s].
+	Operations time.Duration
+	Purge      time.Duration // between rounds of removals [60 s]
+	Regate     time.Duration // between looks for jobs behind gates of limits that are gone [60 s]
+	Report     time.Duration // between reports of jobs that nobody takes [60 s]
+	Limit      int           // rows of one round, at most [500]
 }
 
 // Keeper does one round at a time. Its Services do the ticking.
 type Keeper struct {
-	config  Config
-	store   store.Upkeep
-	intents store.Intents // nil where the store has none
-	log     *slog.Logger
-	last    lastLook
-	gates   gates
+	config     Config
+	store      store.Upkeep
+	intents    store.Intents    // nil where the store has none
+	operations store.Operations // nil where the store has none
+	log        *slog.Logger
+	last       lastLook
+	gates      gates
 }
 
 // breath is the pause between rounds while there is more to remove, so
@@ -99,6 +102,7 @@ func New(c Config) (*Keeper, error) {
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
 	c.Intents = cmp.Or(c.Intents, 5*time.Second)
+	c.Operations = cmp.Or(c.Operations, 5*time.Second)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
 	c.Report = cmp.Or(c.Report, time.Minute)
 	c.Regate = cmp.Or(c.Regate, time.Minute)
@@ -119,7 +123,10 @@ func New(c Config) (*Keeper, error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents}, {"purge interval", c.Purge}, {"report interval", c.Report}, {"gates interval", c.Regate}} {
+	}{
+		{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents},
+		{"operations interval", c.Operations}, {"purge interval", c.Purge}, {"report interval", c.Report}, {"gates interval", c.Regate},
+	} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
@@ -129,6 +136,7 @@ func New(c Config) (*Keeper, error) {
 	}
 	intents, _ := c.Store.(store.Intents)
 	keeper := &Keeper{config: c, store: c.Store, intents: intents, log: c.Logger}
+	keeper.operations, _ = c.Store.(store.Operations)
 	keeper.gates.store, _ = c.Store.(store.Gatekeeper)
 	return keeper, nil
 }
@@ -154,7 +162,7 @@ const (
 
 // Names lists the rounds.
 func Names() []string {
-	return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound, gatesRound}
+	return []string{rescueRound, expireRound, intentsRound, OperationsRound, purgeRound, unservedRound, gatesRound}
 }
 
 // Service is the keeper as a group of ticks, one for each round.

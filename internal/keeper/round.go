@@ -41,6 +41,12 @@ func (k *Keeper) Rounds() []Round {
 			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound, Idle: func() bool { return k.gates.idle(k.config.Gates()) },
 		})
 	}
+	if k.operations != nil {
+		at := slices.IndexFunc(rounds, func(r Round) bool { return r.Name == purgeRound })
+		rounds = slices.Insert(rounds, at, Round{
+			Name: OperationsRound, Period: k.config.Operations, Do: k.operationsRound, Due: func(d store.Due) bool { return d.Operations },
+		})
+	}
 	for i, r := range rounds {
 		do := r.Do
 		rounds[i].Do = func(ctx context.Context, limit int) (store.UpkeepReport, error) {

@@ -29,6 +29,8 @@ var damage = map[string]string{
 	"unique key without its job":          "INSERT INTO pawl.job_unique SELECT namespace, '\\x0102', $done, NULL FROM pawl.job LIMIT 1",
 	"intent out of bounds":                "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject) SELECT namespace, '1', $done, 0, now(), 's' FROM pawl.job LIMIT 1",
 	"intent put off for nothing":          "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject, due) SELECT namespace, '1', $done, 1, now(), 's', '2100-01-01' FROM pawl.job LIMIT 1",
+	"operation without an end":            "INSERT INTO pawl.operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged, failures, created, ended, expires, verb, filter, cursor, by, note, reason) SELECT namespace, $done, 1, now(), 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, now(), now(), NULL, '{}', '{}', '{}', '', '', '' FROM pawl.job LIMIT 1",
+	"operation miscounted":                "INSERT INTO pawl.operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged, failures, created, ended, expires, verb, filter, cursor, by, note, reason) SELECT namespace, $done, 1, now(), 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, now(), NULL, NULL, '{}', '{}', '{}', '', '', '' FROM pawl.job LIMIT 1",
 	"declaration without its version":     "INSERT INTO pawl.declaration SELECT namespace, 'queue', 'q', 'o', 'v', '{}', now() FROM pawl.job LIMIT 1",
 	"pause of an unknown scope":           "INSERT INTO pawl.pause SELECT namespace, 9, 'q', now(), '', '' FROM pawl.job LIMIT 1",
 }
@@ -50,7 +52,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent, pawl.operation")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()

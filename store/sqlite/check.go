@@ -12,11 +12,12 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // checkRules are those of all rooms.
-var checkRules = slices.Concat(jobs.CheckRules, intents.CheckRules)
+var checkRules = slices.Concat(jobs.CheckRules, intents.CheckRules, operations.CheckRules)
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a
 // snapshot of its own, so that a check of a large store holds no one up; what

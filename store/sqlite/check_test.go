@@ -34,6 +34,8 @@ var damage = map[string]string{
 	"log lines without their job":         "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
 	"intent out of bounds":                "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 0, 1, 's')",
 	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
+	"operation without an end":            "INSERT INTO pawl_operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged, failures, created, ended, expires, verb, filter, cursor, by, note, reason) SELECT namespace, $done, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, NULL, '{}', '{}', '{}', '', '', '' FROM pawl_job LIMIT 1",
+	"operation miscounted":                "INSERT INTO pawl_operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged, failures, created, ended, expires, verb, filter, cursor, by, note, reason) SELECT namespace, $done, 1, 1, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, 1, NULL, NULL, '{}', '{}', '{}', '', '', '' FROM pawl_job LIMIT 1",
 	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
 	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
 }

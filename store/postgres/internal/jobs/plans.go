@@ -51,12 +51,17 @@ var Plans = []pg.Plan{
 	{Name: "purgeWorkers", Text: leaveWorkers, Indexes: []string{"job_held"}},
 	{Name: "forgetWorkers", Text: forgetWorkers, Indexes: []string{"job_held"}},
 	{Name: "checkLive", Text: checkLive, Indexes: []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey"}},
+	{Name: "placeLive", Text: placeLive, Indexes: []string{"job_pkey"}},
+	{Name: "placeArchived", Text: placeArchived, Indexes: []string{"job_archive_pkey"}},
+	{Name: "makeFirst", Text: makeFirst, Indexes: []string{"job_pkey", "job_ready", "job_gated"}},
+	{Name: "foreseeLive", Text: foreseeLive, Indexes: []string{"job_pkey"}},
+	{Name: "foreseeArchived", Text: foreseeArchived, Indexes: []string{"job_archive_pkey", "job_unique_pkey"}},
 	{Name: "checkArchived", Text: checkArchived, Indexes: []string{"job_archive_pkey"}},
 	{Name: "checkUnique", Text: checkUnique, Indexes: []string{"job_unique_pkey", "job_pkey"}},
 }
 
 // TablePlans are those of the statements that are made from the list of tables.
-func TablePlans(tables []table.Table) []pg.Plan {
+func TablePlans(tables []table.Table, asks []Ask) []pg.Plan {
 	expiring := table.Expiring(tables)
 	due := []string{"job_deadline", "job_archive_expires", "worker_lost", "job_held", "job_log_pkey"}
 	var plans []pg.Plan
@@ -71,7 +76,10 @@ func TablePlans(tables []table.Table) []pg.Plan {
 		}
 		plans = append(plans, pg.Plan{Name: "strays of " + t.Name, Text: strays(&t), Indexes: []string{key, "namespace_pkey"}})
 	}
+	for _, a := range asks {
+		due = append(due, a.Indexes...)
+	}
 	return append(plans,
-		pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due},
-		pg.Plan{Name: "lookDueAll", Text: lookDueAll(expiring), Indexes: due})
+		pg.Plan{Name: "lookDue", Text: lookDue(expiring, asks), Indexes: due},
+		pg.Plan{Name: "lookDueAll", Text: lookDueAll(expiring, asks), Indexes: due})
 }
