@@ -76,6 +76,7 @@ func suite() []verb {
 		{"due", due()},
 		{"unserved", unserved()},
 		{"check", check()},
+		{"repair", repair()},
 		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},
