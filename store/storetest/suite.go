@@ -76,7 +76,7 @@ func suite() []verb {
 		{"due", due()},
 		{"unserved", unserved()},
 		{"check", check()},
-		{"repair", repair()},
+		{"repair", append(repair(), repairLoad()...)},
 		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},
