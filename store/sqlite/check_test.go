@@ -1,11 +1,26 @@
 package sqlite
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
 )
+
+func TestJ27_ThePageListsTheRules(t *testing.T) {
+	page, err := os.ReadFile("../../docs/check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range (*Store)(nil).Rules() {
+		if line := fmt.Sprintf("| %s | %s |", r.Name, r.Says); !strings.Contains(string(page), line) {
+			t.Errorf("docs/check.md has no line that begins %q", line)
+		}
+	}
+}
 
 // A run whose worker was just lost is not a fault: rescue has the grace.
 func TestP6_TheGraceOfALostWorker(t *testing.T) {
