@@ -79,7 +79,8 @@ func liveRules(r *Room) []pg.Rule {
 		},
 		{
 			Name: "unique key not held",
-			Find: `SELECT p.id, CASE WHEN u.job IS NULL THEN 'its key has no row' ELSE 'its key is held by ' || u.job END
+			Find: `SELECT p.id,
+		CASE WHEN u.job IS NULL THEN 'its key has no row' ELSE 'its key is held by ' || u.job END
 	FROM part AS p
 	LEFT JOIN pawl.job_unique AS u ON u.namespace = p.namespace AND u.hash = p.unique_hash
 	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`,

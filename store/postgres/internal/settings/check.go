@@ -56,9 +56,14 @@ WHERE namespace = $1 AND owner || ' ' || version = $2`, raiseRevision}},
 			Find: findVersions + ` AND v.ended IS NOT NULL AND EXISTS (
 		SELECT
 		FROM pawl.worker AS w
-		WHERE w.namespace = v.namespace AND w.owner = v.owner AND w.version = v.version AND w.lost IS NULL AND w.owner <> ''
+		WHERE w.namespace = v.namespace
+			AND w.owner = v.owner
+			AND w.version = v.version
+			AND w.lost IS NULL
+			AND w.owner <> ''
 	)`,
-			Fix: pg.Fix{Does: "is live; what it declared comes with its next start", SQL: []string{raiseRevision, `UPDATE pawl.code_version
+			Fix: pg.Fix{Does: "is live; what it declared comes with its next start", SQL: []string{raiseRevision,
+				`UPDATE pawl.code_version
 SET ended = NULL, seen = ` + moment + `
 WHERE namespace = $1 AND owner || ' ' || version = $2`}},
 		},

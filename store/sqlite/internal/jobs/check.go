@@ -183,7 +183,8 @@ const (
 	WHERE job = excluded.job OR NOT EXISTS (
 		SELECT 1
 		FROM pawl_job AS j
-		WHERE j.namespace = pawl_job_unique.namespace AND j.id = pawl_job_unique.job AND j.unique_hash = pawl_job_unique.hash)`
+		WHERE j.namespace = pawl_job_unique.namespace AND j.id = pawl_job_unique.job
+			AND j.unique_hash = pawl_job_unique.hash)`
 
 	leaveKey = `UPDATE pawl_job AS j
 	SET unique_hash = NULL, unique_period = NULL, ties = ties & ~1

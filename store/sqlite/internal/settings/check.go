@@ -53,7 +53,8 @@ var CheckRules = []lite.TableRules{
 		FROM pawl_worker AS w INDEXED BY pawl_worker_version
 		WHERE w.namespace = v.namespace AND w.owner = v.owner AND w.version = v.version
 			AND w.lost IS NULL AND w.owner <> '')`,
-			Fix: lite.Fix{Does: "is live; what it declared comes with its next start", Run: raised, SQL: []string{`UPDATE pawl_code_version
+			Fix: lite.Fix{Does: "is live; what it declared comes with its next start", Run: raised, SQL: []string{
+				`UPDATE pawl_code_version
 	SET ended = NULL, seen = ?3
 	WHERE namespace = ?1 AND owner || ' ' || version = ?2`}},
 		},
