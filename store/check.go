@@ -81,9 +81,10 @@ func (r *CheckReport) AddFault(list ...Fault) {
 
 // AddTotal counts jobs of a queue in a state.
 func (r *CheckReport) AddTotal(queue string, state job.State, jobs int) {
-	i := slices.IndexFunc(r.Totals, func(c QueueCount) bool { return c.Queue == queue && c.State == state })
-	if i < 0 {
-		i, r.Totals = len(r.Totals), append(r.Totals, QueueCount{Queue: queue, State: state})
+	c := QueueCount{Queue: queue, State: state}
+	i, found := slices.BinarySearchFunc(r.Totals, c, compareCounts)
+	if !found {
+		r.Totals = slices.Insert(r.Totals, i, c)
 	}
 	r.Totals[i].Jobs += jobs
 }
@@ -97,11 +98,13 @@ func (r *CheckReport) Join(more CheckReport) {
 	for _, c := range more.Totals {
 		r.AddTotal(c.Queue, c.State, c.Jobs)
 	}
-	SortCounts(r.Totals)
 }
 
-// listed is how many faults and repairs a printed report shows of each kind.
-const listed = 20
+// How many faults and repairs of each kind a printed report shows, and how many counts.
+const (
+	listed  = 20
+	counted = 200
+)
 
 // String is the report for people: what was looked at, what is broken and what was
 // done about it.
@@ -112,8 +115,11 @@ func (r CheckReport) String() string {
 		b.WriteString(", and not at all of them")
 	}
 	b.WriteString("\n")
-	for _, c := range r.Totals {
+	for _, c := range r.Totals[:min(len(r.Totals), counted)] {
 		fmt.Fprintf(&b, "  %s: %d %s\n", c.Queue, c.Jobs, c.State)
+	}
+	if more := len(r.Totals) - counted; more > 0 {
+		fmt.Fprintf(&b, "  and %d more counts\n", more)
 	}
 	for answer := RepairDone; answer <= RepairImpossible; answer++ {
 		r.printRepairs(&b, answer)

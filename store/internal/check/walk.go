@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func Walk(ctx context.Context, c store.Check, parts []Part) (store.CheckReport, 
 	var report store.CheckReport
 	c = WithDefaults(c)
 	at, key, err := place(c.After, parts)
-	if err != nil {
+	if err := errors.Join(err, bounds(&c)); err != nil {
 		return report, err
 	}
 	for seen := int64(0); at < len(parts); {
@@ -61,8 +62,24 @@ func Walk(ctx context.Context, c store.Check, parts []Part) (store.CheckReport, 
 			break
 		}
 	}
-	store.SortCounts(report.Totals)
 	return report, nil
+}
+
+// mostRows is how many rows one snapshot may cover: it must be short.
+const mostRows = 100_000
+
+func bounds(c *store.Check) error {
+	var errs []error
+	if c.Step < 1 || c.Step > mostRows {
+		errs = append(errs, job.Invalid("step", c.Step, fmt.Sprintf("must be 1..%d, 0 for %d", mostRows, step)))
+	}
+	if c.Rows < 0 {
+		errs = append(errs, job.Invalid("rows", c.Rows, "must be 0 or more"))
+	}
+	if c.Grace < 0 {
+		errs = append(errs, job.Invalid("grace", c.Grace, "must be 0 or more"))
+	}
+	return errors.Join(errs...)
 }
 
 // place reads where a call stopped.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -167,6 +168,10 @@ func (w *TableRules) arg(key []byte) any {
 	return id
 }
 
+// repairLimits are those of a repair. Healthy transactions hold a row for less; one that
+// is held longer is left for another time, so that held rows do not add up.
+var repairLimits = &Limits{Lock: 200 * time.Millisecond}
+
 // errStays ends a repair that did not help.
 var errStays = errors.New("nobody can tell what it should be")
 
@@ -177,7 +182,7 @@ func (s *DB) Mend(
 ) (answer store.Repair, err error) {
 	err = s.Retry(ctx, "repair", Always, func(ctx context.Context, again bool) error {
 		answer = store.Repair{Fault: f, Answer: store.RepairNotNeeded}
-		return s.Transact(ctx, s.Work, UpkeepLimits, func(t *Transaction) error {
+		err := s.Transact(ctx, s.Work, repairLimits, func(t *Transaction) error {
 			now, err := s.again(ctx, t, w, r, &f, grace, true)
 			switch {
 			case err != nil:
@@ -202,13 +207,15 @@ func (s *DB) Mend(
 			}
 			return record(ctx, t, &answer.Fault)
 		})
+		if FaultOf(err).Blocked {
+			answer.Answer, answer.Did, err = store.RepairBusy, "", nil
+		}
+		return err
 	})
-	switch fault := FaultOf(err); {
+	switch {
 	case err == nil:
 	case errors.Is(err, errStays):
 		answer.Answer, answer.Did, err = store.RepairImpossible, errStays.Error(), nil
-	case fault.Blocked:
-		answer.Answer, answer.Did, err = store.RepairBusy, "", nil
 	case strings.HasPrefix(codeOf(err), "22") || strings.HasPrefix(codeOf(err), "23"): // refused data: it costs this row only (P8)
 		answer.Answer, answer.Did, err = store.RepairImpossible, err.Error(), nil
 	}
