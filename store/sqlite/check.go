@@ -55,6 +55,11 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 func (s *Store) checkTable(
 	ctx context.Context, w lite.TableRules, c *store.Check, after []byte, r *store.CheckReport,
 ) (last []byte, looked int64, err error) {
+	if w.Own != nil {
+		faults, err := w.LookOwn(c.Step, func(look func(*lite.Snapshot) error) error { return s.read(ctx, look) })
+		r.AddFault(faults...)
+		return nil, 0, err
+	}
 	var findings []lite.Finding
 	grace := c.Grace.Microseconds()
 	err = s.read(ctx, func(snapshot *lite.Snapshot) (err error) {

@@ -52,11 +52,12 @@ func repair() []testCase {
 				if r.Says == "" || !strings.HasSuffix(r.Says, ".") {
 					d.Errorf("the rule %q of %q has no sentence: see check.Sentences", r.Name, r.Table)
 				}
-				if r.Repair == "" {
-					d.Errorf("the rule %q of %q has no repair", r.Name, r.Table)
-				}
-				if !slices.ContainsFunc(damages, func(x damaged) bool { return x.rule == r.Name && (r.Table == "" || ofTable(r.Table, x.in)) }) {
+				i := slices.IndexFunc(damages, func(x damaged) bool { return x.rule == r.Name && (r.Table == "" || ofTable(r.Table, x.in)) })
+				switch {
+				case i < 0:
 					d.Errorf("no damage breaks the rule %q of %q", r.Name, r.Table)
+				case r.Repair == "" && damages[i].left == nil:
+					d.Errorf("the rule %q of %q has no repair, and its damage does not say that it is left", r.Name, r.Table)
 				}
 			}
 		}},

@@ -16,7 +16,7 @@ import (
 // (?4) and the grace (?5); columns are the job, a detail, and the key of the row where
 // that is not the job. Of a table that is looked at whole the parameters are the
 // namespace (?1), now (?2) and the grace (?3), and the column a detail, by which the
-// row is known.
+// row is known; ?4 is that detail where one row is looked at again, else NULL.
 type Rule struct {
 	Name string
 	SQL  string
@@ -39,6 +39,18 @@ type Fix struct {
 type TableRules struct {
 	Table, Key string
 	Rules      []Rule
+	// Own looks at a table without a key that is not small, in stretches of its own,
+	// each in one call of read. Faults are known by their detail.
+	Own func(step int, read func(func(*Snapshot) error) error) ([]store.Fault, error)
+}
+
+// LookOwn is Own, with faults as repairs know them.
+func (w TableRules) LookOwn(step int, read func(func(*Snapshot) error) error) ([]store.Fault, error) {
+	faults, err := w.Own(step, read)
+	for i := range faults {
+		faults[i].Table, faults[i].Key = w.Table, faults[i].Detail
+	}
+	return faults, err
 }
 
 // Finding is a row that seemed to break a rule, with the stretch it was in.
@@ -79,7 +91,9 @@ func (w TableRules) Find(c *Snapshot, r Rule, after, last []byte, now, grace int
 	}
 	q := c.On(r.SQL)
 	if w.Key == "" {
-		q = q.asMany(now, grace)
+		if q = q.asMany(now, grace); q.bound < q.parameters() {
+			q.TextOrNull(string(last))
+		}
 	} else {
 		q = q.Blob(after).Blob(last).asMany(now, grace)
 	}
