@@ -48,7 +48,7 @@ func ExampleEngine_Check() {
 		log.Fatal(err)
 	}
 	for _, entry := range audit.Entries {
-		fmt.Println(entry.By, entry.Note)
+		fmt.Println(entry.By, entry.Detail, "("+entry.Note+")")
 	}
 	// Output:
 	// looked at 1 live and 0 archived jobs

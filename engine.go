@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
@@ -30,6 +31,8 @@ type Engine struct {
 	batches  batchSlots
 	waits    waits
 	followed followed
+
+	keeping atomic.Pointer[keeper.Keeper] // of Run; nil while Run does not run
 
 	mu      sync.Mutex
 	closed  bool
@@ -109,6 +112,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.keeping.Store(keep)
+	defer e.keeping.Store(nil)
 	beside := append(e.follow(ctx, r), keep.Service())
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
@@ -282,7 +287,7 @@ func (e *Engine) Health(ctx context.Context) error {
 	if err := e.followed.mirror.Look(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	if list := conflicts(e.followed.mirror.Known()); len(list) > 0 {
+	if list := e.conflicts(e.followed.mirror.Known()); len(list) > 0 {
 		return fmt.Errorf("%w: %s", ErrConflict, strings.Join(list, "; "))
 	}
 	return nil

@@ -49,9 +49,10 @@ var (
 	ErrNoHandlers = errors.New("pawl: no handlers are registered")
 	// ErrNotReady: this process cannot do its part; the text says why.
 	ErrNotReady = errors.New("pawl: not ready")
-	// ErrConflict: Health: two owners declare settings differently; the text names them.
-	ErrConflict = errors.New("pawl: settings are declared by two owners")
-	// ErrMore: CancelAll, RetryAll or DeleteAll came to its bound; the text names it.
+	// ErrConflict: Health: two owners, or two processes of one version, declare settings
+	// differently; the text names them.
+	ErrConflict = errors.New("pawl: settings are declared differently")
+	// ErrMore: CancelAll or one of its like came to its bound; the text names it.
 	ErrMore = errors.New("pawl: there are more")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("pawl: engine is running already")

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -220,22 +221,38 @@ func (e *Engine) every(round string) time.Duration {
 // tellConflicts logs each conflict once. The caller holds followed.mu.
 func (e *Engine) tellConflicts(now *store.Effective) {
 	told := map[string]bool{}
-	for _, c := range conflicts(now) {
+	for _, c := range e.conflicts(now) {
 		told[c] = true
 		if !e.followed.told[c] {
-			e.cfg.Logger.Warn("settings are declared by two owners: " + c)
+			e.cfg.Logger.Warn("settings are declared differently: " + c)
 		}
 	}
 	e.followed.told = told
 }
 
-// conflicts says which names two owners declare differently.
-func conflicts(now *store.Effective) (list []string) {
+// conflicts says which names two owners declare differently, and which of those that
+// this process declares another one of its own version does.
+func (e *Engine) conflicts(now *store.Effective) (list []string) {
+	if now == nil {
+		return nil
+	}
 	for _, s := range now.Settings {
 		for _, c := range s.Conflicts {
 			list = append(list, fmt.Sprintf("%s %s is declared by %s, and differently by %s %s, which does not count",
 				s.Kind, s.Name, s.Owner, c.Owner, strings.TrimSpace(c.Version)))
 		}
+	}
+	if !e.followed.running.Load() {
+		return list // it declares nothing
+	}
+	for _, own := range e.cfg.declares() {
+		value, err := own.Form(own.Name, own.Value)
+		s, known := now.Of(own.Setting)
+		if err != nil || !known || s.Owner != e.cfg.Owner || s.Version != e.cfg.Version || bytes.Equal(s.Declared, value) {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s %s is declared as %s by this process of %s %s, and as %s by another one of that version, which started later and counts",
+			s.Kind, s.Name, value, s.Owner, s.Version, s.Declared))
 	}
 	return list
 }

@@ -58,6 +58,16 @@ type (
 	Migrate = store.Migrate
 	// Change says what an operator's call did to a job.
 	Change = store.Change
+	// Operation is what Bulk began: how it stands, and how far it is.
+	Operation = store.Operation
+	// OperationState is how an operation stands.
+	OperationState = store.OperationState
+	// OperationCounts are what became of the jobs that an operation has looked at.
+	OperationCounts = store.OperationCounts
+	// Verb is what an operation does to its jobs.
+	Verb = store.Verb
+	// VerbName tells verbs apart.
+	VerbName = store.VerbName
 	// Filter chooses jobs; zero fields match everything.
 	Filter = store.Filter
 	// Page is a part of a list.
@@ -122,6 +132,24 @@ const (
 	StateDead      = job.Dead      // final: failed for good
 	StateCancelled = job.Cancelled // final: asked to stop before it was done
 	StateSkipped   = job.Skipped   // final: its flow can no longer reach it
+)
+
+// How an operation of Bulk stands.
+const (
+	OperationOpen      = store.OperationOpen      // there may be more to do
+	OperationDone      = store.OperationDone      // it has seen all that matched
+	OperationCancelled = store.OperationCancelled // by CancelOperation
+	OperationFailed    = store.OperationFailed    // it was tried too often; Operation.Reason says why
+)
+
+// What operations do, as their Verb and the audit log have it.
+const (
+	VerbCancel   = store.VerbCancel
+	VerbRetry    = store.VerbRetry
+	VerbDelete   = store.VerbDelete
+	VerbRequeue  = store.VerbRequeue
+	VerbPriority = store.VerbPriority
+	VerbRunNow   = store.VerbRunNow
 )
 
 // What a pause stops.
@@ -232,6 +260,7 @@ const (
 	Duplicate = store.Duplicate // retry: another job holds its unique key
 	Active    = store.Active    // retry: it is running or ready already; nothing changed
 	Busy      = store.Busy      // an open transaction, mostly one of its own handler's, holds it; nothing changed
+	Same      = store.Same      // requeue, set priority: it is there already; nothing changed
 )
 
 // NewID makes an id for WithID. Ids of one process ascend.

@@ -45,41 +45,89 @@ func operatorOf(ctx context.Context) store.Operator {
 // when it runs in this process, within a second or so elsewhere. A handler that
 // succeeds all the same is done: the truth wins (P9).
 func (e *Engine) Cancel(ctx context.Context, id ID) (Change, error) {
-	c, err := e.change(ctx, id, e.store.Cancel)
-	if err == nil && c == Asked {
-		e.cancelHere(id)
-	}
-	return c, err
+	return e.operateOne(ctx, store.Verb{Name: store.VerbCancel}, id)
 }
 
 // Retry makes a dead, cancelled or parked job wait again with a fresh attempt
 // budget, and a scheduled one due now.
 func (e *Engine) Retry(ctx context.Context, id ID) (Change, error) {
-	c, err := e.change(ctx, id, e.store.Retry)
-	if err == nil && c == Changed {
-		e.hub.Ready(store.Hint{Subject: store.SubjectQueue})
-	}
-	return c, err
+	return e.operateOne(ctx, store.Verb{Name: store.VerbRetry}, id)
 }
 
 // Delete removes a job that is not running; a running one is asked to cancel.
 func (e *Engine) Delete(ctx context.Context, id ID) (Change, error) {
-	c, err := e.change(ctx, id, e.store.Delete)
-	if err == nil && c == Asked {
-		e.cancelHere(id)
-	}
-	return c, err
+	return e.operateOne(ctx, store.Verb{Name: store.VerbDelete}, id)
 }
 
-func (e *Engine) change(ctx context.Context, id ID, f func(context.Context, []ID, store.Operator) ([]Change, error)) (Change, error) {
+// Requeue moves a job that does not run to another queue. It keeps its due time, its
+// priority and its unique key. One that is dead or cancelled stays so: a Retry goes
+// to the new queue. A job that is in that queue already is answered Same, a running
+// one Active.
+func (e *Engine) Requeue(ctx context.Context, id ID, queue string) (Change, error) {
+	return e.operateOne(ctx, store.Verb{Name: store.VerbRequeue, Queue: queue}, id)
+}
+
+// SetPriority gives a job that does not run another priority. It keeps its due time:
+// among the jobs of the new priority it has the turn of one that became due when it
+// did. Answers are those of Requeue.
+func (e *Engine) SetPriority(ctx context.Context, id ID, priority int) (Change, error) {
+	return e.operateOne(ctx, store.Verb{Name: store.VerbPriority, Priority: priority}, id)
+}
+
+// RunNow makes a waiting job due at once, and the first of its queue and priority:
+// the next free slot takes it, unless jobs of a higher priority are ready, which
+// SetPriority can change. Its own priority stays. What holds a queue holds it, too: a
+// pause, a freeze, a total, the lack of a worker; Why says which. A job that runs or is
+// suspended is answered Active, one that has ended Ended: see Retry.
+func (e *Engine) RunNow(ctx context.Context, id ID) (Change, error) {
+	return e.operateOne(ctx, store.Verb{Name: store.VerbRunNow}, id)
+}
+
+func (e *Engine) operateOne(ctx context.Context, v store.Verb, id ID) (Change, error) {
+	if err := v.Check(); err != nil {
+		return 0, err
+	}
 	if err := e.usable(ctx); err != nil {
 		return 0, err
 	}
-	changes, err := f(ctx, []ID{id}, operatorOf(ctx))
+	changes, err := e.operate(ctx, v, []ID{id})
 	if err != nil {
 		return 0, err
 	}
 	return changes[0], nil
+}
+
+// operate applies a verb to jobs, and tells this process of it.
+func (e *Engine) operate(ctx context.Context, v store.Verb, ids []ID) ([]Change, error) {
+	var changes []Change
+	var err error
+	op := operatorOf(ctx)
+	switch v.Name {
+	case store.VerbCancel:
+		changes, err = e.store.Cancel(ctx, ids, op)
+	case store.VerbRetry:
+		changes, err = e.store.Retry(ctx, ids, op)
+	case store.VerbDelete:
+		changes, err = e.store.Delete(ctx, ids, op)
+	default:
+		ops, missing := e.operations()
+		if missing != nil {
+			return nil, missing
+		}
+		changes, err = ops.Operate(ctx, v, ids, op)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var asked []ID
+	changed := false
+	for i, c := range changes {
+		if changed = changed || c == Changed; c == Asked {
+			asked = append(asked, ids[i])
+		}
+	}
+	e.operated(v, asked, changed)
+	return changes, nil
 }
 
 func (e *Engine) cancelHere(id ID) {
@@ -236,7 +284,7 @@ type ResultOption struct{ untilEnded bool }
 func UntilEnded() ResultOption { return ResultOption{untilEnded: true} }
 
 // Result reads what HandleResult or FinishResult kept with a job that is done. It is
-// ErrNotDone before, and for a job that ended otherwise; ErrNoResult when the
+// ErrNotDone before, and for a job that ended otherwise, with why; ErrNoResult when the
 // handler kept none. UntilEnded waits for the job first.
 func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) (result R, err error) {
 	get := e.Get
@@ -250,7 +298,7 @@ func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) 
 		return result, err
 	}
 	if j.State != job.Done {
-		return result, fmt.Errorf("%w: %s is %s", ErrNotDone, id, j.State)
+		return result, fmt.Errorf("%w: %s is %s%s", ErrNotDone, id, j.State, endedFor(&j))
 	}
 	if j.Result == nil {
 		return result, fmt.Errorf("%w: %s %s was not handled by HandleResult, or was finished by Finish instead of FinishResult", ErrNoResult, j.Kind, id)
@@ -259,4 +307,19 @@ func Result[R any](ctx context.Context, e *Engine, id ID, opts ...ResultOption) 
 		return result, fmt.Errorf("result of %s: %w", id, err)
 	}
 	return result, nil
+}
+
+// endedFor says why a job ended otherwise than done: its reason, and of one that died
+// its last failure.
+func endedFor(j *JobRecord) (why string) {
+	if !j.State.Final() {
+		return ""
+	}
+	if j.Reason != "" {
+		why = ": " + j.Reason
+	}
+	if last, ok := j.Failures.Last(); ok && j.State == job.Dead {
+		why += ": " + last.Message
+	}
+	return why
 }

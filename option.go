@@ -81,6 +81,7 @@ type timeoutOption time.Duration
 func (t timeoutOption) enqueue(d *draftBuilder) {
 	if t <= 0 {
 		d.errs = append(d.errs, job.Invalid("timeout", time.Duration(t), "must be more than 0"))
+		return
 	}
 	d.Draft.Timeout = time.Duration(t)
 }

@@ -67,9 +67,32 @@ func (q QueueHandle) Reset(ctx context.Context, fields ...string) error {
 // queueFields are the fields of QueueSettings as JSON names them.
 var queueFields = []string{"total", "attempts", "keep_done", "keep_dead", "keep_cancelled", "aging", "backoff"}
 
-// Pause stops claims from the queue in the whole cluster. Running jobs go on.
+// Pause stops claims from the queue in the whole cluster. Running jobs go on. A queue
+// that nobody serves, declares or has jobs in can be paused, too; it is logged as a
+// warning, because mostly it is mistyped.
 func (q QueueHandle) Pause(ctx context.Context) error {
-	return q.engine.setPaused(ctx, store.OfQueue(q.name), true)
+	if err := q.engine.setPaused(ctx, store.OfQueue(q.name), true); err != nil {
+		return err
+	}
+	q.warnUnknown(ctx)
+	return nil
+}
+
+// warnUnknown warns of a queue that nobody knows.
+func (q QueueHandle) warnUnknown(ctx context.Context) {
+	e := q.engine
+	reader, ok := e.store.(store.QueueReader)
+	if !ok || job.MatchesAny(e.cfg.queueNames(), q.name) {
+		return
+	}
+	states, err := reader.Queues(ctx, []string{q.name})
+	if err != nil || len(states) != 1 || states[0].Known() {
+		return
+	}
+	if reply, err := e.store.Settings(ctx); err != nil || slices.ContainsFunc(reply.Declared, func(d store.Declared) bool { return d.Setting == queueSetting(q.name) }) {
+		return
+	}
+	e.cfg.Logger.Warn("a queue was paused that no worker serves, no code declares and no job waits in: is its name right?", "queue", q.name)
 }
 
 // Resume allows claims again.

@@ -505,7 +505,7 @@ func TestJ30_ConflictsAreToldOnceAndInHealth(t *testing.T) {
 		if !errors.Is(err, pawl.ErrConflict) || !strings.Contains(err.Error(), "queue default") || !strings.Contains(err.Error(), "billing") || !strings.Contains(err.Error(), "shop v1") {
 			t.Errorf("health: %v", err)
 		}
-		if n := strings.Count(at.log.String(), "declared by two owners"); n != 2 {
+		if n := strings.Count(at.log.String(), "declared differently"); n != 2 {
 			t.Errorf("told %d times, want once by each process:\n%s", n, at.log)
 		}
 		shown, err := second.Settings(t.Context())
@@ -515,6 +515,28 @@ func TestJ30_ConflictsAreToldOnceAndInHealth(t *testing.T) {
 		second.leave()
 		soon()
 		first.must(first.Health(t.Context()))
+	})
+}
+
+func TestJ30_TwoProcessesOfOneVersionThatDifferAreTold(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		of := func(total int) pawl.Config {
+			return pawl.Config{Owner: "billing", Version: "v1", Queues: pawl.Queues{"default": {Workers: 2, Total: total}}}
+		}
+		first := at.work(of(4), ignoring)
+		first.must(first.Health(t.Context()))
+		second := at.work(of(9), ignoring)
+		pass(time.Minute)
+		err := first.Health(t.Context())
+		for _, want := range []string{"queue default", "billing v1", `{"total":4}`, `{"total":9}`} {
+			if !errors.Is(err, pawl.ErrConflict) || !strings.Contains(err.Error(), want) {
+				t.Errorf("health: %v, want %q", err, want)
+			}
+		}
+		if n := strings.Count(at.log.String(), "declared differently"); n != 1 {
+			t.Errorf("told %d times, want once, by the process that does not count:\n%s", n, at.log)
+		}
+		second.must(second.Health(t.Context()))
 	})
 }
 

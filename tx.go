@@ -39,6 +39,9 @@ type Tx struct {
 // BeginTx and statements that write. On SQLite everyone who writes waits meanwhile, so a transaction
 // held longer than the store's limit [5 s] is rolled back with ErrTxTooLong.
 func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
+	if fn == nil {
+		return job.Invalid("fn", "nil", "must be a function")
+	}
 	if err := e.usable(ctx); err != nil {
 		return err
 	}

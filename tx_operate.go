@@ -31,6 +31,36 @@ func (t *Tx) Delete(ctx context.Context, id ID) (Change, error) {
 	return t.change(ctx, id, store.OperatingTx.Delete)
 }
 
+// Requeue does with the transaction what [Engine.Requeue] does; see Cancel.
+func (t *Tx) Requeue(ctx context.Context, id ID, queue string) (Change, error) {
+	return t.operate(ctx, store.Verb{Name: store.VerbRequeue, Queue: queue}, id)
+}
+
+// SetPriority does with the transaction what [Engine.SetPriority] does; see Cancel.
+func (t *Tx) SetPriority(ctx context.Context, id ID, priority int) (Change, error) {
+	return t.operate(ctx, store.Verb{Name: store.VerbPriority, Priority: priority}, id)
+}
+
+// RunNow does with the transaction what [Engine.RunNow] does; see Cancel.
+func (t *Tx) RunNow(ctx context.Context, id ID) (Change, error) {
+	return t.operate(ctx, store.Verb{Name: store.VerbRunNow}, id)
+}
+
+func (t *Tx) operate(ctx context.Context, v store.Verb, id ID) (Change, error) {
+	tx, ok := t.tx.(store.VerbTx)
+	if !ok {
+		return 0, fmt.Errorf("pawl: transactions of this store change no jobs: %w", errors.ErrUnsupported)
+	}
+	changes, err := tx.Operate(ctx, v, []ID{id}, operatorOf(ctx))
+	if err != nil {
+		return 0, err
+	}
+	if changes[0] == Changed {
+		t.hint(store.Hint{Subject: store.SubjectQueue})
+	}
+	return changes[0], nil
+}
+
 func (t *Tx) change(
 	ctx context.Context, id ID, verb func(store.OperatingTx, context.Context, []ID, store.Operator) ([]Change, error),
 ) (Change, error) {

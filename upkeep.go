@@ -22,7 +22,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
-// "expire", "intents", "purge" or "unserved". Every process that runs does them by itself, so
+// "expire", "intents", "operations", "purge" or "unserved". Every process that runs does them by itself, so
 // it is for those who do not want to wait. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {

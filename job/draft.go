@@ -73,7 +73,7 @@ type Receipt struct {
 }
 
 // Check reports everything that is wrong with the draft at once, each with its
-// field, value and bound. The due time is not checked: the past means now.
+// field, value and bound. A due time may lie in the past, which means now.
 func (d *Draft) Check(b Bounds) error {
 	var errs []error
 	add := func(err error) {
@@ -111,6 +111,8 @@ func (d *Draft) Check(b Bounds) error {
 	if d.In < 0 {
 		add(Invalid("in", d.In, "must be 0 or more"))
 	}
+	add(CheckTime("due time", d.At))
+	add(CheckTime("deadline", d.Deadline))
 	if d.Unique.Period < 0 {
 		add(Invalid("unique period", d.Unique.Period, "must be 0 or more"))
 	}
@@ -148,6 +150,15 @@ func Invalid(field string, value any, bound string) error {
 		v = strings.ToValidUTF8(v[:200], "") + "…"
 	}
 	return fmt.Errorf("%w %s %s: %s", ErrInvalid, field, v, bound)
+}
+
+// CheckTime refuses a time that not every store can keep: beyond the year 9999, or
+// before the year 1. The zero time is none.
+func CheckTime(field string, t time.Time) error {
+	if y := t.Year(); !t.IsZero() && (y < 1 || y > 9999) {
+		return Invalid(field, t, "must be in the years 1 to 9999")
+	}
+	return nil
 }
 
 // CheckName checks the name of a queue, kind, capability or budget: 1..128

@@ -1,8 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -14,8 +19,22 @@ type AuditEntry struct {
 	Time   time.Time
 	By     string
 	Action string // such as "retry", "pause" or "set queue"
-	Target string // job id, queue, kind or other name; "*" for everything
+	Target string // id of a job or operation, queue, kind or other name; "*" for everything
 	Note   string
+	// Detail is what changed, such as "total: 40 → 80" or "queue mail → slow", at
+	// most MaxDetail bytes.
+	Detail string
+}
+
+// MaxDetail is how much an entry says of what changed; what is longer is cut.
+const MaxDetail = 4 << 10
+
+// Details cuts what entries say to their bound.
+func Details(text string) string {
+	if len(text) <= MaxDetail {
+		return text
+	}
+	return strings.ToValidUTF8(text[:MaxDetail], "") + "…"
 }
 
 // At is the entry's place in the list.
@@ -116,10 +135,43 @@ func PauseAction(p Pause, paused bool) (action, target string) {
 }
 
 // OverrideAction is what an audit entry calls a change of what is set for a name,
-// such as "set queue" or "reset queue", and its target.
-func OverrideAction(s Setting, value json.RawMessage) (action, target string) {
-	if len(value) == 0 {
-		return "reset " + string(s.Kind), s.Name
+// such as "set queue" or "reset queue", its target, and field by field what it was
+// and is now.
+func OverrideAction(s Setting, value, before, after json.RawMessage) (action, target, detail string) {
+	verb := "reset "
+	var given, was, is map[string]json.RawMessage
+	// What cannot be read has no fields: it is one of another build.
+	_, _, _ = json.Unmarshal(value, &given), json.Unmarshal(before, &was), json.Unmarshal(after, &is)
+	for _, v := range given {
+		if string(v) != "null" {
+			verb = "set "
+		}
 	}
-	return "set " + string(s.Kind), s.Name
+	var changes []string
+	for _, field := range slices.Sorted(maps.Keys(union(was, is))) {
+		if !bytes.Equal(was[field], is[field]) {
+			changes = append(changes, fmt.Sprintf("%s: %s → %s", field, setTo(was[field]), setTo(is[field])))
+		}
+	}
+	detail = "nothing changed"
+	if len(changes) > 0 {
+		detail = strings.Join(changes, ", ")
+	}
+	return verb + string(s.Kind), s.Name, Details(detail)
+}
+
+func union(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+func setTo(value json.RawMessage) string {
+	if value == nil {
+		return "not set"
+	}
+	return string(value)
 }

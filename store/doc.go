@@ -22,7 +22,8 @@
 //   - A worker's write carries its worker and run; with any other run it changes
 //     nothing and is answered [job.Stale].
 //   - Locks are taken in this order: worker, lane, flow, edge group, job; within
-//     a table by ascending id.
+//     a table by ascending id. An operation ([Operations]) is locked before the jobs
+//     of its page, and by whoever locks nothing else.
 //   - A returned job's byte slices belong to the caller.
 //
 // storetest proves these rules for each store.

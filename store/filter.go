@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -24,22 +25,25 @@ const (
 
 // Filter chooses jobs; zero fields match everything.
 type Filter struct {
-	States []job.State
-	Queue  string
-	Kind   string // exactly, or the beginning of several: "mail.*"
-	Key    string
-	Tag    string
-	Wait   job.Wait     // what a suspended job waits for
-	Worker job.WorkerID // who runs it; only running jobs match
+	States []job.State  `json:"states,omitempty"`
+	Queue  string       `json:"queue,omitempty"`
+	Kind   string       `json:"kind,omitempty"` // exactly, or the beginning of several: "mail.*"
+	Key    string       `json:"key,omitempty"`
+	Tag    string       `json:"tag,omitempty"`
+	Wait   job.Wait     `json:"wait,omitempty"`   // what a suspended job waits for
+	Worker job.WorkerID `json:"worker,omitempty"` // who runs it; only running jobs match
 	// Fingerprint is that of the last failure, see job.Failure.
-	Fingerprint string
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// DueBefore and DueAfter tell ready from scheduled among waiting jobs.
-	DueBefore, DueAfter time.Time
+	DueBefore time.Time `json:"due_before,omitzero"`
+	DueAfter  time.Time `json:"due_after,omitzero"`
 	// CreatedBefore and CreatedAfter bound the time of Enqueue.
-	CreatedBefore, CreatedAfter time.Time
+	CreatedBefore time.Time `json:"created_before,omitzero"`
+	CreatedAfter  time.Time `json:"created_after,omitzero"`
 	// FinishedBefore and FinishedAfter bound the time of the end; only jobs that
 	// have ended match.
-	FinishedBefore, FinishedAfter time.Time
+	FinishedBefore time.Time `json:"finished_before,omitzero"`
+	FinishedAfter  time.Time `json:"finished_after,omitzero"`
 }
 
 // Check refuses what no job can match: it is a mistake, and would look as if there
@@ -74,9 +78,7 @@ func (f *Filter) Check() error {
 		"Filter.DueBefore": f.DueBefore, "Filter.DueAfter": f.DueAfter, "Filter.CreatedBefore": f.CreatedBefore,
 		"Filter.CreatedAfter": f.CreatedAfter, "Filter.FinishedBefore": f.FinishedBefore, "Filter.FinishedAfter": f.FinishedAfter,
 	} {
-		if y := at.Year(); !at.IsZero() && (y < 1 || y > 9999) {
-			errs = append(errs, job.Invalid(field, at, "must be in the years 1 to 9999"))
-		}
+		errs = append(errs, job.CheckTime(field, at))
 	}
 	return errors.Join(errs...)
 }
@@ -121,4 +123,13 @@ func (f *Filter) Matches(failures job.Failures) bool {
 	}
 	last, ok := failures.Last()
 	return ok && last.Fingerprint == f.Fingerprint
+}
+
+// JSON is the filter as it is kept and shown.
+func (f *Filter) JSON() string {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "{}" // of a state that Check refuses
+	}
+	return string(text)
 }

@@ -13,7 +13,7 @@ func (m Migrate) String() string {
 
 var changeNames = [...]string{
 	NotFound: "not found", Changed: "changed", Asked: "asked", Ended: "ended",
-	Duplicate: "duplicate", Active: "active", Busy: "busy",
+	Duplicate: "duplicate", Active: "active", Busy: "busy", Same: "same",
 }
 
 func (c Change) String() string {

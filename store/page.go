@@ -37,11 +37,11 @@ func (o Order) String() string {
 
 // Bookmark is a place in a list that the next page goes on behind.
 type Bookmark struct {
-	ID     job.ID
-	At     time.Time    // the due time or the finish, in lists by those
-	Worker job.WorkerID // in lists by worker
-	Part   Part         // of a list by id that is split
-	Below  job.ID       // only ids below it are in that list: it was split at this one
+	ID     job.ID       `json:"id,omitzero"`
+	At     time.Time    `json:"at,omitzero"`      // the due time or the finish, in lists by those
+	Worker job.WorkerID `json:"worker,omitempty"` // in lists by worker
+	Part   Part         `json:"part,omitempty"`   // of a list by id that is split
+	Below  job.ID       `json:"below,omitzero"`   // only ids below it are in that list: it was split at this one
 }
 
 // Begins reports whether nothing is before the place: it is where a list or a part

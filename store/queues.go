@@ -40,6 +40,11 @@ type QueueState struct {
 	Pause     *Pause    // of the queue, or of everything; nil while it is not paused
 }
 
+// Known reports whether anybody serves the queue, or jobs are in it.
+func (q *QueueState) Known() bool {
+	return q.Workers > 0 || q.Ready.Jobs+q.Scheduled.Jobs+q.Running.Jobs > 0
+}
+
 // QueueFacts is what a store reads about queues, beside what waits in each.
 type QueueFacts struct {
 	Waiting []string       // queues that have waiting jobs; only where none is named

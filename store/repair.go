@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -65,18 +64,13 @@ const RepairAction = "repair"
 
 // Entry is the audit entry of a fault that is mended so: who, and what was found and
 // done.
-func (r *RepairRequest) Entry(f *Fault, did string) Operator {
-	op := r.By
+func (r *RepairRequest) Entry(f *Fault, did string) (op Operator, detail string) {
+	op, detail = r.By, f.Rule+": "
 	if op.Name == "" {
 		op.Name = RepairAction
 	}
-	note := fmt.Sprintf("%s: %s → %s", f.Rule, f.Detail, did)
-	if f.Detail == "" {
-		note = fmt.Sprintf("%s → %s", f.Rule, did)
+	if f.Detail != "" {
+		detail += f.Detail + " "
 	}
-	if op.Note != "" {
-		note += " (" + op.Note + ")"
-	}
-	op.Note = note
-	return op
+	return op, Details(detail + "→ " + did)
 }

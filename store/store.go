@@ -190,6 +190,7 @@ const (
 	Duplicate                   // retry: another job holds its unique key
 	Active                      // retry: it is running or ready already; cancel: its state is none of this build's; nothing changed
 	Busy                        // an open transaction holds it; nothing changed
+	Same                        // requeue, set priority: it is there already; nothing changed
 )
 
 // Tx is one open transaction of the store's database. It is used by one

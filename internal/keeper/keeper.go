@@ -1,7 +1,7 @@
 // Package keeper keeps a namespace in order: it declares workers lost that no
 // longer beat, takes their jobs back, ends jobs past their deadline, applies what
-// users' transactions have left, removes what is past its retention, and reports
-// jobs that nobody takes.
+// users' transactions have left, does what operators have begun, removes what is past
+// its retention, and reports jobs that nobody takes.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
 // keepers that race do the work once, and the loser finds nothing. So that they
@@ -50,18 +50,21 @@ type Config struct {
 	Expire time.Duration // between rounds of deadlines [5 s]
 	// Intents is the time between sweeps for what was not applied after its commit [5 s].
 	Intents time.Duration
-	Purge   time.Duration // between rounds of removals [60 s]
-	Report  time.Duration // between reports of jobs that nobody takes [60 s]
-	Limit   int           // rows of one round, at most [500]
+	// Operations is the time between looks for operations that nobody advances [5 s].
+	Operations time.Duration
+	Purge      time.Duration // between rounds of removals [60 s]
+	Report     time.Duration // between reports of jobs that nobody takes [60 s]
+	Limit      int           // rows of one round, at most [500]
 }
 
 // Keeper does one round at a time. Its Services do the ticking.
 type Keeper struct {
-	config  Config
-	store   store.Upkeep
-	intents store.Intents // nil where the store has none
-	log     *slog.Logger
-	last    lastLook
+	config     Config
+	store      store.Upkeep
+	intents    store.Intents    // nil where the store has none
+	operations store.Operations // nil where the store has none
+	log        *slog.Logger
+	last       lastLook
 }
 
 // breath is the pause between rounds while there is more to remove, so
@@ -88,6 +91,7 @@ func New(c Config) (*Keeper, error) {
 	c.Rescue = cmp.Or(c.Rescue, 1500*time.Millisecond)
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
 	c.Intents = cmp.Or(c.Intents, 5*time.Second)
+	c.Operations = cmp.Or(c.Operations, 5*time.Second)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
 	c.Report = cmp.Or(c.Report, time.Minute)
 	c.Limit = cmp.Or(c.Limit, 500)
@@ -104,7 +108,10 @@ func New(c Config) (*Keeper, error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents}, {"purge interval", c.Purge}, {"report interval", c.Report}} {
+	}{
+		{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents},
+		{"operations interval", c.Operations}, {"purge interval", c.Purge}, {"report interval", c.Report},
+	} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
@@ -113,7 +120,8 @@ func New(c Config) (*Keeper, error) {
 		return nil, errors.Join(faults...)
 	}
 	intents, _ := c.Store.(store.Intents)
-	return &Keeper{config: c, store: c.Store, intents: intents, log: c.Logger}, nil
+	operations, _ := c.Store.(store.Operations)
+	return &Keeper{config: c, store: c.Store, intents: intents, operations: operations, log: c.Logger}, nil
 }
 
 // RescueTick is the name of the tick that loses and rescues. Whoever has just
@@ -136,7 +144,7 @@ const (
 
 // Names lists the rounds.
 func Names() []string {
-	return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound}
+	return []string{rescueRound, expireRound, intentsRound, OperationsRound, purgeRound, unservedRound}
 }
 
 // Service is the keeper as a group of ticks, one for each round.

@@ -95,3 +95,11 @@ func (l *lastLook) set(due store.Due, at time.Time) {
 		l.due, l.at = due, at
 	}
 }
+
+// ForgetLook makes the next round look anew: there is something to do that the last
+// look has not seen.
+func (k *Keeper) ForgetLook() {
+	k.last.mu.Lock()
+	defer k.last.mu.Unlock()
+	k.last.at = time.Time{}
+}

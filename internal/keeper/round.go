@@ -32,6 +32,12 @@ func (k *Keeper) Rounds() []Round {
 	if k.intents != nil {
 		rounds = slices.Insert(rounds, 2, Round{intentsRound, k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
 	}
+	if k.operations != nil {
+		at := slices.IndexFunc(rounds, func(r Round) bool { return r.Name == purgeRound })
+		rounds = slices.Insert(rounds, at, Round{
+			OperationsRound, k.config.Operations, k.operationsRound, func(d store.Due) bool { return d.Operations },
+		})
+	}
 	for i, r := range rounds {
 		do := r.Do
 		rounds[i].Do = func(ctx context.Context, limit int) (store.UpkeepReport, error) {

@@ -79,6 +79,43 @@ func TestJ32_LostAnswers_Operator(t *testing.T) {
 		operatorCase("retry scheduled", true, (*Store).Retry, func(l *lossy) []job.ID {
 			return l.enqueued(l.drafts(2, func(d *job.Draft) { d.In = time.Hour })...)
 		}, are(job.Waiting), store.Changed, store.Active),
+		operatorCase("set priority", false, func(s *Store, ctx context.Context, ids []job.ID, op store.Operator) ([]store.Change, error) {
+			return s.Operate(ctx, store.Verb{Name: store.VerbPriority, Priority: 9}, ids, op)
+		}, dead, are(job.Dead), store.Changed, store.Same),
+		lostCase{name: "page of an operation", play: func(l *lossy) (func(context.Context) error, func(error)) {
+			ids := dead(l)
+			o, err := l.direct.StartOperation(l.t.Context(), store.Operation{
+				ID: job.NewID(), Verb: store.Verb{Name: store.VerbRetry}, Pace: 100, By: "somebody", Note: l.queue,
+				Filter: store.Filter{Queue: l.queue, States: []job.State{job.Dead}},
+			})
+			l.surely(err)
+			call := func(ctx context.Context) error {
+				_, err := l.s.AdvanceOperation(ctx, o.ID)
+				return err
+			}
+			return call, func(err error) {
+				if l.unsure(err) {
+					l.surely(call(l.t.Context()))
+				}
+				are(job.Waiting)(l, ids)
+				list, err := l.direct.Operations(l.t.Context(), store.OperationPage{ID: o.ID, Limit: 1})
+				l.surely(err)
+				if want := (store.OperationCounts{Looked: 2, Changed: 2}); list[0].Counts != want || list[0].State != store.OperationDone || list[0].Pages != 1 {
+					l.t.Errorf("%s after %d pages: %s, want %s", list[0].State, list[0].Pages, list[0].Counts, want)
+				}
+				audit, err := l.direct.Audit(l.t.Context(), store.AuditFilter{Action: "retry", By: "somebody"}, store.AuditPage{Limit: 1000})
+				l.surely(err)
+				entries := 0
+				for _, e := range audit.Entries {
+					if e.Note == l.queue {
+						entries++
+					}
+				}
+				if entries != len(ids) {
+					l.t.Errorf("%d audit entries of %d jobs", entries, len(ids))
+				}
+			}
+		}},
 		operatorCase("delete", false, (*Store).Delete, waiting, func(l *lossy, _ []job.ID) { l.count(0) }, store.Changed, store.NotFound),
 		lostCase{name: "pause", play: func(l *lossy) (func(context.Context) error, func(error)) {
 			l.enqueued(l.draft())

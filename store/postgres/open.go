@@ -17,6 +17,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
@@ -32,14 +33,15 @@ type Store struct {
 	begun    openTxs
 
 	// The rooms, each built on those before it.
-	pg       *pg.DB
-	hints    *hints.Room
-	settings *settings.Room
-	workers  *workers.Room
-	jobs     *jobs.Room
-	claims   *claims.Room
-	lists    *lists.Room
-	intents  *intents.Room
+	pg         *pg.DB
+	hints      *hints.Room
+	settings   *settings.Room
+	workers    *workers.Room
+	jobs       *jobs.Room
+	claims     *claims.Room
+	lists      *lists.Room
+	intents    *intents.Room
+	operations *operations.Room
 
 	closeOnce sync.Once
 }
@@ -99,11 +101,12 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.settings = settings.New(s.pg, s.hints)
 	s.workers = workers.New(s.pg, s.hints, s.settings, o.meets.workers)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, o.meets.jobs, jobs.Config{
-		KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting(), Tables: tables,
+		KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting(), Tables: tables, Asks: asks,
 	})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	s.intents = intents.New(s.pg, s.hints)
+	s.operations = operations.New(s.pg, s.settings, s.jobs, s.lists)
 	return s, nil
 }
 

@@ -43,7 +43,8 @@ func (s *Store) Repair(ctx context.Context, faults []store.Fault, r store.Repair
 			answer, err = s.mendNamespace(ctx, f, &r)
 		} else if w, rule := find(rules, f); rule != nil {
 			answer, err = s.pg.Mend(ctx, w, *rule, *f, grace, func(ctx context.Context, t pg.Session, f *store.Fault) error {
-				return s.settings.Record(ctx, t, r.Entry(f, rule.Fix.Does), store.RepairAction, []string{pg.Legible(f.Target())})
+				op, detail := r.Entry(f, rule.Fix.Does)
+				return s.settings.Record(ctx, t, op, store.RepairAction, []string{pg.Legible(f.Target())}, []string{pg.Legible(detail)})
 			})
 		}
 		if err != nil {
@@ -122,7 +123,8 @@ func (s *Store) mendNamespace(ctx context.Context, f *store.Fault, r *store.Repa
 			if err := t.Run(ctx, &pg.Statement{Text: raiseNamespaces, Args: []any{int32(id)}}); err != nil {
 				return err
 			}
-			return s.settings.Record(ctx, t, r.Entry(f, recovered), store.RepairAction, []string{f.Target()})
+			op, detail := r.Entry(f, recovered)
+			return s.settings.Record(ctx, t, op, store.RepairAction, []string{f.Target()}, []string{detail})
 		})
 	})
 	return answer, err

@@ -103,7 +103,7 @@ func (o *Spaces) share(options Options, logger *slog.Logger) {
 	if !o.alone {
 		o.together = pg.NewTogether(o.link)
 	}
-	o.meets = meets{hints.NewMeets(o.together, o.rhythm), workers.NewMeets(o.together), jobs.NewMeets(o.together, tables), claims.NewMeets(o.together)}
+	o.meets = meets{hints.NewMeets(o.together, o.rhythm), workers.NewMeets(o.together), jobs.NewMeets(o.together, tables, asks), claims.NewMeets(o.together)}
 }
 
 // meets are the meetings of each room.

@@ -80,12 +80,19 @@ func (s *Store) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	if err := s.shorten(ctx, ids); err != nil {
+		return nil, err
+	}
+	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Delete(ids, op) })
+}
+
+func (s *Store) shorten(ctx context.Context, ids []job.ID) error {
 	for more := true; more; {
 		var err error
 		more, err = ask(ctx, s, len(ids), func(t *jobs.Transition) (bool, error) { return t.Shorten(ids, store.DropLines) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return ask(ctx, s, len(ids), func(t *jobs.Transition) ([]store.Change, error) { return t.Delete(ids, op) })
+	return nil
 }

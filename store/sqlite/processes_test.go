@@ -180,6 +180,31 @@ func (s *spread) WaitingIntents(ctx context.Context, limit int) ([]store.IntentI
 	return s.Store.(store.Intents).WaitingIntents(ctx, limit)
 }
 
+// Operations are kept by this process; what they do, both see.
+func (s *spread) Operate(ctx context.Context, v store.Verb, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return s.Store.(store.Operations).Operate(ctx, v, ids, op)
+}
+
+func (s *spread) Foresee(ctx context.Context, v store.Verb, ids []job.ID) ([]store.Foreseen, error) {
+	return s.Store.(store.Operations).Foresee(ctx, v, ids)
+}
+
+func (s *spread) StartOperation(ctx context.Context, o store.Operation) (store.Operation, error) {
+	return s.Store.(store.Operations).StartOperation(ctx, o)
+}
+
+func (s *spread) AdvanceOperation(ctx context.Context, id job.ID) (store.AdvanceReply, error) {
+	return s.Store.(store.Operations).AdvanceOperation(ctx, id)
+}
+
+func (s *spread) CancelOperation(ctx context.Context, id job.ID, op store.Operator) (store.Operation, error) {
+	return s.Store.(store.Operations).CancelOperation(ctx, id, op)
+}
+
+func (s *spread) Operations(ctx context.Context, p store.OperationPage) ([]store.Operation, error) {
+	return s.Store.(store.Operations).Operations(ctx, p)
+}
+
 // Erase is done by this process; what the other one remembers must not matter.
 func (s *spread) Erase(ctx context.Context, limit int) (int, bool, error) {
 	return s.Store.(store.Eraser).Erase(ctx, limit)

@@ -66,7 +66,8 @@ func mendNamespace(t *jobs.Transition, f store.Fault, r *store.RepairRequest) (a
 		return answer, nil
 	}
 	answer.Answer, answer.Did = store.RepairDone, recovered
-	return answer, settings.Audit(&t.Session, r.Entry(&f, recovered), store.RepairAction, f.Target())
+	op, detail := r.Entry(&f, recovered)
+	return answer, settings.Audit(&t.Session, op, store.RepairAction, f.Target(), detail)
 }
 
 // Repair mends faults, each in a short transaction of its own. There is one writer, so
@@ -145,5 +146,6 @@ func mend(
 		return answer, err
 	}
 	answer.Answer, answer.Did = store.RepairDone, rule.Fix.Does
-	return answer, settings.Audit(&t.Session, r.Entry(&answer.Fault, rule.Fix.Does), store.RepairAction, answer.Fault.Target())
+	op, detail := r.Entry(&answer.Fault, rule.Fix.Does)
+	return answer, settings.Audit(&t.Session, op, store.RepairAction, answer.Fault.Target(), detail)
 }

@@ -108,6 +108,18 @@ var damages = []damaged{
 	}, after: func(d *database, s *scene) {
 		d.sql(s, "UPDATE <worker> SET owner = '', version = ''", "DELETE FROM <code_version>")
 	}},
+	{rule: "operation without an end", in: "operation", sql: []string{
+		`INSERT INTO <operation> (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged,
+			failures, created, ended, expires, verb, filter, cursor, by, note, reason)
+		SELECT namespace, $done, 1, @past, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, @past, @past, NULL, '{}', '{}', '{}', '', '', ''
+		FROM <job> WHERE id = $waiting`,
+	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <operation>") }},
+	{rule: "operation miscounted", in: "operation", sql: []string{
+		`INSERT INTO <operation> (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged,
+			failures, created, ended, expires, verb, filter, cursor, by, note, reason)
+		SELECT namespace, $done, 1, @past, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, @past, NULL, NULL, '{}', '{}', '{}', '', '', ''
+		FROM <job> WHERE id = $waiting`,
+	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <operation>") }},
 	{rule: "worker that left and is not lost", in: "worker", sql: []string{"UPDATE <worker> SET gone = @true WHERE id = $idle"}},
 	{rule: "worker numbers go backwards", in: "namespace", sql: []string{"UPDATE <namespace> SET last_worker = 0"}},
 }

@@ -210,7 +210,7 @@ func (x *damaged) play(d *database, what string) {
 		d.Fatalf("%s: %s: %s", what, done[0].Answer, done[0])
 	}
 	entry := d.entries()[0]
-	if !strings.Contains(entry.Note, x.rule) || !strings.Contains(entry.Note, "→") || !strings.Contains(entry.Note, "drill") ||
+	if !strings.Contains(entry.Detail, x.rule) || !strings.Contains(entry.Detail, "→") || entry.Note != "drill" ||
 		entry.By != "tester" || entry.Target != done[0].Target() {
 		d.Errorf("%s: entry %+v of %+v", what, entry, done[0])
 	}

@@ -61,6 +61,8 @@ func suite() []verb {
 		{"job_cancel", jobCancel()},
 		{"job_retry", jobRetry()},
 		{"job_delete", jobDelete()},
+		{"verb", verbs()},
+		{"operation", operations()},
 		{"pause", pause()},
 		{"control", control()},
 		{"serve", serve()},

@@ -33,6 +33,8 @@ var Sentences = map[string]string{
 	"ended version with a live worker":    "A version of code that has a live worker has not ended.",
 	"pause of an unknown scope":           "A pause is of a queue, of a kind or of everything.",
 	"worker that left and is not lost":    "A worker that has left the registry is lost.",
+	"operation without an end":            "An operation has an end, and an expiry, when it is not open any more.",
+	"operation miscounted":                "An operation has looked at as many jobs as it counts by what became of them.",
 	"worker numbers go backwards":         "No worker has a number above the last that was given out.",
 }
 

@@ -306,8 +306,41 @@ CREATE TABLE pawl.audit (
     action    text        NOT NULL,
     target    text        COLLATE "C" NOT NULL,
     note      text        NOT NULL,
+    detail    text        NOT NULL, -- what changed
     PRIMARY KEY (namespace, time, id)
 );
 -- They are listed by time, or by target and time; the id tells those of one moment apart.
 CREATE INDEX audit_target ON pawl.audit (namespace, target, time, id);
 CREATE INDEX audit_expires ON pawl.audit (namespace, expires) WHERE expires > '-infinity';
+
+-- What operators do to the many jobs that a filter matches, page by page: it goes on
+-- in whichever process has the time, from the cursor, which moves in the transaction
+-- that changes the jobs of a page.
+CREATE TABLE pawl.operation (
+    namespace int         NOT NULL,
+    state     smallint    NOT NULL, -- store.OperationState
+    pace      int         NOT NULL, -- jobs a second
+    id        uuid        NOT NULL,
+    next      timestamptz NOT NULL, -- when the next page may be taken
+    created   timestamptz NOT NULL,
+    ended     timestamptz,
+    expires   timestamptz,
+    pages     bigint      NOT NULL, -- done so far; fences the next one
+    most      bigint      NOT NULL, -- jobs in all; 0 for as many as there are
+    looked    bigint      NOT NULL, -- the sum of the five behind it
+    changed   bigint      NOT NULL,
+    asked     bigint      NOT NULL,
+    duplicate bigint      NOT NULL,
+    busy      bigint      NOT NULL,
+    unchanged bigint      NOT NULL,
+    failures  int         NOT NULL, -- in a row
+    verb      bytea       NOT NULL, -- store.Verb as JSON
+    filter    bytea       NOT NULL, -- store.Filter as JSON
+    cursor    bytea       NOT NULL, -- store.Bookmark as JSON
+    by        text        NOT NULL,
+    note      text        NOT NULL,
+    reason    text        NOT NULL, -- of the last failure, or why it ended early
+    PRIMARY KEY (namespace, id)
+) WITH (fillfactor = 50);
+CREATE INDEX operation_open ON pawl.operation (namespace, next, id) WHERE state = 1;
+CREATE INDEX operation_expires ON pawl.operation (namespace, expires) WHERE expires IS NOT NULL;

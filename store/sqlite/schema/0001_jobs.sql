@@ -276,9 +276,42 @@ CREATE TABLE pawl_audit (
     action    TEXT NOT NULL,
     target    TEXT NOT NULL,
     note      TEXT NOT NULL,
+    detail    TEXT NOT NULL, -- what changed
     expires   INTEGER NOT NULL
 ) STRICT;
 -- They are listed by time, or by target and time; the id tells those of one moment apart.
 CREATE INDEX pawl_audit_time ON pawl_audit (namespace, time, id);
 CREATE INDEX pawl_audit_target ON pawl_audit (namespace, target, time, id);
 CREATE INDEX pawl_audit_expires ON pawl_audit (namespace, expires);
+
+-- What operators do to the many jobs that a filter matches, page by page: it goes on
+-- in whichever process has the time, from the cursor, which moves in the transaction
+-- that changes the jobs of a page.
+CREATE TABLE pawl_operation (
+    namespace INTEGER NOT NULL,
+    id        BLOB NOT NULL,
+    state     INTEGER NOT NULL,            -- store.OperationState
+    next      INTEGER NOT NULL,            -- when the next page may be taken
+    pages     INTEGER NOT NULL,            -- done so far; fences the next one
+    pace      INTEGER NOT NULL,            -- jobs a second
+    most      INTEGER NOT NULL,            -- jobs in all; 0 for as many as there are
+    looked    INTEGER NOT NULL,            -- the sum of the five behind it
+    changed   INTEGER NOT NULL,
+    asked     INTEGER NOT NULL,
+    duplicate INTEGER NOT NULL,
+    busy      INTEGER NOT NULL,
+    unchanged INTEGER NOT NULL,
+    failures  INTEGER NOT NULL,            -- in a row
+    created   INTEGER NOT NULL,
+    ended     INTEGER,
+    expires   INTEGER,
+    verb      TEXT NOT NULL,               -- store.Verb as JSON
+    filter    TEXT NOT NULL,               -- store.Filter as JSON
+    cursor    TEXT NOT NULL,               -- store.Bookmark as JSON
+    by        TEXT NOT NULL,
+    note      TEXT NOT NULL,
+    reason    TEXT NOT NULL,               -- of the last failure, or why it ended early
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_operation_open ON pawl_operation (namespace, next, id) WHERE state = 1;
+CREATE INDEX pawl_operation_expires ON pawl_operation (namespace, expires) WHERE expires IS NOT NULL;

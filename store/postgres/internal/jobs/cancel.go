@@ -25,16 +25,35 @@ func (r *Room) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([]s
 
 // Verb is what an operator does to jobs.
 type Verb struct {
+	store.Verb
 	Action string // as the audit log has it
 	run    func(*operation, context.Context, []job.ID) ([]store.Change, error)
 }
 
 // What operators do.
 var (
-	Cancel = Verb{"cancel", (*operation).cancel}
-	Retry  = Verb{"retry", (*operation).retry}
-	Delete = Verb{"delete", (*operation).remove}
+	Cancel = VerbOf(store.Verb{Name: store.VerbCancel})
+	Retry  = VerbOf(store.Verb{Name: store.VerbRetry})
+	Delete = VerbOf(store.Verb{Name: store.VerbDelete})
 )
+
+// VerbOf is how a verb is done.
+func VerbOf(v store.Verb) Verb {
+	run := (*operation).cancel
+	switch v.Name {
+	case store.VerbRetry:
+		run = (*operation).retry
+	case store.VerbDelete:
+		run = (*operation).remove
+	case store.VerbRunNow:
+		run = (*operation).runNow
+	case store.VerbRequeue, store.VerbPriority:
+		run = func(o *operation, ctx context.Context, ids []job.ID) ([]store.Change, error) {
+			return o.place(ctx, v, ids)
+		}
+	}
+	return Verb{v, string(v.Name), run}
+}
 
 // operation is an operator's verb over several jobs, in one transaction. Every
 // job that it may change is locked before anything is decided.
@@ -52,9 +71,11 @@ type operation struct {
 	busy map[job.ID]bool
 	// wanted are the unique keys that the verb takes, held those of them that
 	// somebody's transaction was found to hold: their jobs are answered Busy.
-	wanted []LockKey
-	held   map[string]bool
-	ahead  *followed // nil in a user's transaction
+	wanted  []LockKey
+	held    map[string]bool
+	ahead   *followed        // nil in a user's transaction
+	of      *store.Operation // that the ids were listed for; nil for none
+	details []string         // of what changed, by the place of the id
 }
 
 // archivedSubject is what an operator's verb needs to know of an archived row.
@@ -63,6 +84,15 @@ type archivedSubject struct {
 	hash  []byte
 	queue string
 	level int16 // priority
+}
+
+// Page is one of an operation: what is written with the changes of its jobs.
+type Page struct {
+	Of *store.Operation
+	// Lock locks the operation, and reports whether its page is still to be done.
+	Lock func(context.Context, pg.Session) (bool, error)
+	// Done writes what became of it, after the jobs.
+	Done func(context.Context, pg.Session, []store.Change) error
 }
 
 // operate applies a verb to the ids, with the audit entries of what it changed.
@@ -75,16 +105,43 @@ func (r *Room) operate(ctx context.Context, ids []job.ID, op store.Operator, ver
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	return r.operateOn(ctx, ids, op, verb, pg.UnlessUnknown, nil)
+}
+
+// Operate applies a verb to the ids.
+func (r *Room) Operate(ctx context.Context, v store.Verb, ids []job.ID, op store.Operator) ([]store.Change, error) {
+	return r.operate(ctx, ids, op, VerbOf(v))
+}
+
+// OperatePage applies a verb to the ids of a page. It may be repeated after a lost
+// answer: the operation's own row says whether the page was done.
+func (r *Room) OperatePage(ctx context.Context, v store.Verb, ids []job.ID, op store.Operator, p *Page) ([]store.Change, error) {
+	return r.operateOn(ctx, ids, op, VerbOf(v), pg.Always, p)
+}
+
+func (r *Room) operateOn(
+	ctx context.Context, ids []job.ID, op store.Operator, verb Verb, may pg.Repeatable, page *Page,
+) ([]store.Change, error) {
 	var changes []store.Change
 	var o *operation
 	skip := false
 	held := map[string]bool{}
 	var ahead followed
-	err := r.pg.Retry(ctx, verb.Action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, verb.Action, may, func(ctx context.Context, _ bool) error {
 		err := r.transact(ctx, r.pg.Work, pg.UpkeepLimits, &ahead, func(t *pg.Transaction) (err error) {
 			o = &operation{room: r, session: t, skip: skip, held: held, ahead: &ahead}
-			changes, err = o.recorded(ctx, ids, op, verb)
-			return err
+			if page == nil {
+				changes, err = o.recorded(ctx, ids, op, verb)
+				return err
+			}
+			o.of, changes = page.Of, nil
+			if open, err := page.Lock(ctx, t); err != nil || !open {
+				return err
+			}
+			if changes, err = o.recorded(ctx, ids, op, verb); err != nil {
+				return err
+			}
+			return page.Done(ctx, t, changes)
 		})
 		if pg.FaultOf(err).Blocked {
 			skip = true
@@ -147,18 +204,44 @@ func (o *operation) recorded(ctx context.Context, ids []job.ID, op store.Operato
 	if err != nil {
 		return nil, err
 	}
-	var targets []string
+	var targets, details []string
 	for i, c := range changes {
 		if c == store.Changed || c == store.Asked {
-			targets = append(targets, ids[i].String())
+			targets, details = append(targets, ids[i].String()), append(details, o.details[i])
 		}
 	}
-	return changes, o.room.settings.Record(ctx, o.session, op, verb.Action, targets)
+	return changes, o.room.settings.Record(ctx, o.session, op, verb.Action, targets, details)
+}
+
+// standing is what a job was before the verb, and where it stood; 0 where there is none.
+func (o *operation) standing(id job.ID) (was job.State, at store.Standing) {
+	if s := o.live[id]; s != nil {
+		return s.State, store.Standing{Queue: s.Queue, Priority: s.Priority}
+	}
+	a := o.archived[id]
+	return a.state, store.Standing{Queue: a.queue, Priority: int(a.level)}
+}
+
+// matching leaves out the jobs that are not what an operation looked for any more.
+func (o *operation) matching(ids []job.ID) (list []job.ID, left map[job.ID]store.Change) {
+	left = make(map[job.ID]store.Change, len(ids))
+	if o.of == nil {
+		return ids, left
+	}
+	for _, id := range ids {
+		if was, at := o.standing(id); o.of.Matches(was, at.Queue) {
+			list = append(list, id)
+		} else {
+			left[id] = store.Left(was)
+		}
+	}
+	return list, left
 }
 
 // inTurns runs the verb over distinct ids, as often as the longest repetition needs.
 func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb Verb) ([]store.Change, error) {
 	changes := make([]store.Change, len(ids))
+	o.details = make([]string, len(ids))
 	left := make([]int, len(ids))
 	for i := range left {
 		left[i] = i
@@ -178,14 +261,20 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb Verb) ([]sto
 		if err := o.lock(ctx, list); err != nil {
 			return nil, err
 		}
+		list, answers := o.matching(list)
 		some, err := verb.run(o, ctx, list)
 		if err != nil {
 			return nil, err
 		}
-		for n, i := range turn {
-			if changes[i] = some[n]; o.busy[ids[i]] {
+		for n, id := range list {
+			answers[id] = some[n]
+		}
+		for _, i := range turn {
+			if changes[i] = answers[ids[i]]; o.busy[ids[i]] {
 				changes[i] = store.Busy
 			}
+			was, at := o.standing(ids[i])
+			o.details[i] = verb.Detail(changes[i], was, at)
 		}
 		left = later
 	}

@@ -55,10 +55,15 @@ var Plans = []pg.Plan{
 	{Name: "check of job_unique", Text: checkTexts[2], Indexes: []string{"job_unique_pkey", "job_pkey"}},
 	{Name: "check of job_log", Text: checkTexts[3], Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey", "tombstone_pkey"}},
 	{Name: "waitingOf", Text: waitingOf, Indexes: []string{"job_pkey"}},
+	{Name: "placeLive", Text: placeLive, Indexes: []string{"job_pkey"}},
+	{Name: "placeArchived", Text: placeArchived, Indexes: []string{"job_archive_pkey"}},
+	{Name: "makeFirst", Text: makeFirst, Indexes: []string{"job_pkey", "job_ready", "job_gated"}},
+	{Name: "foreseeLive", Text: foreseeLive, Indexes: []string{"job_pkey"}},
+	{Name: "foreseeArchived", Text: foreseeArchived, Indexes: []string{"job_archive_pkey", "job_unique_pkey"}},
 }
 
 // TablePlans are those of the statements that are made from the list of tables.
-func TablePlans(tables []table.Table) []pg.Plan {
+func TablePlans(tables []table.Table, asks []Ask) []pg.Plan {
 	expiring := table.Expiring(tables)
 	due := []string{"job_deadline", "job_archive_expires", "worker_lost", "job_held", "job_log_pkey"}
 	var plans []pg.Plan
@@ -73,7 +78,10 @@ func TablePlans(tables []table.Table) []pg.Plan {
 		}
 		plans = append(plans, pg.Plan{Name: "strays of " + t.Name, Text: strays(&t), Indexes: []string{key, "namespace_pkey"}})
 	}
+	for _, a := range asks {
+		due = append(due, a.Indexes...)
+	}
 	return append(plans,
-		pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due},
-		pg.Plan{Name: "lookDueAll", Text: lookDueAll(expiring), Indexes: due})
+		pg.Plan{Name: "lookDue", Text: lookDue(expiring, asks), Indexes: due},
+		pg.Plan{Name: "lookDueAll", Text: lookDueAll(expiring, asks), Indexes: due})
 }

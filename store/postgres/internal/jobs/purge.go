@@ -204,7 +204,7 @@ func (p *purges) looked(at linePlace) {
 //
 //   - job_deadline, and for each table the index of its expiry: a seek for the first.
 //   - worker_lost and job_held for workers, code_version_ended, job_log_pkey for lines.
-func lookDue(expiring []table.Table) string {
+func lookDue(expiring []table.Table, asks []Ask) string {
 	text := `SELECT {now}, (
 	SELECT 1` + fromLate + `
 	ORDER BY deadline
@@ -237,7 +237,32 @@ func lookDue(expiring []table.Table) string {
 	for _, t := range expiring {
 		text += " OR (\n\t" + pg.ExpiredText(&t) + "\n) IS NOT NULL"
 	}
+	for _, a := range asks {
+		text += ", (\n\t" + a.Text + "\n) IS NOT NULL"
+	}
 	return text
+}
+
+// Ask is what a later room asks with the look for what is due.
+type Ask struct {
+	Text string // finds a row of the namespace ($1) where there is something to do
+	Set  func(*store.Due, bool)
+	// Indexes serve it.
+	Indexes []string
+}
+
+// columns are where those of a look go: its own, and those of the asks.
+func (d *dueAnswer) columns(asks []Ask) (columns []any, set func()) {
+	columns = []any{&d.now, &d.Expire, &d.Purge}
+	found := make([]bool, len(asks))
+	for i := range found {
+		columns = append(columns, &found[i])
+	}
+	return columns, func() {
+		for i, a := range asks {
+			a.Set(&d.Due, found[i])
+		}
+	}
 }
 
 type dueAsk struct {
@@ -251,28 +276,30 @@ type dueAnswer struct {
 }
 
 // lookDueAll is lookDue for many namespaces, by the same indexes.
-func lookDueAll(expiring []table.Table) string {
+func lookDueAll(expiring []table.Table, asks []Ask) string {
 	return `SELECT e.n, d.*
 FROM (
 	SELECT e.*
 	FROM unnest($1::int[], $2::timestamptz[]) WITH ORDINALITY AS e (namespace, since, n)
 	OFFSET 0
 ) AS e
-CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "e.namespace", "$2", "e.since").Replace(lookDue(expiring)) + `) AS d (now, expire, purge)`
+CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "e.namespace", "$2", "e.since").Replace(lookDue(expiring, asks)) + `) AS d`
 }
 
-func lookForDue(text string) func(asks []dueAsk, answers []*dueAnswer) []*pg.Statement {
-	return func(asks []dueAsk, answers []*dueAnswer) []*pg.Statement {
-		namespaces, since := make([]int32, len(asks)), make([]time.Time, len(asks))
-		for i, a := range asks {
+func lookForDue(text string, asks []Ask) func(of []dueAsk, answers []*dueAnswer) []*pg.Statement {
+	return func(of []dueAsk, answers []*dueAnswer) []*pg.Statement {
+		namespaces, since := make([]int32, len(of)), make([]time.Time, len(of))
+		for i, a := range of {
 			namespaces[i], since[i] = a.namespace, a.since
 		}
 		return []*pg.Statement{{Text: text, Args: []any{namespaces, since}, Each: func(scan pg.Scan) error {
 			var n int
 			var a dueAnswer
-			if err := scan(&n, &a.now, &a.Expire, &a.Purge); err != nil {
+			columns, set := a.columns(asks)
+			if err := scan(append([]any{&n}, columns...)...); err != nil {
 				return err
 			}
+			set()
 			answers[n-1] = &a
 			return nil
 		}}}
@@ -291,19 +318,24 @@ func (r *Room) Due(ctx context.Context, also ...*pg.Statement) (due store.Due, e
 			return met.Due, nil
 		}
 	}
-	var now time.Time
+	var found dueAnswer
 	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
+		columns, set := found.columns(r.Asks)
 		look := &pg.Statement{
 			Text: r.lookDue, Args: []any{r.pg.Namespace, r.Purges.forLook()},
-			Each: func(scan pg.Scan) error { return scan(&now, &due.Expire, &due.Purge) },
+			Each: func(scan pg.Scan) error {
+				err := scan(columns...)
+				set()
+				return err
+			},
 		}
 		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, append([]*pg.Statement{look}, also...)...)
 	})
 	if err != nil {
 		return store.Due{}, err
 	}
-	r.Purges.heard(now)
-	return due, nil
+	r.Purges.heard(found.now)
+	return found.Due, nil
 }
 
 // Purge removes up to limit rows of each kind whose time is over, and log lines up

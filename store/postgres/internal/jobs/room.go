@@ -76,12 +76,13 @@ type Config struct {
 	BusyLimit time.Duration
 	Sorting   int           // how many connections sort shared commits out
 	Tables    []table.Table // of all rooms
+	Asks      []Ask         // of later rooms
 }
 
 func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, meets *Meets, c Config) *Room {
 	r := &Room{pg: db, hints: hints, settings: settings, workers: workers, meets: meets, Config: c}
 	expiring := table.Expiring(c.Tables)
-	r.lookDue = lookDue(expiring)
+	r.lookDue = lookDue(expiring, c.Asks)
 	for _, t := range expiring {
 		r.purgeTexts = append(r.purgeTexts, pg.PurgeText(&t))
 	}
@@ -100,9 +101,9 @@ type Meets struct {
 const patience = 20 * time.Millisecond
 
 // NewMeets makes them; without a place to meet each namespace is alone.
-func NewMeets(t *pg.Together, tables []table.Table) *Meets {
+func NewMeets(t *pg.Together, tables []table.Table, asks []Ask) *Meets {
 	kind := pg.MeetingKind{Patience: patience, Reserved: true, Limits: pg.SharedLimits}
-	return &Meets{due: pg.Meet(t, kind, lookForDue(lookDueAll(table.Expiring(tables)))), idle: pg.Meet(t, kind, lookForIdle)}
+	return &Meets{due: pg.Meet(t, kind, lookForDue(lookDueAll(table.Expiring(tables), asks), asks)), idle: pg.Meet(t, kind, lookForIdle)}
 }
 
 // Start makes shared commits possible. The namespace is known.

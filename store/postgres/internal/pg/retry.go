@@ -10,13 +10,13 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// repeatable says what may be done when the answer of a commit was lost.
-type repeatable uint8
+// Repeatable says what may be done when the answer of a commit was lost.
+type Repeatable uint8
 
 const (
 	// UnlessUnknown: a second time would answer something else, so its caller is
 	// told ErrOutcomeUnknown and decides.
-	UnlessUnknown repeatable = iota
+	UnlessUnknown Repeatable = iota
 	// Always: the transition is fenced or idempotent, or finds out by itself
 	// whether it happened before.
 	Always
@@ -37,12 +37,12 @@ const (
 
 // Retry runs a transition until it is answered for good. again tells it that an
 // earlier try may have been committed.
-func (s *Link) Retry(ctx context.Context, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+func (s *Link) Retry(ctx context.Context, doing string, may Repeatable, try func(ctx context.Context, again bool) error) error {
 	return s.RetryWithin(ctx, s.TryTimeout, doing, may, try)
 }
 
 // RetryWithin is retry for tries that need more time.
-func (s *Link) RetryWithin(ctx context.Context, limit time.Duration, doing string, may repeatable, try func(ctx context.Context, again bool) error) error {
+func (s *Link) RetryWithin(ctx context.Context, limit time.Duration, doing string, may Repeatable, try func(ctx context.Context, again bool) error) error {
 	unknown := false
 	for n := 1; ; n++ {
 		err := attempt(ctx, limit, unknown, try)

@@ -8,9 +8,9 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-const addEntries = `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note)
-SELECT $1, {now}, {now} + interval '90 days', $2, $3, t.name, $4
-FROM unnest($5::text[]) WITH ORDINALITY AS t (name, n)
+const addEntries = `INSERT INTO pawl.audit (namespace, time, expires, by, action, target, note, detail)
+SELECT $1, {now}, {now} + interval '90 days', $2, $3, t.name, $4, t.detail
+FROM unnest($5::text[], $6::text[]) WITH ORDINALITY AS t (name, detail, n)
 ORDER BY t.n`
 
 // What lists entries, all of them or those about one target ($9). Of those it
@@ -24,7 +24,7 @@ var (
 	entriesByTarget = fmt.Sprintf(listEntries, " AND target = $9")
 )
 
-const listEntries = `SELECT id, time, by, action, target, note, n
+const listEntries = `SELECT id, time, by, action, target, note, detail, n
 FROM (
 	SELECT *, row_number() OVER (ORDER BY time DESC, id DESC) AS n
 	FROM pawl.audit
@@ -47,13 +47,13 @@ var Plans = []pg.Plan{
 	{Name: "entriesByTarget", Text: entriesByTarget, Indexes: []string{"audit_target"}},
 }
 
-// Record writes entries in the transaction of the change they are about. They
-// are remembered for 90 days.
-func (r *Room) Record(ctx context.Context, session pg.Session, op store.Operator, action string, targets []string) error {
+// Record writes entries in the transaction of the change they are about: one for
+// each target, with what changed. They are remembered for 90 days.
+func (r *Room) Record(ctx context.Context, session pg.Session, op store.Operator, action string, targets, details []string) error {
 	if op.Name == "" || len(targets) == 0 {
 		return nil
 	}
-	args := []any{r.pg.Namespace, pg.Legible(op.Name), action, pg.Legible(op.Note), targets}
+	args := []any{r.pg.Namespace, pg.Legible(op.Name), action, pg.Legible(op.Note), targets, details}
 	return session.Run(ctx, &pg.Statement{Text: addEntries, Args: args})
 }
 
@@ -73,7 +73,7 @@ func (r *Room) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage
 		return []*pg.Statement{{Text: text, Args: args, Each: func(scan pg.Scan) error {
 			var e store.AuditEntry
 			var n int
-			err := scan(&e.ID, &e.Time, &e.By, &e.Action, &e.Target, &e.Note, &n)
+			err := scan(&e.ID, &e.Time, &e.By, &e.Action, &e.Target, &e.Note, &e.Detail, &n)
 			e.Time = e.Time.UTC()
 			list.Add(&f, &p, &e, n)
 			return err

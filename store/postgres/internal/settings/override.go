@@ -33,8 +33,7 @@ func (r *Room) Override(ctx context.Context, s store.Setting, value json.RawMess
 		return err
 	}
 	defer r.pg.Leave()
-	action, target := store.OverrideAction(s, value)
-	err := r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+	err := r.pg.Retry(ctx, "override", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
 		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
 			var before json.RawMessage
 			read := &pg.Statement{Text: valueOf, Args: []any{r.pg.Namespace, s.Kind, s.Name}, Each: func(scan pg.Scan) error { return scan((*[]byte)(&before)) }}
@@ -56,7 +55,8 @@ func (r *Room) Override(ctx context.Context, s store.Setting, value json.RawMess
 					return err
 				}
 			}
-			return r.Record(ctx, t, op, action, []string{target})
+			action, target, detail := store.OverrideAction(s, value, before, after)
+			return r.Record(ctx, t, op, action, []string{target}, []string{pg.Legible(detail)})
 		})
 	})
 	if err != nil {

@@ -50,7 +50,11 @@ func (r *Room) SetPaused(ctx context.Context, p store.Pause, paused bool, op sto
 					return err
 				}
 			}
-			return r.Record(ctx, t, op, action, []string{target})
+			detail := ""
+			if change.Hits == 0 {
+				detail = "nothing changed"
+			}
+			return r.Record(ctx, t, op, action, []string{target}, []string{detail})
 		})
 	})
 	if err != nil {

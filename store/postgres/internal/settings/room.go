@@ -16,7 +16,7 @@ var Tables = []table.Table{
 	{Name: "override", Key: []string{"namespace", "kind", "name"}, Users: []string{"note"}, Ours: []string{"value", "by"}},
 	{Name: "pause", Key: []string{"namespace", "scope", "name"}, Users: []string{"note"}, Ours: []string{"by"}},
 	{
-		Name: "audit", Key: []string{"namespace", "time", "id"}, Users: []string{"note"}, Ours: []string{"by", "action", "target"},
+		Name: "audit", Key: []string{"namespace", "time", "id"}, Users: []string{"note"}, Ours: []string{"by", "action", "target", "detail"},
 		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "audit_expires"},
 	},
 }

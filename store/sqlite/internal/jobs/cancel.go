@@ -4,32 +4,11 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
-	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
 // Cancel ends jobs that are not running and asks running ones to stop.
 func (t *Transition) Cancel(ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return t.operate(ids, op, "cancel", (*Transition).cancelOne)
-}
-
-// operate applies an operator's verb to each id, with the audit entries of what
-// it changed.
-func (t *Transition) operate(
-	ids []job.ID, op store.Operator, action string, verb func(*Transition, job.ID) (store.Change, error),
-) ([]store.Change, error) {
-	changes := make([]store.Change, len(ids))
-	for i, id := range ids {
-		var err error
-		if changes[i], err = verb(t, id); err != nil {
-			return nil, err
-		}
-		if changes[i] == store.Changed || changes[i] == store.Asked {
-			if err := settings.Audit(&t.Session, op, action, id.String()); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return changes, nil
+	return t.Operate(store.Verb{Name: store.VerbCancel}, ids, op, nil)
 }
 
 func (t *Transition) cancelOne(id job.ID) (store.Change, error) {

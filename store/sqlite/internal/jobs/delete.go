@@ -24,7 +24,7 @@ const (
 
 // Delete removes jobs that are not running, and asks running ones to cancel.
 func (t *Transition) Delete(ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return t.operate(ids, op, "delete", (*Transition).deleteOne)
+	return t.Operate(store.Verb{Name: store.VerbDelete}, ids, op, nil)
 }
 
 // Shorten removes lines of jobs that are to be deleted, so many at most that as

@@ -9,7 +9,7 @@ import (
 // Retry makes dead, cancelled or parked jobs wait again with a fresh attempt
 // budget, and scheduled ones due at once.
 func (t *Transition) Retry(ids []job.ID, op store.Operator) ([]store.Change, error) {
-	return t.operate(ids, op, "retry", (*Transition).retryOne)
+	return t.Operate(store.Verb{Name: store.VerbRetry}, ids, op, nil)
 }
 
 func (t *Transition) retryOne(id job.ID) (store.Change, error) {
@@ -62,12 +62,8 @@ var (
 // goes on from where it was (P2); attempts and lost runs are forgiven, and so
 // is a deadline that has passed, for the retry would end at once by it.
 func (t *Transition) revive(id job.ID) (store.Change, error) {
-	q := t.On(archivedHash).Blob(id[:])
-	var hash []byte
-	if q.Step() {
-		hash = q.ColBlob(0)
-	}
-	if err := q.Done(); err != nil {
+	hash, err := t.archivedKey(id)
+	if err != nil {
 		return 0, err
 	}
 	if hash != nil {
@@ -85,7 +81,7 @@ func (t *Transition) revive(id job.ID) (store.Change, error) {
 	if err := t.On(bringBack).Blob(id[:]).Exec(); err != nil {
 		return 0, err
 	}
-	err := t.Query(forgive).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
+	err = t.Query(forgive).Int(t.Now).Int(t.Now).Int(t.Namespace).Blob(id[:]).Exec()
 	if err != nil {
 		return 0, err
 	}

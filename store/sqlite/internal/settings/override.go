@@ -50,8 +50,8 @@ func Override(t *lite.Session, s store.Setting, value json.RawMessage, op store.
 	if err != nil {
 		return err
 	}
-	action, target := store.OverrideAction(s, value)
-	return Audit(t, op, action, target)
+	action, target, detail := store.OverrideAction(s, value, before, after)
+	return Audit(t, op, action, target, detail)
 }
 
 // change writes what is set, and raises the revision with it.

@@ -42,7 +42,11 @@ func SetPaused(t *lite.Session, p store.Pause, paused bool, op store.Operator) e
 		}
 	}
 	action, target := store.PauseAction(p, paused)
-	return Audit(t, op, action, target)
+	detail := ""
+	if n == 0 {
+		detail = "nothing changed"
+	}
+	return Audit(t, op, action, target, detail)
 }
 
 // Paused reports whether a queue gives nothing out: it is paused, or everything.
