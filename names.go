@@ -110,6 +110,12 @@ type (
 	CheckReport = store.CheckReport
 	// Fault is one broken rule that a check found.
 	Fault = store.Fault
+	// Repair is what became of a fault.
+	Repair = store.Repair
+	// RepairAnswer says what became of a fault.
+	RepairAnswer = store.RepairAnswer
+	// Rule is one sentence that a check holds a store against.
+	Rule = store.Rule
 	// UpkeepReport is what one round of upkeep did.
 	UpkeepReport = store.UpkeepReport
 	// UpkeepDid is one thing that a round did, so often.
@@ -155,6 +161,14 @@ const (
 	PauseQueue = job.PauseQueue // claims from a queue
 	PauseKind  = job.PauseKind  // claims of a kind
 	PauseAll   = job.PauseAll   // all claims
+)
+
+// What can become of a fault.
+const (
+	RepairDone       = store.RepairDone       // mended, and in the audit log
+	RepairNotNeeded  = store.RepairNotNeeded  // it was none any more when its row was locked
+	RepairBusy       = store.RepairBusy       // somebody's open transaction holds it: ask again
+	RepairImpossible = store.RepairImpossible // nobody can tell what it should be
 )
 
 // What is none in QueueSettings and LimitSettings, as opposed to not set.

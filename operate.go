@@ -303,14 +303,6 @@ func (e *Engine) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	return e.store.Registry(ctx)
 }
 
-// Check looks for broken rules in the store (P6) and changes nothing.
-func (e *Engine) Check(ctx context.Context) (CheckReport, error) {
-	if err := e.usable(ctx); err != nil {
-		return CheckReport{}, err
-	}
-	return e.store.Check(ctx, store.Check{Grace: 2 * e.cfg.LostAfter})
-}
-
 // ResultOption changes one call of Result.
 type ResultOption struct{ untilEnded bool }
 

@@ -126,7 +126,7 @@ func (e *Engine) describe(f pawl.Filter) string {
 
 func (e *Engine) requireConsistent() {
 	e.t.Helper()
-	report, err := e.Check(e.ctx)
+	report, err := e.Check(e.ctx, pawl.CheckOptions{})
 	if err != nil {
 		e.t.Errorf("check: %v", err)
 	}

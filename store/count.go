@@ -45,9 +45,11 @@ type QueueCount struct {
 
 // SortCounts puts counts in the order of queues and states.
 func SortCounts(counts []QueueCount) {
-	slices.SortFunc(counts, func(a, b QueueCount) int {
-		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.State, b.State))
-	})
+	slices.SortFunc(counts, compareCounts)
+}
+
+func compareCounts(a, b QueueCount) int {
+	return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.State, b.State))
 }
 
 // Bounded is a count that stopped one behind its cap.

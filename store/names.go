@@ -34,3 +34,15 @@ func (s Subject) String() string {
 	}
 	return subjectNames[s]
 }
+
+var repairNames = [...]string{
+	RepairDone: "repaired", RepairNotNeeded: "not broken any more", RepairBusy: "held by somebody's transaction: try again",
+	RepairImpossible: "cannot be repaired",
+}
+
+func (a RepairAnswer) String() string {
+	if a < RepairDone || int(a) >= len(repairNames) {
+		return fmt.Sprintf("repair(%d)", uint8(a))
+	}
+	return repairNames[a]
+}

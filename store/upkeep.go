@@ -183,27 +183,6 @@ func (r *UpkeepReport) Total() (n int) {
 	return n
 }
 
-// Check says how to look.
-type Check struct {
-	// Grace is how long a run may stay with a lost or absent worker; 0 means one minute.
-	Grace time.Duration
-	// Step is how many jobs one snapshot covers; 0 means 10,000.
-	Step int
-}
-
-// CheckReport is what a check found.
-type CheckReport struct {
-	Live, Archived int64 // jobs looked at
-	Faults         []Fault
-}
-
-// Fault is one broken rule.
-type Fault struct {
-	Rule   string // short stable name, the same in every store, such as "job in two places"
-	ID     job.ID
-	Detail string
-}
-
 // Unserved is some jobs of a queue that nobody takes, for one reason.
 type Unserved struct {
 	Queue  string

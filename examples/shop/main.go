@@ -141,7 +141,7 @@ func closeBooks(ctx context.Context, e *pawl.Engine) error {
 		}
 		page.After = listed.Next
 	}
-	check, err := e.Check(ctx)
+	check, err := e.Check(ctx, pawl.CheckOptions{})
 	if err != nil {
 		return err
 	}

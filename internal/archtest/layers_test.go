@@ -137,10 +137,17 @@ var layers = []layer{
 		never: list(".", domain, loops, stores, drivers, sqlHTTP),
 	},
 
+	{
+		at: "store/internal/check", is: "what the checks of both stores share: the walk, the sentences; knows no database",
+		may:   list("job/...", "store"),
+		never: list(".", loops, stores, drivers, sqlHTTP),
+	},
+
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/meet", "store/internal/table", "store/sqlite/...", sqlite, uuid),
+		may: list(".", domain, "batch", "supervise", "store/internal/check", "store/internal/commit", "store/internal/meet", "store/internal/table",
+			"store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
@@ -190,7 +197,8 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
-		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/postgres/...", pgx, uuid),
+		may: list(".", domain, "batch", "supervise", "store/internal/check", "store/internal/commit", "store/internal/table",
+			"store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
 	},
 	// Its rooms, each built on those before it; none knows the store or a later one.

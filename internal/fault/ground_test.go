@@ -64,7 +64,7 @@ func openGround(t *testing.T, address string) *ground {
 		if strings.HasPrefix(address, "postgres:") {
 			g.expectNoDeadlocks()
 		}
-		report, err := e.Check(context.Background())
+		report, err := e.Check(context.Background(), pawl.CheckOptions{})
 		if err != nil {
 			t.Error("check:", err)
 		}

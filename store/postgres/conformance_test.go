@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
 	"github.com/pawlwork/pawl/internal/need"
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres"
 	"github.com/pawlwork/pawl/store/sqlite"
@@ -65,6 +68,15 @@ var spoiling = map[storetest.Part]string{
 
 func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id any) error {
 	return storetest.SpoilBySQL(ctx, s, spoiling, part, id)
+}
+
+func (spoiler) Words() storetest.Words {
+	return storetest.Words{
+		Replacer: strings.NewReplacer("<", "", ">", "", "@true", "true", "@past", "timestamptz '2001-01-01'",
+			"@future", "timestamptz '2100-01-01'", "@never", "'infinity'", "@junk", "'[]'::bytea", "@names", "'{a,NULL}'::text[]",
+			"@order", "transaction", "@first", "'1'::xid8"),
+		ID: func(id job.ID) string { return fmt.Sprintf("'%s'::uuid", id) },
+	}
 }
 
 func TestConformance(t *testing.T) {

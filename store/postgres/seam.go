@@ -1,17 +1,12 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/postgres/internal/intents"
-	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
-	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 )
 
 // The verbs of the seam: each is one room's.
@@ -194,24 +189,6 @@ func (s *Store) Registry(ctx context.Context) ([]store.WorkerInfo, error) {
 // Audit pages through operator actions, the newest first.
 func (s *Store) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (store.AuditList, error) {
 	return s.settings.Audit(ctx, f, p)
-}
-
-// Check looks for broken rules (P6) in short snapshots and changes nothing.
-func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, error) {
-	report, err := s.jobs.Check(ctx, c)
-	if err != nil {
-		return report, err
-	}
-	step := cmp.Or(c.Step, jobs.CheckStep)
-	if err := s.intents.Check(ctx, step, &report); err != nil {
-		return report, err
-	}
-	return report, s.operations.Check(ctx, step, &report)
-}
-
-// CheckRules lists the names of the rules that Check knows.
-func (s *Store) CheckRules() []string {
-	return slices.Concat(jobs.CheckRules(), intents.CheckRules(), operations.CheckRules())
 }
 
 // Now is the store's clock.

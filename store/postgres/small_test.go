@@ -187,7 +187,7 @@ func TestP10_TheSmallestPoolsCarryAWholeLoad(t *testing.T) {
 			if j.State != job.Cancelled {
 				t.Errorf("the cancelled job is %s", j.State)
 			}
-			report, err := e.Check(ctx)
+			report, err := e.Check(ctx, pawl.CheckOptions{})
 			must(err)
 			if len(report.Faults) > 0 || report.Live > 0 {
 				t.Errorf("check: %+v", report)

@@ -2,88 +2,23 @@ package sqlite
 
 import (
 	"fmt"
-	"slices"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
-// damage breaks one rule with SQL, as a bug or a person with a shell would.
-var damage = map[string]string{
-	"live job in a final state":           "UPDATE pawl_job SET state = 5 WHERE id = $waiting",
-	"job in two places":                   "INSERT INTO pawl_job (namespace, id, state, priority, due, max_attempts, created, queue, kind) SELECT namespace, id, 2, priority, due, 5, created, queue, kind FROM pawl_job_archive WHERE id = $done",
-	"running without a worker":            "UPDATE pawl_job SET worker = NULL WHERE id = $running",
-	"worker of a job that does not run":   "UPDATE pawl_job SET worker = 1 WHERE id = $waiting",
-	"running without a live worker":       "UPDATE pawl_job SET worker = 99, started = 1 WHERE id = $running",
-	"unique key not held":                 "DELETE FROM pawl_job_unique",
-	"ties do not add up":                  "UPDATE pawl_job SET ties = 1 - (ties & 1) WHERE id = $waiting",
-	"attempts out of bounds":              "UPDATE pawl_job SET used = -1 WHERE id = $waiting",
-	"priority out of bounds":              "UPDATE pawl_job SET priority = 12 WHERE id = $waiting",
-	"log lines do not add up":             "UPDATE pawl_job SET logs = 3 WHERE id = $waiting",
-	"wait of a job that is not suspended": "UPDATE pawl_job SET wait = 1 WHERE id = $waiting",
-	"failures cannot be read":             "UPDATE pawl_job SET failures = x'5b5d' WHERE id = $waiting",
-	"names cannot be read":                "UPDATE pawl_job SET tags = 'a,b' WHERE id = $waiting",
-	"archived job in a live state":        "UPDATE pawl_job_archive SET state = 2",
-	"archived without an end":             "UPDATE pawl_job_archive SET expires = 0",
-	"row of no namespace":                 "INSERT INTO pawl_job_unique VALUES (1000, x'0102', $done, 1)",
-	"unique key without its job":          "INSERT INTO pawl_job_unique VALUES ((SELECT max(namespace) FROM pawl_job), x'0102', $done, NULL)",
-	"log lines without their job":         "INSERT INTO pawl_job_log VALUES ((SELECT max(namespace) FROM pawl_job), x'01020304050607080910111213141516', 1, 1, 1, 0, 'x')",
-	"intent out of bounds":                "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 0, 1, 's')",
-	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
-	"operation without an end":            "INSERT INTO pawl_operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged, failures, created, ended, expires, verb, filter, cursor, by, note, reason) SELECT namespace, $done, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, NULL, '{}', '{}', '{}', '', '', '' FROM pawl_job LIMIT 1",
-	"operation miscounted":                "INSERT INTO pawl_operation (namespace, id, state, next, pages, pace, most, looked, changed, asked, duplicate, busy, unchanged, failures, created, ended, expires, verb, filter, cursor, by, note, reason) SELECT namespace, $done, 1, 1, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, 1, NULL, NULL, '{}', '{}', '{}', '', '', '' FROM pawl_job LIMIT 1",
-	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
-	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
-}
-
-func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
-	for _, name := range (*Store)(nil).CheckRules() {
-		if damage[name] == "" {
-			t.Errorf("no test breaks the rule %q", name)
-		}
+func TestJ27_ThePageListsTheRules(t *testing.T) {
+	page, err := os.ReadFile("../../docs/check.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, r := range settings.CheckRules {
-		if _, ok := damage[r.Name]; !ok {
-			t.Errorf("no test breaks the rule %q", r.Name)
+	for _, r := range (*Store)(nil).Rules() {
+		if line := fmt.Sprintf("| %s | %s |", r.Name, r.Says); !strings.Contains(string(page), line) {
+			t.Errorf("docs/check.md has no line that begins %q", line)
 		}
-	}
-	for name, text := range damage {
-		t.Run(name, func(t *testing.T) {
-			st, err := newFile(t).Open(t.Context(), store.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := st.(*Store)
-			defer s.Close()
-			w := s.mustRegister(t)
-			done, running, waiting := draft(), draft(), draft()
-			waiting.Unique = job.Unique{Hash: []byte("u")}
-			s.mustEnqueue(t, done, running, waiting)
-			held := s.mustClaim(t, claimOf(w, 1, 2)).Jobs
-			if _, err := s.Finish(t.Context(), w, []job.End{{ID: held[0].ID, Run: held[0].Run, To: job.Done}}); err != nil {
-				t.Fatal(err)
-			}
-			if r, err := s.Check(t.Context(), store.Check{}); err != nil || len(r.Faults) > 0 || r.Live != 2 || r.Archived != 1 {
-				t.Fatalf("before the damage: %+v %v", r, err)
-			}
-			for name, d := range map[string]job.Draft{"$done": done, "$running": running, "$waiting": waiting} {
-				text = strings.ReplaceAll(text, name, fmt.Sprintf("x'%x'", d.ID[:]))
-			}
-			sqlOf(t, s, text)
-			for _, step := range []int{0, 1} {
-				report, err := s.Check(t.Context(), store.Check{Step: step})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !slices.ContainsFunc(report.Faults, func(f store.Fault) bool { return f.Rule == name }) {
-					t.Errorf("with steps of %d, found %v, want %q", step, report.Faults, name)
-				}
-			}
-		})
 	}
 }
 

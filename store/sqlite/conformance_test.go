@@ -2,9 +2,12 @@ package sqlite_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
 	"github.com/pawlwork/pawl/store/storetest"
@@ -35,6 +38,14 @@ var spoiling = map[storetest.Part]string{
 
 func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id any) error {
 	return storetest.SpoilBySQL(ctx, s, spoiling, part, id)
+}
+
+func (spoiler) Words() storetest.Words {
+	return storetest.Words{
+		Replacer: strings.NewReplacer("<", "pawl_", ">", "", "@true", "1", "@past", "1", "@future", "9000000000000000",
+			"@never", "9223372036854775807", "@junk", "x'5b5d'", "@names", "'a,b'", "@order", "number", "@first", "1"),
+		ID: func(id job.ID) string { return fmt.Sprintf("x'%x'", id[:]) },
+	}
 }
 
 func TestConformance_File(t *testing.T) { storetest.Run(t, storetest.Declared("sqlite file"), file) }

@@ -220,4 +220,11 @@ func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()
 }
 
+// Rules and repairs are those of this process too.
+func (s *spread) Rules() []store.Rule { return s.Store.(store.Repairer).Rules() }
+
+func (s *spread) Repair(ctx context.Context, faults []store.Fault, r store.RepairRequest) ([]store.Repair, error) {
+	return s.Store.(store.Repairer).Repair(ctx, faults, r)
+}
+
 func (s *spread) Close() error { return errors.Join(s.Store.Close(), s.there.close()) }

@@ -20,26 +20,34 @@ var rules = []string{
 	"ties do not add up",
 	"attempts out of bounds",
 	"priority out of bounds",
+	"counts below zero",
+	"due at no time",
 	"wait of a job that is not suspended",
 	"failures cannot be read",
 	"names cannot be read",
 	"archived job in a live state",
 	"archived without an end",
 	"unique key without its job",
+	"log lines without their job",
 	"intent out of bounds",
 	"intent put off for nothing",
 	"operation without an end",
 	"operation miscounted",
 	"row of no namespace",
 	"declaration without its version",
+	"declaration cannot be read",
+	"override cannot be read",
+	"live version without a live worker",
+	"ended version with a live worker",
 	"pause of an unknown scope",
+	"worker that left and is not lost",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter
-// of lines in the job's row, lines that go with their job.
+// of lines in the job's row, numbers of workers that are counted.
 var ownRules = []string{
 	"log lines do not add up",
-	"log lines without their job",
+	"worker numbers go backwards",
 }
 
 // check: what a store of its own cannot break through the seam is broken by the

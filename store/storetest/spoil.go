@@ -31,6 +31,8 @@ type Spoiler interface {
 	store.Opener
 	// Spoil damages a part of the row whose id is given: a job.ID or a job.WorkerID.
 	Spoil(ctx context.Context, s store.Store, part Part, id any) error
+	// Words are how the store writes the damage of the suite.
+	Words() Words
 }
 
 // SpoilBySQL damages rows with one statement for each part, which takes the id.

@@ -78,6 +78,7 @@ func suite() []verb {
 		{"due", due()},
 		{"unserved", unserved()},
 		{"check", check()},
+		{"repair", append(repair(), repairLoad()...)},
 		{"unreadable", unreadable()},
 		{"read", read()},
 		{"list", list()},

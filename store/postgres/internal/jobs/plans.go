@@ -50,14 +50,16 @@ var Plans = []pg.Plan{
 	{Name: "purgeLogs", Text: purgeLogs, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
 	{Name: "purgeWorkers", Text: leaveWorkers, Indexes: []string{"job_held"}},
 	{Name: "forgetWorkers", Text: forgetWorkers, Indexes: []string{"job_held"}},
-	{Name: "checkLive", Text: checkLive, Indexes: []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey"}},
+	{Name: "check of job", Text: checkTexts[0], Indexes: []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey", "job_log_pkey"}},
+	{Name: "check of job_archive", Text: checkTexts[1], Indexes: []string{"job_archive_pkey"}},
+	{Name: "check of job_unique", Text: checkTexts[2], Indexes: []string{"job_unique_pkey", "job_pkey"}},
+	{Name: "check of job_log", Text: checkTexts[3], Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey", "tombstone_pkey"}},
+	{Name: "waitingOf", Text: waitingOf, Indexes: []string{"job_pkey"}},
 	{Name: "placeLive", Text: placeLive, Indexes: []string{"job_pkey"}},
 	{Name: "placeArchived", Text: placeArchived, Indexes: []string{"job_archive_pkey"}},
 	{Name: "makeFirst", Text: makeFirst, Indexes: []string{"job_pkey", "job_ready", "job_gated"}},
 	{Name: "foreseeLive", Text: foreseeLive, Indexes: []string{"job_pkey"}},
 	{Name: "foreseeArchived", Text: foreseeArchived, Indexes: []string{"job_archive_pkey", "job_unique_pkey"}},
-	{Name: "checkArchived", Text: checkArchived, Indexes: []string{"job_archive_pkey"}},
-	{Name: "checkUnique", Text: checkUnique, Indexes: []string{"job_unique_pkey", "job_pkey"}},
 }
 
 // TablePlans are those of the statements that are made from the list of tables.

@@ -7,6 +7,7 @@ import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 var Plans = []pg.Plan{
 	{Name: "runsOfQueues", Text: runsOfQueues, Indexes: []string{"job_pkey", "job_held"}},
 	{Name: "whoRuns", Text: whoRuns, Indexes: []string{"job_pkey", "worker_pkey"}},
+	{Name: "totals", Text: totals, Indexes: []string{"job_pkey", "job_archive_pkey"}},
 	{Name: "waitingIn", Text: waitingIn, Indexes: []string{"job_ready", "job_gated"}},
 	{Name: "aheadOf", Text: aheadOf, Indexes: []string{"job_pkey", "job_ready"}},
 	{Name: "usesOfGates", Text: usesOfGates, Indexes: []string{"job_pkey", "gate_pkey", "job_gate_held"}},

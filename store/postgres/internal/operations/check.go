@@ -1,69 +1,26 @@
 package operations
 
-import (
-	"context"
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 
-	"github.com/pawlwork/pawl/job"
-	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/postgres/internal/pg"
-)
-
-// The rules of P6 about operations. Their names are those of every store.
-const (
-	withoutEnd = "operation without an end"
-	miscounted = "operation miscounted"
-)
-
-// CheckRules lists the names of the rules.
-func CheckRules() []string { return []string{withoutEnd, miscounted} }
-
-// checkOperations finds what breaks them among so many ($3) operations after one ($2).
+// CheckRules are the rules of the table of operations.
 //
 //   - operation_pkey gives the stretch.
-const checkOperations = `SELECT id, CASE
-	WHEN (state = 1) <> (ended IS NULL) OR (ended IS NULL) <> (expires IS NULL) THEN
-		'` + withoutEnd + `'
-	WHEN looked <> changed + asked + duplicate + busy + unchanged THEN
-		'` + miscounted + `'
-	ELSE
-		''
-END, 'state ' || state || ', ' || looked || ' looked at'
-FROM pawl.operation
-WHERE namespace = $1 AND id > $2
-ORDER BY id
-LIMIT $3`
+var CheckRules = []pg.TableRules{{Table: "operation", Key: "id", Rules: []pg.Rule{
+	row("operation without an end", "(p.state = 1) <> (p.ended IS NULL) OR (p.ended IS NULL) <> (p.expires IS NULL)",
+		"has an end if it has ended", `ended = CASE WHEN state <> 1 THEN coalesce(ended, {now}) END,
+	expires = CASE WHEN state <> 1 THEN coalesce(expires, {now} + interval '7 days') END`),
+	row("operation miscounted", "p.looked <> p.changed + p.asked + p.duplicate + p.busy + p.unchanged",
+		"has looked at what became of something", "looked = changed + asked + duplicate + busy + unchanged"),
+}}}
 
-// Check adds what is broken to a report.
-func (r *Room) Check(ctx context.Context, step int, report *store.CheckReport) error {
-	if err := r.pg.Enter(ctx); err != nil {
-		return err
-	}
-	defer r.pg.Leave()
-	last := [16]byte{}
-	for rows := step; rows >= step; {
-		var found []store.Fault
-		reached := last
-		err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
-			rows, found = 0, nil
-			return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{
-				Text: checkOperations, Args: []any{r.pg.Namespace, last, step},
-				Each: func(scan pg.Scan) error {
-					var f store.Fault
-					err := scan(&reached, &f.Rule, &f.Detail)
-					f.ID = job.ID(reached)
-					if f.Rule != "" {
-						found = append(found, f)
-					}
-					rows++
-					return err
-				},
-			})
-		})
-		if err != nil {
-			return err
-		}
-		last = reached
-		report.Faults = append(report.Faults, found...)
-	}
-	return nil
+// checkOperations is the statement that looks.
+var checkOperations = CheckRules[0].Text()
+
+// row is a rule of one operation: broken is the condition that it must not meet.
+func row(name, broken, does, set string) pg.Rule {
+	return pg.Rule{Name: name, Find: `SELECT p.id, 'state ' || p.state || ', ' || p.looked || ' looked at'
+	FROM part AS p
+	WHERE ` + broken, Fix: pg.Fix{Does: does, SQL: []string{`UPDATE pawl.operation
+SET ` + set + `
+WHERE namespace = $1 AND id = $2`}}}
 }

@@ -1,55 +1,96 @@
 package settings
 
-import (
-	"context"
+import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 
-	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/postgres/internal/pg"
-)
+// CheckRules are the rules of what is declared and set. The tables are small: each is
+// looked at whole, by its primary key. Who mends them goes one after the other, and
+// makes processes read them again.
+var CheckRules = []pg.TableRules{
+	{Table: "declaration", Lock: lockRevision, Rules: []pg.Rule{
+		{
+			Name: "declaration without its version",
+			Find: findDeclarations + " AND " + noVersion, // code_version_pkey for each row
+			Fix:  pg.Fix{Does: "is not declared any more", SQL: []string{dropDeclaration + " AND " + noVersion, raiseRevision}},
+		},
+		{
+			Name: "declaration cannot be read",
+			Find: findDeclarations + " AND " + noObject,
+			Fix:  pg.Fix{Does: "is not declared any more", SQL: []string{dropDeclaration + " AND " + noObject, raiseRevision}},
+		},
+	}},
+	{Table: "override", Lock: lockRevision, Rules: []pg.Rule{{
+		Name: "override cannot be read",
+		Find: `SELECT kind || ' ' || name
+	FROM pawl.override
+	WHERE namespace = $1 AND ` + noObject,
+		Fix: pg.Fix{Does: "is not set any more", SQL: []string{`DELETE FROM pawl.override
+WHERE namespace = $1 AND kind || ' ' || name = $2 AND ` + noObject, raiseRevision}},
+	}}},
+	{Table: "pause", Lock: lockRevision, Rules: []pg.Rule{{
+		Name: "pause of an unknown scope",
+		Find: `SELECT 'scope ' || scope || ' ' || name
+	FROM pawl.pause
+	WHERE namespace = $1 AND ` + noScope,
+		Fix: pg.Fix{Does: "pauses nothing any more", SQL: []string{`DELETE FROM pawl.pause
+WHERE namespace = $1 AND 'scope ' || scope || ' ' || name = $2 AND ` + noScope, raiseRevision}},
+	}}},
+	{Table: "code_version", Lock: lockRevision, Rules: []pg.Rule{
+		// Versions are ended soon after their last worker was lost, not with it.
+		{
+			Name: "live version without a live worker",
+			Find: findVersions + ` AND v.ended IS NULL AND NOT EXISTS (
+		SELECT
+		FROM pawl.worker AS w
+		WHERE w.namespace = v.namespace
+			AND w.owner = v.owner
+			AND w.version = v.version
+			AND coalesce(w.lost, {now}) >= {now} - $2::bigint * interval '1 microsecond'
+	)`,
+			Fix: pg.Fix{Does: "has ended, with what it declared", SQL: []string{`UPDATE pawl.code_version
+SET ended = {now}
+WHERE namespace = $1 AND owner || ' ' || version = $2`, `DELETE FROM pawl.declaration
+WHERE namespace = $1 AND owner || ' ' || version = $2`, raiseRevision}},
+		},
+		{
+			Name: "ended version with a live worker",
+			Find: findVersions + ` AND v.ended IS NOT NULL AND EXISTS (
+		SELECT
+		FROM pawl.worker AS w
+		WHERE w.namespace = v.namespace
+			AND w.owner = v.owner
+			AND w.version = v.version
+			AND w.lost IS NULL
+			AND w.owner <> ''
+	)`,
+			Fix: pg.Fix{Does: "is live; what it declared comes with its next start", SQL: []string{raiseRevision,
+				`UPDATE pawl.code_version
+SET ended = NULL, seen = ` + moment + `
+WHERE namespace = $1 AND owner || ' ' || version = $2`}},
+		},
+	}},
+}
 
-// checkRules are the rules of what is declared and set, by their names, which are
-// those of every store. The tables are small: each is looked at whole.
-var checkRules = []struct{ name, find string }{
-	// declaration_pkey, and code_version_pkey for each row
-	{"declaration without its version", `SELECT d.kind || ' ' || d.name || ' of ' || d.owner || ' ' || d.version
+// What finds and drops rows, by what a fault says of them.
+const (
+	findDeclarations = `SELECT d.kind || ' ' || d.name || ' of ' || d.owner || ' ' || d.version
 	FROM pawl.declaration AS d
-	LEFT JOIN pawl.code_version AS v ON v.namespace = d.namespace AND v.owner = d.owner AND v.version = d.version
-	WHERE d.namespace = $1 AND v.version IS NULL`},
-	// pause_pkey
-	{"pause of an unknown scope", `SELECT 'scope ' || p.scope || ' ' || p.name
-	FROM pawl.pause AS p
-	WHERE p.namespace = $1 AND (p.scope NOT BETWEEN 1 AND 3 OR (p.scope = 3) <> (p.name = ''))`},
-}
+	WHERE d.namespace = $1`
 
-// checkAll finds what breaks the rules, in one snapshot.
-var checkAll = func() (text string) {
-	for _, r := range checkRules {
-		if text != "" {
-			text += "\nUNION ALL\n"
-		}
-		text += "SELECT '" + r.name + "', f.detail\nFROM (" + r.find + ") AS f (detail)"
-	}
-	return text
-}()
+	dropDeclaration = `DELETE FROM pawl.declaration AS d
+WHERE d.namespace = $1 AND d.kind || ' ' || d.name || ' of ' || d.owner || ' ' || d.version = $2`
 
-// CheckRules lists the names of the rules.
-func CheckRules() (names []string) {
-	for _, r := range checkRules {
-		names = append(names, r.name)
-	}
-	return names
-}
+	findVersions = `SELECT v.owner || ' ' || v.version
+	FROM pawl.code_version AS v
+	WHERE v.namespace = $1`
 
-// Check finds what breaks the rules. Its caller has entered the store.
-func (r *Room) Check(ctx context.Context) (faults []store.Fault, err error) {
-	err = r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
-		faults = nil
-		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: checkAll, Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error {
-			var f store.Fault
-			err := scan(&f.Rule, &f.Detail)
-			faults = append(faults, f)
-			return err
-		}})
-	})
-	return faults, err
-}
+	noVersion = `NOT EXISTS (
+		SELECT
+		FROM pawl.code_version AS v
+		WHERE v.namespace = d.namespace AND v.owner = d.owner AND v.version = d.version
+	)`
+
+	// By its first and last byte: older servers cannot be asked whether text is JSON.
+	noObject = "(substr(value, 1, 1) <> '{' OR substr(value, length(value), 1) <> '}')"
+
+	noScope = "(scope NOT BETWEEN 1 AND 3 OR (scope = 3) <> (name = ''))"
+)

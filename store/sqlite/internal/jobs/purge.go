@@ -96,6 +96,6 @@ func (t *Transition) shortenLogs(table string, id job.ID, keep int64) error {
 		return err
 	}
 	return t.Query(`UPDATE ` + table + `
-	SET logs = ?
-	WHERE namespace = ? AND id = ?`).Int(keep).Int(t.Namespace).Blob(id[:]).Exec()
+	SET logs = ?1, ties = CASE WHEN ?1 > 0 THEN ties ELSE ties & ~2 END
+	WHERE namespace = ?2 AND id = ?3`).Int(keep).Int(t.Namespace).Blob(id[:]).Exec()
 }

@@ -93,6 +93,19 @@ func (q *Query) TimeOrNull(t time.Time) *Query {
 	return q.Int(Micros(t))
 }
 
+// asMany binds as many of the values as the statement has parameters for.
+func (q *Query) asMany(values ...int64) *Query {
+	for _, v := range values {
+		if q.bound < q.parameters() {
+			q.Int(v)
+		}
+	}
+	return q
+}
+
+func (q *Query) parameters() int { return q.stmt.BindCount() }
+func (q *Query) columns() int    { return q.stmt.ColumnCount() }
+
 // Err is the error that a loop over the rows has met; Done has it too.
 func (q *Query) Err() error {
 	if q.err != nil {
