@@ -169,6 +169,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/schedules", is: "schedules: how far they have come, and their jobs",
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "schedules")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
 		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
@@ -219,6 +224,12 @@ var layers = []layer{
 		never: list("."),
 	},
 	{
+		at: "store/postgres/internal/schedules", is: "schedules: how far they have come, and their jobs",
+		may: list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
+		never: list("."),
+	},
+	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
 			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),
@@ -244,7 +255,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents"}
+var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents", "schedules"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {

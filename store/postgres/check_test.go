@@ -31,6 +31,8 @@ var damage = map[string]string{
 	"intent put off for nothing":          "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject, due) SELECT namespace, '1', $done, 1, now(), 's', '2100-01-01' FROM pawl.job LIMIT 1",
 	"declaration without its version":     "INSERT INTO pawl.declaration SELECT namespace, 'queue', 'q', 'o', 'v', '{}', now() FROM pawl.job LIMIT 1",
 	"pause of an unknown scope":           "INSERT INTO pawl.pause SELECT namespace, 9, 'q', now(), '', '' FROM pawl.job LIMIT 1",
+	"schedule due again":                  "INSERT INTO pawl.schedule (namespace, name, revision, anchor, next, last, expires, cron, zone) SELECT namespace, 's', 1, now(), now(), now(), now(), 'c', 'z' FROM pawl.job LIMIT 1",
+	"schedule out of bounds":              "INSERT INTO pawl.schedule (namespace, name, revision, anchor, fires, expires, cron, zone) SELECT namespace, 's', 1, now(), 2, now(), 'c', 'z' FROM pawl.job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
@@ -50,7 +52,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent, pawl.schedule")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/schedules"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
@@ -77,11 +78,13 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 			report.Faults = append(report.Faults, faults...)
 		}
 	}
-	faults, err := view(ctx, s, settings.Check)
-	if err != nil {
-		return store.CheckReport{}, err
+	for _, check := range []func(*lite.Snapshot) ([]store.Fault, error){settings.Check, schedules.Check} {
+		faults, err := view(ctx, s, check)
+		if err != nil {
+			return store.CheckReport{}, err
+		}
+		report.Faults = append(report.Faults, faults...)
 	}
-	report.Faults = append(report.Faults, faults...)
 	return report, nil
 }
 
@@ -93,7 +96,7 @@ func (s *Store) CheckRules() []string {
 			names = append(names, r.Name)
 		}
 	}
-	for _, r := range settings.CheckRules {
+	for _, r := range slices.Concat(settings.CheckRules, schedules.CheckRules) {
 		names = append(names, r.Name)
 	}
 	return names

@@ -36,6 +36,8 @@ var damage = map[string]string{
 	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
 	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
 	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
+	"schedule due again":                  "INSERT INTO pawl_schedule (namespace, name, revision, anchor, next, last, expires, cron, zone) SELECT namespace, 's', 1, 1, 2, 2, 9, 'c', 'z' FROM pawl_job LIMIT 1",
+	"schedule out of bounds":              "INSERT INTO pawl_schedule (namespace, name, revision, anchor, fires, expires, cron, zone) SELECT namespace, 's', 1, 1, 2, 9, 'c', 'z' FROM pawl_job LIMIT 1",
 }
 
 func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {

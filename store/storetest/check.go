@@ -28,6 +28,8 @@ var rules = []string{
 	"unique key without its job",
 	"intent out of bounds",
 	"intent put off for nothing",
+	"schedule due again",
+	"schedule out of bounds",
 	"row of no namespace",
 	"declaration without its version",
 	"pause of an unknown scope",
