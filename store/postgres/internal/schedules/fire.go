@@ -13,8 +13,10 @@ import (
 
 // given are the firings of a call; $2 is the revision that they were computed from.
 const given = `SELECT $1::int AS namespace, e.*
-	FROM unnest($3::text[], $4::boolean[], $5::timestamptz[], $6::text[], $7::text[], $8::timestamptz[], $9::timestamptz[], $10::timestamptz[])
-		AS e (name, new, was, cron, zone, anchor, next, last)
+	FROM unnest(
+		$3::text[], $4::boolean[], $5::timestamptz[], $6::text[], $7::text[],
+		$8::timestamptz[], $9::timestamptz[], $10::timestamptz[]
+	) AS e (name, new, was, cron, zone, anchor, next, last)
 	OFFSET 0`
 
 // moveStates moves those on whose state and revision are still what they were
@@ -26,7 +28,8 @@ const moveStates = `WITH given AS MATERIALIZED (
 	` + given + `
 ), added AS (
 	INSERT INTO pawl.schedule (namespace, name, revision, anchor, next, last, expires, cron, zone)
-	SELECT g.namespace, g.name, $2, g.anchor, g.next, g.last, greatest({now}, g.next, g.last) + $11::bigint * interval '1 second', g.cron, g.zone
+	SELECT g.namespace, g.name, $2, g.anchor, g.next, g.last,
+		greatest({now}, g.next, g.last) + $11::bigint * interval '1 second', g.cron, g.zone
 	FROM given AS g
 	WHERE g.new AND ` + settings.Revision + ` = $2
 	ORDER BY g.name
