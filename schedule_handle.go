@@ -250,7 +250,13 @@ func (h ScheduleHandle) override(ctx context.Context, value json.RawMessage) err
 		return err
 	}
 	if !found {
-		return h.notFound()
+		if found, err = h.wasThere(ctx); err != nil {
+			return err
+		}
+		if !found {
+			return h.notFound()
+		}
+		return h.engine.override(ctx, scheduleSetting(h.name), value)
 	}
 	if value == nil && known.Owner == "" {
 		return job.Invalid("schedule", h.name, "is declared by no code: Delete removes it")
@@ -264,6 +270,17 @@ func (h ScheduleHandle) override(ctx context.Context, value json.RawMessage) err
 		return entry.Fault
 	}
 	return h.engine.override(ctx, scheduleSetting(h.name), value)
+}
+
+// wasThere reports whether the schedule was there while somebody ran: it can be paused
+// before anybody does again.
+func (h ScheduleHandle) wasThere(ctx context.Context) (bool, error) {
+	st, err := h.engine.schedulesStore(ctx)
+	if err != nil {
+		return false, err
+	}
+	states, err := st.ScheduleStates(ctx)
+	return slices.ContainsFunc(states.List, func(s store.ScheduleState) bool { return s.Name == h.name }), err
 }
 
 // afterOverride is what a schedule comes to when an operator sets something.
