@@ -172,6 +172,11 @@ func (h ScheduleHandle) Create(ctx context.Context, s Schedule) error {
 			return job.Invalid("schedule", h.name, "is there already; Set changes it")
 		}
 	}
+	if all, err := h.engine.settingsNow(ctx); err != nil {
+		return err
+	} else if n := len(schedules.Read(all)); n >= store.MaxSchedules {
+		return job.Invalid("schedule", h.name, fmt.Sprintf("there are %d already, and may be %d", n, store.MaxSchedules))
+	}
 	s.Name = cmp.Or(s.Name, h.name)
 	if s.Name != h.name {
 		return job.Invalid("schedule", s.Name, fmt.Sprintf("must be %q, as the handle's", h.name))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ const (
 	others  = 3
 	// soon is when one looks again that another was faster than.
 	soon = 50 * time.Millisecond
+	// What one transaction takes, beside the first firing.
+	maxJobs  = 1000
+	maxBytes = 1 << 20
 	// A schedule that could not be fired is tried again after firstPause, then twice
 	// as long each time, up to longest.
 	firstPause = time.Second
@@ -210,25 +214,50 @@ func (s *Scheduler) fireDue(ctx context.Context, states *store.ScheduleStates) (
 		}
 		list = append(list, p)
 	}
+	// Those that could not be fired before go alone, after the others.
+	slices.SortStableFunc(list, func(a, b pending) int { return cmp.Compare(s.failures(a.entry.Name), s.failures(b.entry.Name)) })
 	for len(list) > 0 {
-		n := min(len(list), store.MaxFirings)
+		n := s.portion(list)
 		moved, err := s.fire(ctx, list[:n])
 		if err != nil {
 			return time.Time{}, err
 		}
 		for i, p := range list[:n] {
+			wait := s.putOff(p.entry.Name)
 			switch {
 			case moved[i]:
 				earliest(p.firing.Next)
-			case s.putOff(p.entry.Name) > 0:
-				earliest(states.Now.Add(s.putOff(p.entry.Name)))
-			default: // another was faster, or the settings have changed
-				earliest(states.Now.Add(soon))
+				continue
+			case wait <= 0 && p.firing.New:
+				wait = firstPause // its state may be one too many to be read
+			case wait <= 0: // another was faster, or the settings have changed
+				wait = soon
 			}
+			earliest(states.Now.Add(wait))
 		}
 		list = list[n:]
 	}
 	return next, nil
+}
+
+// portion is how many of them one transaction takes: some firings, jobs and bytes.
+func (s *Scheduler) portion(list []pending) int {
+	jobs, bytes := 0, 0
+	for i := range list {
+		f := &list[i].firing
+		jobs += len(f.Jobs)
+		for j := range f.Jobs {
+			bytes += len(f.Jobs[j].Args) + len(f.Jobs[j].HeaderBytes)
+		}
+		alone := s.failures(list[i].entry.Name) > 0
+		if i > 0 && (alone || i == store.MaxFirings || jobs > maxJobs || bytes > maxBytes) {
+			return i
+		}
+		if alone {
+			return 1
+		}
+	}
+	return len(list)
 }
 
 // fire fires together, and each alone when that fails: one that cannot be fired
@@ -308,6 +337,16 @@ func (s *Scheduler) putOff(name string) time.Duration {
 	defer s.mu.Unlock()
 	if f := s.failed[name]; f != nil {
 		return time.Until(f.until)
+	}
+	return 0
+}
+
+// failures is how often a schedule could not be fired, in a row.
+func (s *Scheduler) failures(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.failed[name]; f != nil {
+		return f.times
 	}
 	return 0
 }

@@ -20,8 +20,7 @@ const given = `SELECT $1::int AS namespace, e.*
 	OFFSET 0`
 
 // moveStates moves those on whose state and revision are still what they were
-// computed from. Rows are locked in order; who waited for another sees what that
-// one has made of the row.
+// computed from. A row that somebody holds is being moved by them.
 //
 //   - schedule_pkey finds them, namespace_pkey the revision.
 const moveStates = `WITH given AS MATERIALIZED (
@@ -44,7 +43,7 @@ const moveStates = `WITH given AS MATERIALIZED (
 		AND s.revision <= $2
 		AND ` + settings.Revision + ` = $2
 	ORDER BY s.name
-	FOR UPDATE OF s
+	FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
 	UPDATE pawl.schedule AS s
 	SET revision = $2, anchor = g.anchor, next = g.next, last = coalesce(g.last, s.last),
@@ -82,10 +81,11 @@ func (r *Room) Fire(ctx context.Context, revision int64, list []store.Firing) (f
 	}
 	defer r.pg.Leave()
 	var told hints.Set
+	var blocked error // by a transaction that holds a unique key: its caller goes on without this one
 	unknown := false
 	err = r.pg.Retry(ctx, "fire schedules", pg.Always, func(ctx context.Context, again bool) error {
 		fired, told, unknown = make([]store.Fired, len(list)), nil, again
-		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
+		err := r.pg.Transact(ctx, r.pg.Work, pg.SharedLimits, func(t *pg.Transaction) error {
 			if err := t.Run(ctx, r.move(revision, list, fired)); err != nil {
 				return err
 			}
@@ -102,9 +102,17 @@ func (r *Room) Fire(ctx context.Context, revision int64, list []store.Firing) (f
 			told = tell
 			return t.Run(ctx, r.count(list, fired, receipts))
 		})
+		if blocked = nil; err != nil && pg.FaultOf(err).Blocked && !again { // again: it may be an earlier try that holds it
+			blocked = err
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	if blocked != nil {
+		return nil, pg.Failure("fire schedules", pg.FaultOf(blocked).Err, false)
 	}
 	r.hints.Tell(told)
 	if unknown { // an earlier try may have put them in, and told nobody
