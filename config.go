@@ -35,6 +35,9 @@ type Config struct {
 	Queues Queues
 	// Routes choose the queue of a kind when neither call nor type does.
 	Routes []Route
+	// Schedules enqueue jobs at the due times of cron expressions. A process that
+	// only schedules needs neither queues nor handlers.
+	Schedules []Schedule
 	// Namespace separates tenants of one database ["default"].
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
@@ -130,6 +133,7 @@ const (
 func (c Config) withDefaults() (Config, error) {
 	// What the caller does to its own maps and slices later is its own business.
 	c.Queues, c.Routes = maps.Clone(c.Queues), slices.Clone(c.Routes)
+	c.Schedules = slices.Clone(c.Schedules)
 	c.Capabilities, c.Middleware = slices.Clone(c.Capabilities), slices.Clone(c.Middleware)
 	c.Namespace = cmp.Or(c.Namespace, "default")
 	if c.Codec == nil {
@@ -252,6 +256,7 @@ func (c *Config) check() error {
 	if n := len(c.Queues); n > store.MaxDeclarations {
 		bad("Config.Queues", fmt.Sprintf("%d queues", n), fmt.Sprintf("must be at most %d; a pattern serves more", store.MaxDeclarations))
 	}
+	errs = append(errs, c.checkSchedules())
 	for i, r := range c.Routes {
 		errs = append(errs, r.Check(fmt.Sprintf("Config.Routes[%d]", i)))
 	}

@@ -24,7 +24,7 @@ func (q *QueueConfig) settings() QueueSettings {
 }
 
 // declares is what this process declares: its queues, but for patterns, which name
-// none.
+// none, and its schedules.
 func (c *Config) declares() []store.Declaration {
 	var list []store.Declaration
 	for _, name := range c.queueNames() {
@@ -38,7 +38,7 @@ func (c *Config) declares() []store.Declaration {
 		}
 		list = append(list, store.Declaration{Setting: queueSetting(name), Value: value})
 	}
-	return list
+	return append(list, c.declaredSchedules()...)
 }
 
 func queueSetting(name string) store.Setting {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/schedules"
 	"github.com/pawlwork/pawl/internal/settings"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -26,11 +27,12 @@ type followed struct {
 
 	running atomic.Bool // Run runs, and hears of changes
 
-	mu     sync.Mutex
-	runner *runner.Runner   // while Run runs
-	finder *settings.Finder // while Run runs and there are patterns
-	every  map[string]time.Duration
-	told   map[string]bool // conflicts that were logged
+	mu        sync.Mutex
+	runner    *runner.Runner       // while Run runs
+	finder    *settings.Finder     // while Run runs and there are patterns
+	scheduler *schedules.Scheduler // while Run runs, nil where the store keeps no schedules
+	every     map[string]time.Duration
+	told      map[string]bool // conflicts that were logged
 }
 
 // queueRules are what holds for queues as this process knows it. They are replaced,
@@ -194,6 +196,9 @@ func (e *Engine) apply(now *store.Effective) {
 		}
 	}
 	f.runner.SetPauses(pauses)
+	if f.scheduler != nil {
+		f.runner.Wake(schedules.Tick)
+	}
 	for _, s := range now.Settings {
 		if s.Kind == store.SettingUpkeep {
 			if d := upkeepEvery(s.Value); d > 0 {
@@ -260,12 +265,15 @@ func (e *Engine) follow(ctx context.Context, r *runner.Runner) (services []super
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runner, f.finder = r, finder
+	f.runner, f.finder, f.scheduler = r, finder, e.scheduler(r)
 	f.running.Store(true)
 	e.apply(f.mirror.Known())
 	services = append(services, f.mirror.Service())
 	if finder != nil {
 		services = append(services, finder.Service())
+	}
+	if f.scheduler != nil {
+		services = append(services, f.scheduler.Service())
 	}
 	return services
 }
@@ -275,6 +283,6 @@ func (e *Engine) unfollow() {
 	f := &e.followed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runner, f.finder, f.every = nil, nil, nil
+	f.runner, f.finder, f.scheduler, f.every = nil, nil, nil, nil
 	f.running.Store(false)
 }

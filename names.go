@@ -41,6 +41,10 @@ type (
 	QueueSettings = job.QueueSettings
 	// BackoffSettings are how long failed jobs of a queue wait, as data.
 	BackoffSettings = job.BackoffSettings
+	// ScheduleSettings are what code declares and operators set for one schedule.
+	ScheduleSettings = job.ScheduleSettings
+	// CatchUp says what becomes of due times that nobody was there for.
+	CatchUp = job.CatchUp
 	// PauseScope says what a pause stops.
 	PauseScope = job.PauseScope
 	// Pause is what is paused, since when, by whom and why.

@@ -118,6 +118,12 @@ func PauseAction(p Pause, paused bool) (action, target string) {
 // OverrideAction is what an audit entry calls a change of what is set for a name,
 // such as "set queue" or "reset queue", and its target.
 func OverrideAction(s Setting, value json.RawMessage) (action, target string) {
+	switch { // what there is a word for
+	case s.Kind == SettingSchedule && string(value) == `{"paused":true}`:
+		return "pause " + string(s.Kind), s.Name
+	case s.Kind == SettingSchedule && string(value) == `{"paused":null}`:
+		return "resume " + string(s.Kind), s.Name
+	}
 	if len(value) == 0 {
 		return "reset " + string(s.Kind), s.Name
 	}

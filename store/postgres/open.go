@@ -18,6 +18,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
@@ -32,14 +33,15 @@ type Store struct {
 	begun    openTxs
 
 	// The rooms, each built on those before it.
-	pg       *pg.DB
-	hints    *hints.Room
-	settings *settings.Room
-	workers  *workers.Room
-	jobs     *jobs.Room
-	claims   *claims.Room
-	lists    *lists.Room
-	intents  *intents.Room
+	pg        *pg.DB
+	hints     *hints.Room
+	settings  *settings.Room
+	workers   *workers.Room
+	jobs      *jobs.Room
+	claims    *claims.Room
+	lists     *lists.Room
+	intents   *intents.Room
+	schedules *schedules.Room
 
 	closeOnce sync.Once
 }
@@ -104,6 +106,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	s.intents = intents.New(s.pg, s.hints)
+	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
 	return s, nil
 }
 

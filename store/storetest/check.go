@@ -31,6 +31,8 @@ var rules = []string{
 	"log lines without their job",
 	"intent out of bounds",
 	"intent put off for nothing",
+	"schedule due again",
+	"schedule out of bounds",
 	"row of no namespace",
 	"declaration without its version",
 	"declaration cannot be read",

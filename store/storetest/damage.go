@@ -108,6 +108,14 @@ var damages = []damaged{
 	}, after: func(d *database, s *scene) {
 		d.sql(s, "UPDATE <worker> SET owner = '', version = ''", "DELETE FROM <code_version>")
 	}},
+	{rule: "schedule due again", in: "schedule", sql: []string{
+		`INSERT INTO <schedule> (namespace, name, revision, anchor, next, last, expires, cron, zone)
+		SELECT namespace, 's', 1, @past, @past, @past, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,
+	}, left: []string{"DELETE FROM <schedule>"}},
+	{rule: "schedule out of bounds", in: "schedule", sql: []string{
+		`INSERT INTO <schedule> (namespace, name, revision, anchor, fires, expires, cron, zone)
+		SELECT namespace, 's', 1, @past, 2, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,
+	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <schedule>") }},
 	{rule: "worker that left and is not lost", in: "worker", sql: []string{"UPDATE <worker> SET gone = @true WHERE id = $idle"}},
 	{rule: "worker numbers go backwards", in: "namespace", sql: []string{"UPDATE <namespace> SET last_worker = 0"}},
 }

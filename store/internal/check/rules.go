@@ -33,6 +33,8 @@ var Sentences = map[string]string{
 	"ended version with a live worker":    "A version of code that has a live worker has not ended.",
 	"pause of an unknown scope":           "A pause is of a queue, of a kind or of everything.",
 	"worker that left and is not lost":    "A worker that has left the registry is lost.",
+	"schedule due again":                  "A schedule is due later than when it was dealt with last.",
+	"schedule out of bounds":              "A schedule counts from 0 what it fired and skipped, and has a last job if there were any.",
 	"worker numbers go backwards":         "No worker has a number above the last that was given out.",
 }
 
