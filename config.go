@@ -37,6 +37,9 @@ type Config struct {
 	// Limits bound how many jobs run at once, and rates. They are declared as Queues
 	// are, and hold for the whole cluster.
 	Limits []Limit
+	// Schedules enqueue jobs at the due times of cron expressions. A process that
+	// only schedules needs neither queues nor handlers.
+	Schedules []Schedule
 	// Namespace separates tenants of one database ["default"].
 	Namespace string
 	// Migrate says what opening may do to the schema [MigrateAuto].
@@ -144,6 +147,7 @@ func (c Config) withDefaults() (Config, error) {
 	for i := range c.Limits {
 		c.Limits[i].Weights = maps.Clone(c.Limits[i].Weights)
 	}
+	c.Schedules = slices.Clone(c.Schedules)
 	c.Capabilities, c.Middleware = slices.Clone(c.Capabilities), slices.Clone(c.Middleware)
 	c.Namespace = cmp.Or(c.Namespace, "default")
 	if c.Codec == nil {
@@ -273,6 +277,7 @@ func (c *Config) check() error {
 	if n := len(c.Queues); n > store.MaxDeclarations {
 		bad("Config.Queues", fmt.Sprintf("%d queues", n), fmt.Sprintf("must be at most %d; a pattern serves more", store.MaxDeclarations))
 	}
+	errs = append(errs, c.checkSchedules())
 	for i, r := range c.Routes {
 		errs = append(errs, r.Check(fmt.Sprintf("Config.Routes[%d]", i)))
 	}

@@ -23,7 +23,7 @@ func (q *QueueConfig) settings() QueueSettings {
 	}
 }
 
-// declares is what this process declares: its queues, patterns of queues, and its limits.
+// declares is what this process declares: its queues, patterns of queues, its limits and its schedules.
 func (c *Config) declares() []store.Declaration {
 	var list []store.Declaration
 	for _, name := range c.queueNames() {
@@ -39,7 +39,7 @@ func (c *Config) declares() []store.Declaration {
 			list = append(list, store.Declaration{Setting: limitSetting(c.Limits[i].Name), Value: value})
 		}
 	}
-	return list
+	return append(list, c.declaredSchedules()...)
 }
 
 func queueSetting(name string) store.Setting {

@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/schedules"
 	"github.com/pawlwork/pawl/internal/settings"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
@@ -143,7 +144,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		Label: e.cfg.label(), Owner: e.cfg.Owner, Version: e.cfg.Version, Declares: e.cfg.declares(), Revised: e.followed.mirror.Heard,
 		Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
-		Registered: func() { r.Wake(keeper.RescueTick) }, // who died here before may have left jobs
+		Registered: func() { e.registered(r) },
 		Rhythm:     store.RhythmOf(e.store),
 		Beat:       e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
 	}
@@ -188,9 +189,26 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	return r, ctx, done, nil
 }
 
+// registered acts on a registration: who died here before may have left jobs, and the
+// leader looks after schedules.
+func (e *Engine) registered(r *runner.Runner) {
+	r.Wake(keeper.RescueTick)
+	if _, ok := e.store.(store.Schedules); ok {
+		r.Wake(schedules.Tick)
+	}
+}
+
 // purpose says what a process that runs is for, or that there is nothing: it needs
-// handlers and queues, by name or pattern, to take their jobs from.
+// schedules, or handlers and queues, by name or pattern, to take their jobs from.
 func (e *Engine) purpose(kinds []runner.Kind) error {
+	if len(e.cfg.Schedules) > 0 {
+		if _, ok := e.store.(store.Schedules); !ok {
+			return fmt.Errorf("%w: Config.Schedules: the store keeps no schedules", errors.ErrUnsupported)
+		}
+		if len(kinds) == 0 {
+			return nil
+		}
+	}
 	if len(kinds) == 0 {
 		return fmt.Errorf("%w, so Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)", ErrNoHandlers)
 	}
@@ -249,7 +267,7 @@ func (e *Engine) DB() *sql.DB {
 }
 
 // Ready is nil when this process can do its part: the store answers and, where
-// handlers are registered, Run runs, is not stopping, and its lease is fresh.
+// handlers are registered or schedules declared, Run runs, is not stopping, and its lease is fresh.
 // Otherwise it is ErrNotReady, or the store's own error. It answers a readiness
 // probe. For a liveness probe it is wrong: a restart does not mend a store.
 func (e *Engine) Ready(ctx context.Context) error {
@@ -257,7 +275,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 		return err
 	}
 	e.handlers.mu.Lock()
-	worker := len(e.handlers.list) > 0
+	worker := len(e.handlers.list) > 0 || len(e.cfg.Schedules) > 0
 	e.handlers.mu.Unlock()
 	if !worker {
 		return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/runner"
+	"github.com/pawlwork/pawl/internal/schedules"
 	"github.com/pawlwork/pawl/internal/settings"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -29,13 +30,14 @@ type followed struct {
 
 	running atomic.Bool // Run runs, and hears of changes
 
-	mu     sync.Mutex
-	runner *runner.Runner   // while Run runs
-	finder *settings.Finder // while Run runs and there are patterns
-	every  map[string]time.Duration
-	told   map[string]bool // conflicts that were logged
-	gated  bool            // the runner goes by limits on jobs
-	alike  bool            // it was logged that owners look like versions of one program
+	mu        sync.Mutex
+	runner    *runner.Runner       // while Run runs
+	finder    *settings.Finder     // while Run runs and there are patterns
+	scheduler *schedules.Scheduler // while Run runs, nil where the store keeps no schedules
+	every     map[string]time.Duration
+	told      map[string]bool // conflicts that were logged
+	gated     bool            // the runner goes by limits on jobs
+	alike     bool            // it was logged that owners look like versions of one program
 }
 
 // queueRules are what holds for queues as this process knows it. They are replaced
@@ -246,6 +248,9 @@ func (e *Engine) apply(now *store.Effective) {
 		}
 	}
 	f.runner.SetPauses(pauses)
+	if f.scheduler != nil {
+		f.runner.Wake(schedules.Tick)
+	}
 	for _, s := range now.Settings {
 		if s.Kind == store.SettingUpkeep {
 			if d := upkeepEvery(s.Value); d > 0 {
@@ -349,12 +354,15 @@ func (e *Engine) follow(ctx context.Context, r *runner.Runner) (services []super
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runner, f.finder = r, finder
+	f.runner, f.finder, f.scheduler = r, finder, e.scheduler(r)
 	f.running.Store(true)
 	e.apply(f.mirror.Known())
 	services = append(services, f.mirror.Service())
 	if finder != nil {
 		services = append(services, finder.Service())
+	}
+	if f.scheduler != nil {
+		services = append(services, f.scheduler.Service())
 	}
 	return services
 }
@@ -364,6 +372,6 @@ func (e *Engine) unfollow() {
 	f := &e.followed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runner, f.finder, f.every = nil, nil, nil
+	f.runner, f.finder, f.scheduler, f.every = nil, nil, nil, nil
 	f.running.Store(false)
 }

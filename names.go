@@ -43,6 +43,10 @@ type (
 	BackoffSettings = job.BackoffSettings
 	// LimitSettings are what code declares and operators set for one limit.
 	LimitSettings = job.LimitSettings
+	// ScheduleSettings are what code declares and operators set for one schedule.
+	ScheduleSettings = job.ScheduleSettings
+	// CatchUp says what becomes of due times that nobody was there for.
+	CatchUp = job.CatchUp
 	// PauseScope says what a pause stops.
 	PauseScope = job.PauseScope
 	// Pause is what is paused, since when, by whom and why.

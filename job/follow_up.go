@@ -36,9 +36,13 @@ func FollowUpID(of ID, run int64, started time.Time, n int) ID {
 	copy(text[:], of[:])
 	binary.BigEndian.PutUint64(text[16:], uint64(run))
 	binary.BigEndian.PutUint64(text[24:], uint64(n))
-	sum := sha256.Sum256(text[:])
+	return timedID(sha256.Sum256(text[:]), started)
+}
+
+// timedID makes an id of a hash and a time.
+func timedID(sum [sha256.Size]byte, at time.Time) ID {
 	id := ID(sum[:16])
-	ms := uint64(started.UnixMilli())
+	ms := uint64(at.UnixMilli())
 	id[0], id[1], id[2], id[3], id[4], id[5] = byte(ms>>40), byte(ms>>32), byte(ms>>24), byte(ms>>16), byte(ms>>8), byte(ms)
 	id[6] = id[6]&0x0f | 0x70 // version 7
 	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562

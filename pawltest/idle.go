@@ -14,15 +14,15 @@ import (
 )
 
 // RunUntilIdle works until nothing is running and nothing is ready that anybody
-// takes: what is left is due later, paused, or of a queue or kind that no live
+// takes, and no schedule is due: what is left is due later, paused, or of a queue or kind that no live
 // worker serves. The log says what is left though it is ready, and why.
 func (e *Engine) RunUntilIdle() {
 	e.t.Helper()
 	e.work(func() bool { return false }, e.tellLeft)
 }
 
-// Advance works while time passes: what falls due meanwhile runs at its time. In
-// real time it takes that long.
+// Advance works while time passes: what falls due meanwhile runs at its time, also
+// the jobs of schedules. In real time it takes that long.
 func (e *Engine) Advance(d time.Duration) {
 	e.t.Helper()
 	if !e.virtual {
@@ -202,7 +202,7 @@ func (e *Engine) idle() bool {
 	e.t.Helper()
 	began := e.Stats().Began
 	running := pawl.Filter{States: []job.State{job.Running}}
-	return e.count(running, 1) == 0 && !e.wanted() && e.count(running, 1) == 0 && e.Stats().Began == began
+	return !e.firing() && e.count(running, 1) == 0 && !e.wanted() && e.count(running, 1) == 0 && e.Stats().Began == began
 }
 
 // wanted reports whether a job is ready that a live worker takes.
@@ -286,6 +286,11 @@ func (e *Engine) nextDue() (next time.Time) {
 			if at.After(now) && (next.IsZero() || at.Before(next)) {
 				next = at
 			}
+		}
+	}
+	for _, s := range e.scheduleStates().List {
+		if s.Next.After(now) && (next.IsZero() || s.Next.Before(next)) {
+			next = s.Next
 		}
 	}
 	return next

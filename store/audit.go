@@ -147,6 +147,12 @@ func OverrideAction(s Setting, value, before, after json.RawMessage) (action, ta
 			verb = "set "
 		}
 	}
+	switch { // what there is a word for
+	case s.Kind == SettingSchedule && string(value) == `{"paused":true}`:
+		verb = "pause "
+	case s.Kind == SettingSchedule && string(value) == `{"paused":null}`:
+		verb = "resume "
+	}
 	var changes []string
 	for _, field := range slices.Sorted(maps.Keys(union(was, is))) {
 		if !bytes.Equal(was[field], is[field]) {

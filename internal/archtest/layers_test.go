@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/schedules/...", "internal/wake/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -80,6 +80,11 @@ var layers = []layer{
 	{
 		at: "internal/settings/...", is: "follows what is declared and set, and finds queues by pattern; others act on it",
 		may:   list(domain, "supervise", "internal/wake/...", "internal/settings/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
+		at: "internal/schedules/...", is: "fires schedules when they are due",
+		may:   list(domain, "supervise", "internal/wake/...", "internal/schedules/..."),
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
 	},
 	{
@@ -196,6 +201,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/schedules", is: "schedules: how far they have come, and their jobs",
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "schedules")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
 		may: list(".", domain, "batch", "supervise", "store/internal/check", "store/internal/commit", "store/internal/table",
 			"store/postgres/...", pgx, uuid),
@@ -253,6 +263,12 @@ var layers = []layer{
 		never: list("."),
 	},
 	{
+		at: "store/postgres/internal/schedules", is: "schedules: how far they have come, and their jobs",
+		may: list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
+		never: list("."),
+	},
+	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
 			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),
@@ -278,7 +294,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents", "operations"}
+var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents", "operations", "schedules"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {

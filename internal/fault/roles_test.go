@@ -41,6 +41,7 @@ var roles = map[string]role{
 	"eraser":    {config, erase},
 	"follower":  {fiveQueues, work},
 	"bulker":    {config, advance},
+	"scheduler": {withSchedules, tock},
 }
 
 // goOn is closed when the test says "go on".

@@ -10,13 +10,14 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // checkRules are those of all rooms; the room of jobs mends some of its own.
 func checkRules(r *jobs.Room) []pg.TableRules {
-	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules)
+	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules)
 }
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.

@@ -19,6 +19,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
@@ -42,6 +43,7 @@ type Store struct {
 	lists      *lists.Room
 	intents    *intents.Room
 	operations *operations.Room
+	schedules  *schedules.Room
 
 	closeOnce sync.Once
 }
@@ -107,6 +109,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	s.intents = intents.New(s.pg, s.hints)
 	s.operations = operations.New(s.pg, s.settings, s.jobs, s.lists)
+	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
 	return s, nil
 }
 

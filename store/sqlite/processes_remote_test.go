@@ -306,3 +306,25 @@ func (s *spread) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	}
 	return s.Store.Get(ctx, ids)
 }
+
+func (s *spread) ScheduleStates(ctx context.Context) (store.ScheduleStates, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.ScheduleStates](r, "ScheduleStates")
+	}
+	return s.Store.(store.Schedules).ScheduleStates(ctx)
+}
+
+func (s *spread) Fire(ctx context.Context, revision int64, list []store.Firing) ([]store.Fired, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]store.Fired](r, "Fire", revision, list)
+	}
+	return s.Store.(store.Schedules).Fire(ctx, revision, list)
+}
+
+func (s *spread) TriggerSchedule(ctx context.Context, name string, draft job.Draft, op store.Operator) (job.Receipt, error) {
+	return s.Store.(store.Schedules).TriggerSchedule(ctx, name, draft, op)
+}
+
+func (s *spread) ForgetSchedule(ctx context.Context, name string) error {
+	return s.Store.(store.Schedules).ForgetSchedule(ctx, name)
+}

@@ -33,6 +33,8 @@ var rules = []string{
 	"intent put off for nothing",
 	"operation without an end",
 	"operation miscounted",
+	"schedule due again",
+	"schedule out of bounds",
 	"row of no namespace",
 	"declaration without its version",
 	"declaration cannot be read",

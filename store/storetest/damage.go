@@ -120,6 +120,14 @@ var damages = []damaged{
 		SELECT namespace, $done, 1, @past, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, @past, NULL, NULL, '{}', '{}', '{}', '', '', ''
 		FROM <job> WHERE id = $waiting`,
 	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <operation>") }},
+	{rule: "schedule due again", in: "schedule", sql: []string{
+		`INSERT INTO <schedule> (namespace, name, revision, anchor, next, last, expires, cron, zone)
+		SELECT namespace, 's', 1, @past, @past, @past, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,
+	}, left: []string{"DELETE FROM <schedule>"}},
+	{rule: "schedule out of bounds", in: "schedule", sql: []string{
+		`INSERT INTO <schedule> (namespace, name, revision, anchor, fires, expires, cron, zone)
+		SELECT namespace, 's', 1, @past, 2, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,
+	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <schedule>") }},
 	{rule: "worker that left and is not lost", in: "worker", sql: []string{"UPDATE <worker> SET gone = @true WHERE id = $idle"}},
 	{rule: "worker numbers go backwards", in: "namespace", sql: []string{"UPDATE <namespace> SET last_worker = 0"}},
 }

@@ -57,6 +57,7 @@ func suite() []verb {
 		{"job_fence", jobFence()},
 		{"finish_again", finishAgain()},
 		{"follow_up", followUps()},
+		{"schedule", schedules()},
 		{"job_note", jobNote()},
 		{"job_cancel", jobCancel()},
 		{"job_retry", jobRetry()},

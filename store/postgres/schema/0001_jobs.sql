@@ -308,6 +308,26 @@ CREATE INDEX intent_fresh ON pawl.intent (namespace, kind, transaction, number) 
 CREATE INDEX intent_due ON pawl.intent (namespace, kind, due) WHERE due IS NOT NULL;
 CREATE INDEX intent_subject ON pawl.intent (namespace, kind, subject, transaction, number) WHERE kind > 0;
 
+-- How far schedules have come. What they are is declared and set like all else.
+CREATE TABLE pawl.schedule (
+    namespace int         NOT NULL,
+    revision  bigint      NOT NULL,             -- of what is declared and set, by which it was moved last
+    anchor    timestamptz NOT NULL,             -- since when it has cron and zone
+    next      timestamptz,                      -- when it is due; NULL while paused
+    last      timestamptz,                      -- the newest due time that was dealt with
+    fires     bigint      NOT NULL DEFAULT 0,
+    skips     bigint      NOT NULL DEFAULT 0,
+    expires   timestamptz NOT NULL,             -- unless it is moved on before
+    last_job  uuid,
+    name      text        COLLATE "C" NOT NULL,
+    cron      text        COLLATE "C" NOT NULL,
+    zone      text        COLLATE "C" NOT NULL,
+    PRIMARY KEY (namespace, name)
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000
+);
+CREATE INDEX schedule_expires ON pawl.schedule (namespace, expires) WHERE expires > '-infinity';
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl.audit (
     namespace int         NOT NULL,

@@ -279,6 +279,24 @@ CREATE INDEX pawl_intent_due ON pawl_intent (namespace, kind, due) WHERE due IS 
 CREATE INDEX pawl_intent_subject ON pawl_intent (namespace, kind, subject, number);
 CREATE INDEX pawl_intent_number ON pawl_intent (namespace, number);
 
+-- How far schedules have come. What they are is declared and set like all else.
+CREATE TABLE pawl_schedule (
+    namespace INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    revision  INTEGER NOT NULL,           -- of what is declared and set, by which it was moved last
+    anchor    INTEGER NOT NULL,           -- since when it has cron and zone
+    next      INTEGER,                    -- when it is due; NULL while paused
+    last      INTEGER,                    -- the newest due time that was dealt with
+    last_job  BLOB,
+    fires     INTEGER NOT NULL DEFAULT 0,
+    skips     INTEGER NOT NULL DEFAULT 0,
+    expires   INTEGER NOT NULL,           -- unless it is moved on before
+    cron      TEXT NOT NULL,
+    zone      TEXT NOT NULL,
+    PRIMARY KEY (namespace, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_schedule_expires ON pawl_schedule (namespace, expires);
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl_audit (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
