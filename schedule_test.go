@@ -139,7 +139,8 @@ func TestJ16_FiresOncePerDueTime(t *testing.T) {
 // A leader that beats and cannot fire costs a few seconds.
 func TestJ16_AStuckLeaderIsStoodInFor(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
-		cfg := pawl.Config{Schedules: []pawl.Schedule{minutely("minutely", "* * * * *")}}
+		// Queues without handlers: what is in them is left to others.
+		cfg := pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}, Schedules: []pawl.Schedule{minutely("minutely", "* * * * *")}}
 		leader := at.work(cfg, func(*pawl.Engine) {})
 		other := at.work(cfg, func(*pawl.Engine) {})
 		fireRefused.Store(leader.way, errors.New("stuck"))

@@ -36,7 +36,7 @@ func TestJ16_DecideAgreesWithAModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 16))
 	const every = 10 * time.Minute
 	zero := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
-	for range 300 {
+	for range 60 {
 		set := job.ScheduleSettings{Cron: "*/10 * * * *", CatchUp: []job.CatchUp{"", job.CatchUpNone, job.CatchUpOne, job.CatchUpAll}[random.IntN(4)]}
 		now := zero.Add(rand.N(24 * time.Hour))
 		var state *store.ScheduleState
