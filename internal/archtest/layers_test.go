@@ -144,6 +144,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/limits", is: "buckets of rates",
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "limits")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/sqlite/internal/workers", is: "the registry",
 		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "workers")),
 		never: list(".", "store/postgres/...", pgx),
@@ -187,6 +192,11 @@ var layers = []layer{
 	{
 		at: "store/postgres/internal/settings", is: "what operators have set, and who did what",
 		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", pgx),
+		never: list("."),
+	},
+	{
+		at: "store/postgres/internal/limits", is: "buckets of rates",
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings", pgx),
 		never: list("."),
 	},
 	{
@@ -244,7 +254,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents"}
+var roomOrder = []string{"hints", "settings", "limits", "workers", "jobs", "claims", "lists", "intents"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {
