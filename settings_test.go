@@ -41,6 +41,7 @@ type way struct {
 	store.Store
 	reads   atomic.Int64          // of the settings
 	takes   atomic.Int64          // of tokens
+	loses   atomic.Int64          // every so many answers about tokens
 	refused atomic.Pointer[error] // what they are answered with
 }
 
@@ -72,8 +73,12 @@ func (w *way) WaitingQueues(ctx context.Context, after string, limit int) ([]str
 }
 
 func (w *way) Take(ctx context.Context, of store.BucketName, q job.TakeRequest) (job.TakeReply, error) {
-	w.takes.Add(1)
-	return w.Store.(store.Limits).Take(ctx, of, q)
+	n := w.takes.Add(1)
+	reply, err := w.Store.(store.Limits).Take(ctx, of, q)
+	if every := w.loses.Load(); every > 0 && n%every == 0 {
+		return job.TakeReply{}, job.ErrOutcomeUnknown
+	}
+	return reply, err
 }
 
 func (w *way) Drain(ctx context.Context, of store.BucketName, q job.TakeRequest, op *store.Operator) error {

@@ -192,9 +192,9 @@ func (b *Bucket) lease(need, want int64, reply *TakeReply) {
 	// ahead is what may be taken before it has come.
 	ahead := min(b.Rate/2, b.Burst*(TokenParts/2))
 	want = min(want, max(need, ahead/TokenParts))
-	// Blocks are not made smaller than half of that: where many take, each would get
+	// Blocks are not made much smaller than that: where many take, each would get
 	// one token with each statement.
-	least := max(need, min(want, ahead/2/TokenParts))
+	least := max(need, min(want, ahead/4*3/TokenParts))
 	room := b.Burst - b.Held - b.Before
 	there := min((b.Level+ahead)/TokenParts, room)
 	switch {

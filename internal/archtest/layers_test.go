@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/...", "internal/rate/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -70,6 +70,11 @@ var layers = []layer{
 	{
 		at: "internal/settings/...", is: "follows what is declared and set, and finds queues by pattern; others act on it",
 		may:   list(domain, "supervise", "internal/wake/...", "internal/settings/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
+		at: "internal/rate/...", is: "hands out tokens of limits within one process",
+		may:   list(domain, "internal/rate/..."),
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
 	},
 	{

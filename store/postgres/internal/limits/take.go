@@ -97,7 +97,7 @@ SET (level, at, tick, held, before, drained, until, turn, rate, burst, revision,
 		SELECT least($8::bigint, greatest($7::bigint, a.ahead / 1000000000)) AS want
 	) AS v
 	CROSS JOIN LATERAL (
-		SELECT greatest($7::bigint, least(v.want, a.ahead / 2 / 1000000000)) AS least,
+		SELECT greatest($7::bigint, least(v.want, a.ahead / 4 * 3 / 1000000000)) AS least,
 			least((s.level + a.ahead) / 1000000000, r.burst - s.held - s.before) AS there
 	) AS m
 	CROSS JOIN LATERAL (
