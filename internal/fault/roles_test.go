@@ -42,6 +42,7 @@ var roles = map[string]role{
 	"follower":  {fiveQueues, work},
 	"bulker":    {config, advance},
 	"scheduler": {withSchedules, tock},
+	"acquirer":  {limited, acquire},
 }
 
 // goOn is closed when the test says "go on".

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/check"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
@@ -16,8 +17,9 @@ import (
 )
 
 // checkRules are those of all rooms; the room of jobs mends some of its own.
-func checkRules(r *jobs.Room) []pg.TableRules {
-	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules)
+func checkRules(r *jobs.Room, l *limits.Room) []pg.TableRules {
+	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules,
+		schedules.CheckRules, limits.CheckRules(l))
 }
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
@@ -33,7 +35,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 		r.AddFault(faults...)
 		return nil, 0, err
 	}}}
-	for _, w := range checkRules(s.jobs) {
+	for _, w := range checkRules(s.jobs, s.limits) {
 		parts = append(parts, check.Part{Name: w.Table, Look: func(
 			ctx context.Context, c *store.Check, after []byte, r *store.CheckReport,
 		) ([]byte, int64, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -37,6 +38,7 @@ type Store struct {
 	pg         *pg.DB
 	hints      *hints.Room
 	settings   *settings.Room
+	limits     *limits.Room
 	workers    *workers.Room
 	jobs       *jobs.Room
 	claims     *claims.Room
@@ -110,6 +112,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.intents = intents.New(s.pg, s.hints)
 	s.operations = operations.New(s.pg, s.settings, s.jobs, s.lists)
 	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
+	s.limits = limits.New(s.pg, s.settings)
 	return s, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
@@ -19,7 +20,7 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables)
+}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables)
 
 // asks are what later rooms ask with the look for what is due.
 var asks = []jobs.Ask{operations.Due}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lists"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
@@ -20,7 +21,7 @@ import (
 
 // checkRules are those of all rooms; r is what their fixes go by.
 func checkRules(r jobs.Rules) []lite.TableRules {
-	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules)
+	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules, limits.CheckRules)
 }
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a
@@ -120,5 +121,5 @@ func (s *Store) CheckRules() (names []string) {
 	for _, r := range s.Rules() {
 		names = append(names, r.Name)
 	}
-	return names
+	return append(names, limits.CheckRule)
 }

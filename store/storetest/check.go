@@ -41,6 +41,7 @@ var rules = []string{
 	"override cannot be read",
 	"live version without a live worker",
 	"ended version with a live worker",
+	"bucket over its burst",
 	"pause of an unknown scope",
 	"worker that left and is not lost",
 }

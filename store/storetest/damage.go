@@ -17,7 +17,9 @@ import (
 type damaged struct {
 	rule string
 	in   string // the table; empty means that of jobs
-	sql  []string
+	// before brings about what sql breaks; nil: it is there.
+	before func(d *database)
+	sql    []string
 	// left: nobody can tell what the row should be, so it is reported, and removed by
 	// these statements in the end.
 	left []string
@@ -120,6 +122,14 @@ var damages = []damaged{
 		SELECT namespace, $done, 1, @past, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, @past, NULL, NULL, '{}', '{}', '{}', '', '', ''
 		FROM <job> WHERE id = $waiting`,
 	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <operation>") }},
+	{rule: "bucket over its burst", in: "bucket", before: func(d *database) {
+		_, err := d.Store.(store.Limits).Take(d.ctx, store.BucketName{Limit: "n", Key: "k"}, job.TakeRequest{
+			Rate: job.Rate{PerSecond: 1, Burst: 1}, Need: 1, Want: 1, Since: -1,
+		})
+		if err != nil {
+			d.Fatal(err)
+		}
+	}, sql: []string{"UPDATE <bucket> SET level = 2000000000"}, left: []string{"DELETE FROM <bucket>"}},
 	{rule: "schedule due again", in: "schedule", sql: []string{
 		`INSERT INTO <schedule> (namespace, name, revision, anchor, next, last, expires, cron, zone)
 		SELECT namespace, 's', 1, @past, @past, @past, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,

@@ -8,20 +8,20 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// limits makes rules of limits by name.
-type limits = map[string]job.LimitSettings
+// someLimits are limits by name.
+type someLimits = map[string]job.LimitSettings
 
 // Limits of the cases.
 var (
-	oneOfRender = limits{"render": {Kind: "render", Concurrent: 1}}
-	twoPerKey   = limits{"tenants": {Queue: queue, PerKey: true, Concurrent: 2}}
-	onePerKey   = limits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1}}
-	fairByKey   = limits{"tenants": {Queue: queue, PerKey: true, Weights: map[string]int{"acme": 3}, Concurrent: 1000}}
-	orderedKeys = limits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1, Ordered: true}}
+	oneOfRender = someLimits{"render": {Kind: "render", Concurrent: 1}}
+	twoPerKey   = someLimits{"tenants": {Queue: queue, PerKey: true, Concurrent: 2}}
+	onePerKey   = someLimits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1}}
+	fairByKey   = someLimits{"tenants": {Queue: queue, PerKey: true, Weights: map[string]int{"acme": 3}, Concurrent: 1000}}
+	orderedKeys = someLimits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1, Ordered: true}}
 )
 
 // by puts drafts behind the gate that limits give them.
-func by(l limits) func(*job.Draft) {
+func by(l someLimits) func(*job.Draft) {
 	rules := job.NewGateRules(l)
 	return func(d *job.Draft) { d.Gate = rules.Gate(d.Queue, d.Kind, d.Key) }
 }
@@ -29,7 +29,7 @@ func by(l limits) func(*job.Draft) {
 func withKey(key string) func(*job.Draft) { return func(d *job.Draft) { d.Key = key } }
 
 // under hires a worker that knows the limits.
-func (d *database) under(l limits) *hand {
+func (d *database) under(l someLimits) *hand {
 	d.Helper()
 	w := d.hire()
 	w.gates = job.NewGateRules(l)
@@ -165,7 +165,7 @@ func gates() []testCase {
 			equal(d, "claimed after a rescue", ids(w.soon(3)), list[:1])
 		}},
 		{name: "J17_ARateClosesItsGate", run: func(d *database) {
-			rate := limits{"mail": {Queue: queue, PerSecond: 2, Burst: 3}}
+			rate := someLimits{"mail": {Queue: queue, PerSecond: 2, Burst: 3}}
 			d.enqueue(drafts(10, by(rate))...)
 			w := d.under(rate)
 			equal(d, "claimed at once", len(w.claim(10)), 3)
@@ -180,7 +180,7 @@ func gates() []testCase {
 			}
 		}},
 		{name: "J19_AKeyedJobOfALimitedKindCountsForBoth", run: func(d *database) {
-			both := limits{"tenants": twoPerKey["tenants"], "render": {Kind: "render", Concurrent: 3}}
+			both := someLimits{"tenants": twoPerKey["tenants"], "render": {Kind: "render", Concurrent: 3}}
 			for _, key := range []string{"a", "b", "c"} {
 				d.enqueue(drafts(3, withKey(key), ofKind("render"), by(both))...)
 			}
@@ -195,7 +195,7 @@ func gates() []testCase {
 			}
 		}},
 		{name: "J4_OrderBehindAGate", run: func(d *database) {
-			l := limits{"all": {Queue: queue, Concurrent: 100}}
+			l := someLimits{"all": {Queue: queue, Concurrent: 100}}
 			low := d.one(priority(8), by(l))
 			later := d.one(in(time.Minute), by(l))
 			high := d.one(priority(2), by(l))
@@ -226,7 +226,7 @@ func gates() []testCase {
 			equal(d, "claimed behind", ids(w.soon(1)), []job.ID{id})
 		}},
 		{name: "J19_AJobInFrontOfItsGateIsPutBehindIt", run: func(d *database) {
-			many := limits{"render": {Kind: "render", Concurrent: 10}}
+			many := someLimits{"render": {Kind: "render", Concurrent: 10}}
 			first := d.enqueue(drafts(3, ofKind("render"))...)
 			plain := d.one()
 			last := d.one(ofKind("render"))
@@ -249,7 +249,7 @@ func gates() []testCase {
 			equal(d, "its gate", again.Jobs[0].Gate(), gateOf(d, list[1]))
 		}},
 		{name: "J19_AgesBehindAGate", run: func(d *database) {
-			l := limits{"all": {Queue: queue, Concurrent: 100}}
+			l := someLimits{"all": {Queue: queue, Concurrent: 100}}
 			old := d.one(priority(9), by(l))
 			d.advance(time.Hour)
 			d.one(priority(1), by(l))
@@ -283,7 +283,7 @@ func gates() []testCase {
 		}},
 		{name: "J19_AnotherLimitTakesJobsOver", run: func(d *database) {
 			list := d.enqueue(drafts(5, withKey("a"), by(onePerKey))...)
-			two := limits{"all": {Queue: queue, Concurrent: 2}}
+			two := someLimits{"all": {Queue: queue, Concurrent: 2}}
 			w := d.under(two)
 			got := w.soon(10)
 			equal(d, "claimed by the new limit", len(got), 2)
@@ -291,7 +291,7 @@ func gates() []testCase {
 			equal(d, "claimed then", len(w.soon(10)), 0)
 		}},
 		{name: "J19_KeysThatAreGoneLeaveNothing", run: func(d *database) {
-			slow := limits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1, Ordered: true, PerSecond: 1, Burst: 2}}
+			slow := someLimits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1, Ordered: true, PerSecond: 1, Burst: 2}}
 			d.enqueue(draft(withKey("a"), by(slow)), draft(withKey("b"), by(slow)))
 			w := d.under(slow)
 			got := w.soon(10)
@@ -312,7 +312,7 @@ func gates() []testCase {
 			equal(d, "why, of a limit that nobody knows", job.Explain(sit).Code, job.WhyGate)
 		}},
 		{name: "J26_WhySaysWhatClosesAGate", run: func(d *database) {
-			why := func(id job.ID, l limits) job.WhyCode {
+			why := func(id job.ID, l someLimits) job.WhyCode {
 				d.Helper()
 				sit := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 				if b, ok := job.NewGateRules(l).Bound(queue, sit.Job.Kind, sit.Job.Key); ok {
@@ -331,7 +331,7 @@ func gates() []testCase {
 			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay = time.Minute })
 			equal(d, "while the head waits for its retry", why(list[1], orderedKeys), job.WhyOrder)
 
-			rate := limits{"slow": {Kind: "other", PerSecond: 0.01, Burst: 1}}
+			rate := someLimits{"slow": {Kind: "other", PerSecond: 0.01, Burst: 1}}
 			w = d.under(rate)
 			list = d.enqueue(drafts(2, ofKind("other"), by(rate))...)
 			w.soon(1)

@@ -189,6 +189,9 @@ func (x *damaged) play(d *database, what string) {
 		d.Fatalf("before %s: %v", what, report.Faults)
 	}
 	before := len(d.entries())
+	if x.before != nil {
+		x.before(d)
+	}
 	d.sql(s, x.sql...)
 	mine := func(f store.Fault) bool { return f.Rule == x.rule && ofTable(f.Table, x.in) }
 	var faults []store.Fault

@@ -103,7 +103,7 @@ func verbs() []testCase {
 		}},
 		{name: "J25_UniqueKeyAndGateStay", run: func(d *database) {
 			key := d.one(once("k", 0))
-			bounded := limits{"others": {Kind: "other", Concurrent: 5}}
+			bounded := someLimits{"others": {Kind: "other", Concurrent: 5}}
 			gated := d.one(ofKind("other"), by(bounded))
 			d.do(requeue("other"), key, gated)
 			d.do(toPriority(2), key, gated)
@@ -128,7 +128,7 @@ func verbs() []testCase {
 			equal(d, "claimed", ids(w.claim(10)), []job.ID{high, after[1], scheduled, before[1], before[2], after[0]})
 		}},
 		{name: "J30_RunNowBehindAGate", run: func(d *database) {
-			bounded := limits{"others": {Kind: "other", Concurrent: 1}}
+			bounded := someLimits{"others": {Kind: "other", Concurrent: 1}}
 			first, second := d.one(ofKind("other"), by(bounded)), d.one(ofKind("other"), by(bounded), in(time.Hour))
 			d.do(runNow, second)
 			equal(d, "claimed at the gate", ids(d.under(bounded).soon(5)), []job.ID{second})

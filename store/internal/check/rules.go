@@ -35,6 +35,7 @@ var Sentences = map[string]string{
 	"worker that left and is not lost":    "A worker that has left the registry is lost.",
 	"operation without an end":            "An operation has an end, and an expiry, when it is not open any more.",
 	"operation miscounted":                "An operation has looked at as many jobs as it counts by what became of them.",
+	"bucket over its burst":               "A bucket holds, with the blocks that were taken of it, no more than its burst.",
 	"schedule due again":                  "A schedule is due later than when it was dealt with last.",
 	"schedule out of bounds":              "A schedule counts from 0 what it fired and skipped, and has a last job if there were any.",
 	"worker numbers go backwards":         "No worker has a number above the last that was given out.",
