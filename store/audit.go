@@ -115,6 +115,9 @@ func PauseAction(p Pause, paused bool) (action, target string) {
 	return action, p.Name
 }
 
+// CoolDownAction is what an audit entry calls the reset of a cool-down.
+const CoolDownAction = "reset cool-down"
+
 // OverrideAction is what an audit entry calls a change of what is set for a name,
 // such as "set queue" or "reset queue", and its target.
 func OverrideAction(s Setting, value json.RawMessage) (action, target string) {

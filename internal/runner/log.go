@@ -35,6 +35,8 @@ func (r *Runner) logEnd(f *Finished) {
 		level, text = slog.LevelWarn, "a run met a store that failed, its job is tried again"
 	case outcome.Kind == job.Snoozed:
 		text = "a run was put off by its handler"
+	case outcome.Kind == job.Throttled:
+		text = "a run was throttled"
 	default:
 		text = "a run did not get to finish, its job goes back"
 	}

@@ -62,6 +62,7 @@ func suite() []verb {
 		{"job_retry", jobRetry()},
 		{"job_delete", jobDelete()},
 		{"pause", pause()},
+		{"cool_down", coolDown()},
 		{"control", control()},
 		{"serve", serve()},
 		{"worker", workers()},
