@@ -8,10 +8,12 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/keeper"
+	"github.com/pawlwork/pawl/internal/rate"
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/internal/settings"
 	"github.com/pawlwork/pawl/internal/wake"
@@ -30,6 +32,9 @@ type Engine struct {
 	batches  batchSlots
 	waits    waits
 	followed followed
+	limiters *rate.Limiters // nil where the store keeps no rates
+	// swallowed counts handlers that went on after their job was given back.
+	swallowed atomic.Uint64
 
 	mu      sync.Mutex
 	closed  bool
@@ -86,6 +91,9 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.store = st
+	if limits, ok := st.(store.Limits); ok {
+		e.limiters = rate.New(rate.Config{Store: limits, Find: e.findLimit})
+	}
 	e.followed.mirror = settings.NewMirror(st, e.hub, cfg.Logger, e.settingsChanged)
 	if err := e.followed.mirror.Look(ctx); err != nil {
 		cfg.Logger.Debug("the settings are not known yet", "error", err) // who runs or enqueues looks again
@@ -209,6 +217,9 @@ func (e *Engine) Close() error {
 	if stop != nil {
 		stop()
 		<-stopped
+	}
+	if e.limiters != nil {
+		e.limiters.Close()
 	}
 	e.followed.mirror.Close()
 	return e.store.Close()

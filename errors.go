@@ -53,6 +53,12 @@ var (
 	ErrConflict = errors.New("pawl: settings are declared by two owners")
 	// ErrMore: CancelAll, RetryAll or DeleteAll came to its bound; the text names it.
 	ErrMore = errors.New("pawl: there are more")
+	// ErrRateLimited: Engine.Acquire: the tokens come after the context's deadline, and
+	// none were taken; the text says when.
+	ErrRateLimited = errors.New("pawl: rate limited")
+	// ErrSuspended: the job was given back while its handler runs, which has to return;
+	// the text says what the job waits for. Also the cause of its context.
+	ErrSuspended = errors.New("pawl: job is suspended")
 	// ErrRunning: Run was called while it runs.
 	ErrRunning = errors.New("pawl: engine is running already")
 )

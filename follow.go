@@ -154,6 +154,9 @@ func (r *queueRules) runnerQueues(found []string) []runner.QueueConfig {
 func (e *Engine) settingsChanged(now *store.Effective) {
 	e.followed.rules.Store(e.cfg.rulesOf(now))
 	e.followed.limits.Store(e.cfg.limitRulesOf(now))
+	if e.limiters != nil {
+		e.limiters.Changed()
+	}
 	e.followed.mu.Lock()
 	defer e.followed.mu.Unlock()
 	e.tellConflicts(now)

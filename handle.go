@@ -276,10 +276,18 @@ func catching(work Work) Work {
 }
 
 // Work runs one job and reads its outcome.
-func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
+func (h *handler) Work(ctx context.Context, t *runner.Task) (o job.Outcome) {
 	i := newInfo(t, h.engine)
 	ctx = context.WithValue(ctx, infoKey{}, i)
 	i.says.ctx = ctx
+	defer func() {
+		if s := i.says.suspended.Load(); s != nil { // a middleware's panic does not count either
+			if p := recover(); p != nil {
+				h.swallowed(ctx, i, fmt.Sprintf("panic: %v", p))
+			}
+			o = s.outcome()
+		}
+	}()
 	if h.engine.cfg.Hooks.Error != nil {
 		defer func() {
 			if p := recover(); p != nil {
@@ -293,7 +301,14 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) job.Outcome {
 	if panicked != nil && err == nil {
 		err = panicked // a middleware has dropped it; the job is not done
 	}
-	o := job.Outcome{Kind: job.Succeeded}
+	if s := i.says.suspended.Load(); s != nil {
+		if !errors.Is(err, s) {
+			h.swallowed(ctx, i, fmt.Sprint(err))
+		}
+		i.says.end()
+		return s.outcome()
+	}
+	o = job.Outcome{Kind: job.Succeeded}
 	if err != nil {
 		o = outcome(err)
 	}

@@ -54,8 +54,10 @@ type says struct {
 	ended  bool // the handler has returned: nothing is handed over any more
 	// panicked is set when the handler did; a middleware may have left it in another goroutine.
 	panicked atomic.Pointer[PanicError]
-	logOnce  sync.Once
-	log      *slog.Logger
+	// suspended is set when the job was given back while its handler runs.
+	suspended atomic.Pointer[suspendedError]
+	logOnce   sync.Once
+	log       *slog.Logger
 }
 
 type infoKey struct{}

@@ -110,12 +110,12 @@ func (r *limitRules) find(name string) (LimitSettings, bool) {
 
 // LimitHandle is one limit, to operate on.
 type LimitHandle struct {
-	engine *Engine
-	name   string
+	engine    *Engine
+	name, key string
 }
 
 // Limit names a limit to operate on.
-func (e *Engine) Limit(name string) LimitHandle { return LimitHandle{e, name} }
+func (e *Engine) Limit(name string) LimitHandle { return LimitHandle{engine: e, name: name} }
 
 // Set puts the fields that are not zero over what code declares for the limit, in the
 // whole cluster and for good: until Reset, also past a deploy. Those that it does not

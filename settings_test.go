@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
@@ -39,6 +40,8 @@ type resident struct {
 type way struct {
 	store.Store
 	reads   atomic.Int64          // of the settings
+	takes   atomic.Int64          // of tokens
+	loses   atomic.Int64          // every so many answers about tokens
 	refused atomic.Pointer[error] // what they are answered with
 }
 
@@ -67,6 +70,23 @@ func (w *way) Listen(ctx context.Context, hear func(store.Hint)) error {
 
 func (w *way) WaitingQueues(ctx context.Context, after string, limit int) ([]string, error) {
 	return w.Store.(store.QueueLister).WaitingQueues(ctx, after, limit)
+}
+
+func (w *way) Take(ctx context.Context, of store.BucketName, q job.TakeRequest) (job.TakeReply, error) {
+	n := w.takes.Add(1)
+	reply, err := w.Store.(store.Limits).Take(ctx, of, q)
+	if every := w.loses.Load(); every > 0 && n%every == 0 {
+		return job.TakeReply{}, job.ErrOutcomeUnknown
+	}
+	return reply, err
+}
+
+func (w *way) Drain(ctx context.Context, of store.BucketName, q job.TakeRequest, op *store.Operator) error {
+	return w.Store.(store.Limits).Drain(ctx, of, q, op)
+}
+
+func (w *way) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
+	return w.Store.(store.Limits).Buckets(ctx, limit, after, n)
 }
 
 // logbook keeps what is logged.

@@ -12,12 +12,13 @@ type Stats struct {
 	Claimed uint64 // jobs they returned
 	Began   uint64 // handlers started
 
-	Finished map[OutcomeKind]uint64 // ends the store applied, by outcome
-	InTx     uint64                 // runs finished in their handler's transaction
-	Panics   uint64                 // also handlers that ended their goroutine
-	Refused  uint64                 // ends of runs that no longer owned their job: changed nothing (P2)
-	Unclear  uint64                 // ends whose first answer was lost and whose repeat found the run over
-	Unkept   uint64                 // ends the store would not take in any form; the jobs went back
+	Finished  map[OutcomeKind]uint64 // ends the store applied, by outcome
+	InTx      uint64                 // runs finished in their handler's transaction
+	Panics    uint64                 // also handlers that ended their goroutine
+	Refused   uint64                 // ends of runs that no longer owned their job: changed nothing (P2)
+	Unclear   uint64                 // ends whose first answer was lost and whose repeat found the run over
+	Swallowed uint64                 // handlers that went on after their job was given back (Acquire)
+	Unkept    uint64                 // ends the store would not take in any form; the jobs went back
 
 	LeasesLost uint64 // runs whose lease was lost while they were held
 	Registered uint64 // times the worker registered
@@ -54,7 +55,9 @@ func (e *Engine) Stats() Stats {
 	if r == nil {
 		return Stats{}
 	}
-	return statsOf(r.Stats())
+	s := statsOf(r.Stats())
+	s.Swallowed = e.swallowed.Load()
+	return s
 }
 
 // statsOf shows the runner's counters. A test looks for one that was forgotten.

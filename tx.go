@@ -173,6 +173,9 @@ func running(j Running) (*Info, error) {
 }
 
 func (t *Tx) finish(i *Info, result []byte) error {
+	if s := i.says.suspended.Load(); s != nil {
+		return s
+	}
 	t.mu.Lock()
 	twice := slices.Contains(t.ending, i)
 	t.mu.Unlock()

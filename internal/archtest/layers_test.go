@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/...", "internal/rate/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -70,6 +70,11 @@ var layers = []layer{
 	{
 		at: "internal/settings/...", is: "follows what is declared and set, and finds queues by pattern; others act on it",
 		may:   list(domain, "supervise", "internal/wake/...", "internal/settings/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
+		at: "internal/rate/...", is: "hands out tokens of limits within one process",
+		may:   list(domain, "internal/rate/..."),
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
 	},
 	{
@@ -144,6 +149,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/limits", is: "buckets of rates",
+		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "limits")),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/sqlite/internal/workers", is: "the registry",
 		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "workers")),
 		never: list(".", "store/postgres/...", pgx),
@@ -187,6 +197,11 @@ var layers = []layer{
 	{
 		at: "store/postgres/internal/settings", is: "what operators have set, and who did what",
 		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", pgx),
+		never: list("."),
+	},
+	{
+		at: "store/postgres/internal/limits", is: "buckets of rates",
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings", pgx),
 		never: list("."),
 	},
 	{
@@ -244,7 +259,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents"}
+var roomOrder = []string{"hints", "settings", "limits", "workers", "jobs", "claims", "lists", "intents"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {

@@ -111,6 +111,10 @@ func (t *Task) Began() time.Time { return t.began }
 // Now is the time by the store's clock, as estimated at the claim.
 func (t *Task) Now() time.Time { return time.Now().Add(t.offset) }
 
+// Suspend cancels the handler's context: its job is given back, and what the handler
+// comes to is decided.
+func (t *Task) Suspend(cause error) { t.cancel(cause) }
+
 // Lost reports whether the run no longer owns its job, as far as is known:
 // whatever it writes changes nothing.
 func (t *Task) Lost() bool { return t.cause() == job.ErrLeaseLost }

@@ -16,6 +16,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
@@ -40,6 +41,7 @@ type Store struct {
 	claims   *claims.Room
 	lists    *lists.Room
 	intents  *intents.Room
+	limits   *limits.Room
 
 	closeOnce sync.Once
 }
@@ -104,6 +106,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	s.intents = intents.New(s.pg, s.hints)
+	s.limits = limits.New(s.pg, s.settings)
 	return s, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
@@ -25,7 +26,7 @@ import (
 )
 
 // plans are those of all rooms.
-var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables), claims.Plans, lists.Plans, intents.Plans)
+var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables), claims.Plans, lists.Plans, intents.Plans, limits.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 )
 
 // The verbs of the seam: each is one room's.
@@ -195,13 +196,17 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	if err != nil {
 		return report, err
 	}
-	err = s.intents.Check(ctx, cmp.Or(c.Step, jobs.CheckStep), &report)
+	step := cmp.Or(c.Step, jobs.CheckStep)
+	if err := s.intents.Check(ctx, step, &report); err != nil {
+		return report, err
+	}
+	err = s.limits.Check(ctx, step, &report)
 	return report, err
 }
 
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
-	return append(jobs.CheckRules(), intents.CheckRules()...)
+	return append(append(jobs.CheckRules(), intents.CheckRules()...), limits.CheckRule)
 }
 
 // Now is the store's clock.

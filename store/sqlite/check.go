@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
@@ -82,6 +83,9 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 		return store.CheckReport{}, err
 	}
 	report.Faults = append(report.Faults, faults...)
+	if err := s.checkBuckets(ctx, step, &report); err != nil {
+		return store.CheckReport{}, err
+	}
 	return report, nil
 }
 
@@ -96,5 +100,5 @@ func (s *Store) CheckRules() []string {
 	for _, r := range settings.CheckRules {
 		names = append(names, r.Name)
 	}
-	return names
+	return append(names, limits.CheckRule)
 }

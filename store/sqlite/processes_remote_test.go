@@ -161,6 +161,24 @@ func (s *spread) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt
 	return s.Store.Enqueue(ctx, drafts)
 }
 
+func (s *spread) Take(ctx context.Context, of store.BucketName, q job.TakeRequest) (job.TakeReply, error) {
+	if r := s.next(ctx); r != nil {
+		return call[job.TakeReply](r, "Take", of, q)
+	}
+	return s.Store.(store.Limits).Take(ctx, of, q)
+}
+
+func (s *spread) Drain(ctx context.Context, of store.BucketName, q job.TakeRequest, op *store.Operator) error {
+	return s.Store.(store.Limits).Drain(ctx, of, q, op)
+}
+
+func (s *spread) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]store.BucketInfo](r, "Buckets", limit, after, n)
+	}
+	return s.Store.(store.Limits).Buckets(ctx, limit, after, n)
+}
+
 // Claim stays in the worker's own process, which may know of claims that found
 // nothing; a worker is one boot of one process.
 func (s *spread) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {

@@ -85,6 +85,7 @@ func suite() []verb {
 		{"tx", transactions()},
 		{"tx_operate", txOperate()},
 		{"intent", intent()},
+		{"limit", limits()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},

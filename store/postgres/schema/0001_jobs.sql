@@ -319,6 +319,31 @@ CREATE INDEX intent_fresh ON pawl.intent (namespace, kind, transaction, number) 
 CREATE INDEX intent_due ON pawl.intent (namespace, kind, due) WHERE due IS NOT NULL;
 CREATE INDEX intent_subject ON pawl.intent (namespace, kind, subject, transaction, number) WHERE kind > 0;
 
+-- Tokens of rates (job.Bucket, which says what the columns mean). Times of the bucket's own are in µs. The last three
+-- columns are the last answer: an upsert returns what is stored, and nothing else.
+CREATE TABLE pawl.bucket (
+    namespace int         NOT NULL,
+    name      text        COLLATE "C" NOT NULL, -- of the limit
+    key       text        COLLATE "C" NOT NULL, -- of jobs, where it is per key
+    level     bigint      NOT NULL,
+    at        timestamptz NOT NULL,
+    tick      bigint      NOT NULL,
+    held      bigint      NOT NULL,
+    before    bigint      NOT NULL,
+    drained   bigint      NOT NULL,
+    until     bigint      NOT NULL,
+    turn      bigint      NOT NULL,
+    rate      bigint      NOT NULL,
+    burst     bigint      NOT NULL,
+    revision  bigint      NOT NULL,
+    expires   timestamptz NOT NULL,             -- it is full by then
+    ready     bigint      NOT NULL,
+    size      bigint      NOT NULL,
+    wait      bigint      NOT NULL,
+    PRIMARY KEY (namespace, name, key)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX bucket_expires ON pawl.bucket (namespace, expires);
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl.audit (
     namespace int         NOT NULL,

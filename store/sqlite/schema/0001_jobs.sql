@@ -290,6 +290,27 @@ CREATE INDEX pawl_intent_due ON pawl_intent (namespace, kind, due) WHERE due IS 
 CREATE INDEX pawl_intent_subject ON pawl_intent (namespace, kind, subject, number);
 CREATE INDEX pawl_intent_number ON pawl_intent (namespace, number);
 
+-- Tokens of rates (job.Bucket, which says what the columns mean).
+CREATE TABLE pawl_bucket (
+    namespace INTEGER NOT NULL,
+    name      TEXT NOT NULL,              -- of the limit
+    key       TEXT NOT NULL,              -- of jobs, where it is per key
+    level     INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    tick      INTEGER NOT NULL,
+    held      INTEGER NOT NULL,
+    before    INTEGER NOT NULL,
+    drained   INTEGER NOT NULL,
+    until     INTEGER NOT NULL,
+    turn      INTEGER NOT NULL,
+    rate      INTEGER NOT NULL,
+    burst     INTEGER NOT NULL,
+    revision  INTEGER NOT NULL,
+    expires   INTEGER NOT NULL,           -- it is full by then
+    PRIMARY KEY (namespace, name, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_bucket_expires ON pawl_bucket (namespace, expires);
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl_audit (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

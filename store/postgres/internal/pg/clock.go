@@ -28,6 +28,16 @@ func (c *Clock) expression() string {
 	return fmt.Sprintf("(statement_timestamp() + interval '%d microseconds')", offset)
 }
 
+// instant is the SQL that reads the clock where a lock has been waited for: the
+// statement began before that, and what others have changed since would lie ahead.
+func (c *Clock) instant() string {
+	offset := c.offset.Load()
+	if offset == 0 {
+		return "clock_timestamp()"
+	}
+	return fmt.Sprintf("(clock_timestamp() + interval '%d microseconds')", offset)
+}
+
 // SetClockOffset shifts the store's clock in this process. It is for tests: no
 // other part of Pawl calls it.
 func (s *Link) SetClockOffset(d time.Duration) {

@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+)
+
+var _ store.Limits = (*Store)(nil)
+
+// Take takes a block of tokens, or says when to ask again.
+func (s *Store) Take(ctx context.Context, of store.BucketName, q job.TakeRequest) (job.TakeReply, error) {
+	if err := store.CheckTake(of, &q); err != nil {
+		return job.TakeReply{}, err
+	}
+	return ask(ctx, s, 1, func(t *jobs.Transition) (job.TakeReply, error) { return limits.Take(&t.Session, of, &q) })
+}
+
+// Drain empties a bucket for a time, or ends a drain.
+func (s *Store) Drain(ctx context.Context, of store.BucketName, q job.TakeRequest, op *store.Operator) error {
+	if err := store.CheckTake(of, &q); err != nil {
+		return err
+	}
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return limits.Drain(&t.Session, of, &q, op) })
+}
+
+// Buckets lists buckets of a limit by key.
+func (s *Store) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
+	n = min(n, store.MaxBuckets)
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.BucketInfo, error) { return limits.List(c, limit, after, n) })
+}
+
+// checkBuckets looks for broken rules about buckets, in short snapshots.
+func (s *Store) checkBuckets(ctx context.Context, step int, report *store.CheckReport) error {
+	last, more := store.BucketName{}, true
+	for more {
+		var faults []store.Fault
+		err := s.read(ctx, func(c *lite.Snapshot) (err error) {
+			faults, last, more, err = limits.Check(c, last, step)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		report.Faults = append(report.Faults, faults...)
+	}
+	return nil
+}
