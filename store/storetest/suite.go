@@ -85,7 +85,7 @@ func suite() []verb {
 		{"tx", transactions()},
 		{"tx_operate", txOperate()},
 		{"intent", intent()},
-		{"limit", limits()},
+		{"limit", rates()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},
