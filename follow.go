@@ -32,6 +32,7 @@ type followed struct {
 	finder *settings.Finder // while Run runs and there are patterns
 	every  map[string]time.Duration
 	told   map[string]bool // conflicts that were logged
+	gated  bool            // the runner goes by limits on jobs
 }
 
 // queueRules are what holds for queues as this process knows it. They are replaced,
@@ -183,7 +184,12 @@ func (e *Engine) apply(now *store.Effective) {
 	if err := f.runner.SetQueues(f.rules.Load().runnerQueues(found)); err != nil {
 		e.cfg.Logger.Error("the settings of queues cannot be followed", "error", err)
 	}
-	f.runner.SetGates(f.limits.Load().gates)
+	gates := f.limits.Load().gates
+	f.runner.SetGates(gates)
+	if gates != nil || f.gated {
+		f.runner.Wake(keeper.Tick("gates")) // jobs may wait where they do not belong any more
+	}
+	f.gated = gates != nil
 	if now == nil {
 		return
 	}

@@ -111,3 +111,45 @@ func TestJ17_ADeclaredRateBoundsBeginnings(t *testing.T) {
 		t.Errorf("%d ran, at most %d at once; want 30 and 2", n, got.mostAll)
 	}
 }
+
+// An operator's change of a limit is followed while jobs wait, and one that is taken
+// away lets them go.
+func TestJ30_ALimitChangesWhileJobsWait(t *testing.T) {
+	var mu sync.Mutex
+	running, most, done := 0, 0, 0
+	mosts := []int{}
+	change := map[int]int{5: 4, 40: pawl.NoLimit}
+	pawltest.Run(t, func(e *pawl.Engine) {
+		pawl.Handle(e, func(ctx context.Context, j *pawl.Job[importRows]) error {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			<-time.After(time.Second) // virtual: the work
+			to, is := change[j.Args.N]
+			if is {
+				if err := e.Limit("imports").Set(ctx, pawl.LimitSettings{Concurrent: to}); err != nil {
+					return pawl.Dead(err)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if is {
+				mosts, most = append(mosts, most), 0
+			}
+			running--
+			done++
+			return nil
+		})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		for n := range 100 {
+			e.Enqueue(importRows{n})
+		}
+		e.RunUntilIdle()
+	}, pawltest.Config(func(c *pawl.Config) {
+		c.Limits = []pawl.Limit{{Name: "imports", Kind: "import", Concurrent: 1}}
+	}))
+	if want := []int{1, 4}; !slices.Equal(mosts, want) || most != 10 || done != 100 {
+		t.Errorf("at most %v and then %d ran at once, %d are done; want %v, all 10 slots, and 100", mosts, most, done, want)
+	}
+}

@@ -18,11 +18,12 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	if r != nil {
 		steady, leads = r.Member().Steady, r.Member().Leads
 	}
-	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every, Rhythm: store.RhythmOf(e.store)})
+	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every,
+		Gates: func() *job.GateRules { return e.followed.limits.Load().gates }, Rhythm: store.RhythmOf(e.store)})
 }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
-// "expire", "intents", "purge" or "unserved". Every process that runs does them by itself, so
+// "expire", "intents", "purge", "unserved" or "gates". Every process that runs does them by itself, so
 // it is for those who do not want to wait. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {

@@ -164,6 +164,20 @@ func postgresDrainTied() work {
 	}
 }
 
+func postgresKeyed() work {
+	byKey := drains("pawl, 1,000 keys", pawlOnPostgres, keyed(pawlPostgres), 100, postgresBacklog)
+	return work{
+		name: "postgres-keyed",
+		what: "work off a backlog with 100 workers, 1,000 keys of each of which 2 run at once, Postgres",
+		unit: perSecond,
+		systems: []contender{
+			byKey,
+			drains(pawlName, pawlOnPostgres, pawlPostgres, 100, postgresBacklog),
+		},
+		targets: []target{{against: "itself without keys", ours: byKey.name, theirs: pawlName, unit: perSecond, atLeast: 0.4, aim: 0.6}},
+	}
+}
+
 // holdSnapshot opens a snapshot as a long report or a forgotten transaction does: no row version that dies from now
 // on can be removed until it is released.
 func holdSnapshot(ctx context.Context, at place) (release func() error, err error) {

@@ -45,6 +45,20 @@ func sqliteDrain100() work {
 	}
 }
 
+func sqliteKeyed() work {
+	byKey := drains("pawl, 1,000 keys", needs{}, keyed(pawlSQLite), 100, sqliteBacklog)
+	return work{
+		name: "sqlite-keyed",
+		what: "work off a backlog with 100 workers, 1,000 keys of each of which 2 run at once, SQLite FULL",
+		unit: perSecond,
+		systems: []contender{
+			byKey,
+			drains(pawlName, needs{}, pawlSQLite, 100, sqliteBacklog),
+		},
+		targets: []target{{against: "itself without keys", ours: byKey.name, theirs: pawlName, unit: perSecond, atLeast: 0.4, aim: 0.6}},
+	}
+}
+
 func sqliteIdle() work {
 	return work{
 		name: "sqlite-idle",

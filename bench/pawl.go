@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strconv"
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/store"
@@ -19,6 +20,7 @@ type pawlQueue struct {
 	store  func() store.Opener
 	engine *pawl.Engine
 	tied   int // every so-many-th job of a backlog has a unique key; 0 for none
+	keys   int // jobs of a backlog have so many keys, in turn, of which a limit lets 2 jobs run at once; 0 for none
 }
 
 func openPawl(table string, opener func() store.Opener) (queue, error) {
@@ -28,7 +30,11 @@ func openPawl(table string, opener func() store.Opener) (queue, error) {
 
 func (q *pawlQueue) open(queues pawl.Queues) (err error) {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	q.engine, err = pawl.New(q.store(), pawl.Config{Queues: queues, Logger: logger})
+	c := pawl.Config{Queues: queues, Logger: logger}
+	if q.keys > 0 {
+		c.Limits = []pawl.Limit{{Name: "keys", Queue: "default", PerKey: true, Concurrent: 2}}
+	}
+	q.engine, err = pawl.New(q.store(), c)
 	return err
 }
 
@@ -45,6 +51,9 @@ func (q *pawlQueue) Fill(ctx context.Context, ps []payload) error {
 			items[i] = pawl.NewItem(p)
 			if q.tied > 0 && i%q.tied == 0 {
 				items[i] = pawl.NewItem(p, pawl.Unique(pawl.ByKey(pawl.NewID().String())))
+			}
+			if q.keys > 0 {
+				items[i] = pawl.NewItem(p, pawl.Key(strconv.Itoa(i%q.keys)))
 			}
 		}
 		if _, err := q.engine.EnqueueMany(ctx, items...); err != nil {
@@ -96,4 +105,17 @@ func (q *pawlQueue) Close() error {
 		return errors.New("pawl: not open")
 	}
 	return q.engine.Close()
+}
+
+// keyed gives the jobs of a system 1,000 keys, each with a bound.
+func keyed(open opener) opener {
+	return func(ctx context.Context, at place) (queue, error) {
+		q, err := open(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		p := q.(*pawlQueue)
+		p.keys = 1000
+		return p, errors.Join(p.engine.Close(), p.open(nil))
+	}
 }

@@ -39,5 +39,13 @@ func (t *GateTokens) Wait(r Rate) time.Duration {
 	return time.Duration(min(us, 3.15e14)) * time.Microsecond // ten years
 }
 
+// Until is how long until all are there.
+func (t *GateTokens) Until(r Rate) time.Duration {
+	if t.IsFull(r) {
+		return 0
+	}
+	return time.Duration(min((float64(r.Burst)-t.Level)/r.PerSecond*1e6, 3.15e14)) * time.Microsecond
+}
+
 // IsFull reports whether there is nothing to remember.
 func (t *GateTokens) IsFull(r Rate) bool { return t.Level >= float64(r.Burst) }

@@ -46,11 +46,15 @@ type Config struct {
 	// Every is how often a round is done by its settings; 0 means as below [0].
 	Every func(round string) time.Duration
 
+	// Gates are the limits on jobs that hold; nil for none [none].
+	Gates func() *job.GateRules
+
 	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
 	Expire time.Duration // between rounds of deadlines [5 s]
 	// Intents is the time between sweeps for what was not applied after its commit [5 s].
 	Intents time.Duration
 	Purge   time.Duration // between rounds of removals [60 s]
+	Regate  time.Duration // between looks for jobs behind gates of limits that are gone [60 s]
 	Report  time.Duration // between reports of jobs that nobody takes [60 s]
 	Limit   int           // rows of one round, at most [500]
 }
@@ -62,6 +66,7 @@ type Keeper struct {
 	intents store.Intents // nil where the store has none
 	log     *slog.Logger
 	last    lastLook
+	gates   gates
 }
 
 // breath is the pause between rounds while there is more to remove, so
@@ -90,6 +95,10 @@ func New(c Config) (*Keeper, error) {
 	c.Intents = cmp.Or(c.Intents, 5*time.Second)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
 	c.Report = cmp.Or(c.Report, time.Minute)
+	c.Regate = cmp.Or(c.Regate, time.Minute)
+	if c.Gates == nil {
+		c.Gates = func() *job.GateRules { return nil }
+	}
 	c.Limit = cmp.Or(c.Limit, 500)
 	var faults []error
 	if c.Store == nil {
@@ -104,7 +113,7 @@ func New(c Config) (*Keeper, error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents}, {"purge interval", c.Purge}, {"report interval", c.Report}} {
+	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents}, {"purge interval", c.Purge}, {"report interval", c.Report}, {"gates interval", c.Regate}} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
@@ -113,7 +122,9 @@ func New(c Config) (*Keeper, error) {
 		return nil, errors.Join(faults...)
 	}
 	intents, _ := c.Store.(store.Intents)
-	return &Keeper{config: c, store: c.Store, intents: intents, log: c.Logger}, nil
+	keeper := &Keeper{config: c, store: c.Store, intents: intents, log: c.Logger}
+	keeper.gates.store, _ = c.Store.(store.Gatekeeper)
+	return keeper, nil
 }
 
 // RescueTick is the name of the tick that loses and rescues. Whoever has just
@@ -132,11 +143,12 @@ const (
 	intentsRound  = "intents"
 	purgeRound    = "purge"
 	unservedRound = "unserved"
+	gatesRound    = "gates"
 )
 
 // Names lists the rounds.
 func Names() []string {
-	return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound}
+	return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound, gatesRound}
 }
 
 // Service is the keeper as a group of ticks, one for each round.

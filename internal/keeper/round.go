@@ -19,18 +19,27 @@ type Round struct {
 	// Due reads off a look whether there is something to do; nil where Do is itself
 	// no more than a question while there is not.
 	Due func(store.Due) bool
+	// Idle says without asking that there is nothing to do; nil: it cannot.
+	Idle func() bool
 }
 
 // Rounds are the upkeep of a namespace, in the order in which it is best done by hand.
 func (k *Keeper) Rounds() []Round {
 	rounds := []Round{
-		{rescueRound, k.config.Rescue, k.rescueRound, nil},
-		{expireRound, k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
-		{purgeRound, k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
-		{unservedRound, k.config.Report, k.unservedRound, nil},
+		{Name: rescueRound, Period: k.config.Rescue, Do: k.rescueRound},
+		{Name: expireRound, Period: k.config.Expire, Do: k.expireRound, Due: func(d store.Due) bool { return d.Expire }},
+		{Name: purgeRound, Period: k.config.Purge, Do: k.purgeRound, Due: func(d store.Due) bool { return d.Purge }},
+		{Name: unservedRound, Period: k.config.Report, Do: k.unservedRound},
 	}
 	if k.intents != nil {
-		rounds = slices.Insert(rounds, 2, Round{intentsRound, k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
+		rounds = slices.Insert(rounds, 2, Round{
+			Name: intentsRound, Period: k.config.Intents, Do: k.intentsRound, Due: func(d store.Due) bool { return d.Intents },
+		})
+	}
+	if k.gates.store != nil {
+		rounds = append(rounds, Round{
+			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound, Idle: func() bool { return k.gates.idle(k.config.Gates()) },
+		})
 	}
 	for i, r := range rounds {
 		do := r.Do

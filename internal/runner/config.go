@@ -87,8 +87,9 @@ type Config struct {
 	// Revised is called with the revision of the settings that an answer of the store
 	// carries. It must not block.
 	Revised func(revision int64)
-	// Drain empties the bucket of a limit for a time; nil where there are no limits.
-	Drain func(ctx context.Context, limit string, d time.Duration) error
+	// Drain empties the bucket of a limit for a time, since a run was throttled by it;
+	// nil where there are no limits.
+	Drain func(ctx context.Context, t *Task, limit string, d time.Duration) error
 	// Rhythm is that of the store, nil where beats and looks come by their own clock.
 	Rhythm *store.Rhythm
 	// Registered is called after the first beat of each registration. It must not block.

@@ -25,7 +25,7 @@ func (r *Runner) coolDown(t *Task, o job.Outcome) job.Outcome {
 		if r.config.Drain == nil {
 			return o
 		}
-		if err := r.config.Drain(ctx, o.Scope, o.Delay); err != nil {
+		if err := r.config.Drain(ctx, t, o.Scope, o.Delay); err != nil {
 			r.log.Warn("a limit could not be drained, only the throttled job waits", "limit", o.Scope, "job", t.Job.ID, "error", err)
 		}
 		return o

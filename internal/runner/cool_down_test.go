@@ -247,7 +247,7 @@ func TestJ8_AScopeDrainsItsLimitAndTheQueueGoesOn(t *testing.T) {
 			}
 			return succeed
 		}, func(c *runner.Config) {
-			c.Drain = func(_ context.Context, limit string, d time.Duration) error {
+			c.Drain = func(_ context.Context, _ *runner.Task, limit string, d time.Duration) error {
 				drained = append(drained, limit+" "+d.String())
 				return nil
 			}

@@ -93,6 +93,11 @@ func (s *Store) Expire(ctx context.Context, limit int) (store.ExpireReply, error
 	return s.jobs.Expire(ctx, limit)
 }
 
+// Regate moves waiting jobs to where the rules put them.
+func (s *Store) Regate(ctx context.Context, rules *job.GateRules, limit int) (store.RegateReply, error) {
+	return s.claims.Regate(ctx, rules, limit)
+}
+
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
 func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
 	return s.jobs.MakeDueAgain(ctx, b, limit)

@@ -307,6 +307,10 @@ func (s *spread) Expire(ctx context.Context, limit int) (store.ExpireReply, erro
 	return s.Store.Expire(ctx, limit)
 }
 
+func (s *spread) Regate(ctx context.Context, rules *job.GateRules, limit int) (store.RegateReply, error) {
+	return s.Store.(store.Gatekeeper).Regate(ctx, rules, limit)
+}
+
 func (s *spread) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
 	if r := s.next(ctx); r != nil {
 		return call[int](r, "MakeDueAgain", b, limit)

@@ -102,6 +102,22 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	})
 }
 
+// Regate moves waiting jobs to where the rules put them.
+func (s *Store) Regate(ctx context.Context, rules *job.GateRules, limit int) (store.RegateReply, error) {
+	var next claims.RegatePlace
+	reply, err := ask(ctx, s, limit, func(t *jobs.Transition) (reply store.RegateReply, err error) {
+		reply, next, err = claims.Regate(t, rules, limit, s.claims.Regated())
+		return reply, err
+	})
+	if err == nil {
+		s.claims.KeepRegated(next)
+	}
+	if reply.Moved > 0 {
+		s.claims.Turns.Drop()
+	}
+	return reply, err
+}
+
 // MakeDueAgain makes up to limit jobs ready whose due time the clock had reached.
 func (s *Store) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (int, error) {
 	defer s.claims.Turns.Drop() // what is closed is so until a time that was

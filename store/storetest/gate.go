@@ -266,6 +266,45 @@ func gates() []testCase {
 			})
 			equal(d, "claimed", ids(w.soon(5)), []job.ID{list[0].ID})
 		}},
+		{name: "J19_ALimitThatIsGoneLetsItsJobsGo", run: func(d *database) {
+			list := d.enqueue(drafts(250, withKey("a"), by(onePerKey))...)
+			w := d.under(onePerKey)
+			keeper := d.Store.(store.Gatekeeper)
+			equal(d, "moved while it holds", must[store.RegateReply](d, "regate")(keeper.Regate(d.ctx, w.gates, 100)).Moved, 0)
+			w.gates = nil
+			moved, calls := 0, 0
+			for more := true; more; calls++ {
+				r := must[store.RegateReply](d, "regate")(keeper.Regate(d.ctx, nil, 100))
+				moved, more = moved+r.Moved, r.More
+			}
+			equal(d, "moved", moved, 250)
+			equal(d, "calls", calls, 3)
+			equal(d, "claimed", len(w.claim(300)), len(list))
+		}},
+		{name: "J19_AnotherLimitTakesJobsOver", run: func(d *database) {
+			list := d.enqueue(drafts(5, withKey("a"), by(onePerKey))...)
+			two := limits{"all": {Queue: queue, Concurrent: 2}}
+			w := d.under(two)
+			got := w.soon(10)
+			equal(d, "claimed by the new limit", len(got), 2)
+			equal(d, "gate", gateOf(d, list[4]), job.NewGateRules(two).Gate(queue, kind, "a"))
+			equal(d, "claimed then", len(w.soon(10)), 0)
+		}},
+		{name: "J19_KeysThatAreGoneLeaveNothing", run: func(d *database) {
+			slow := limits{"tenants": {Queue: queue, PerKey: true, Concurrent: 1, Ordered: true, PerSecond: 1, Burst: 2}}
+			d.enqueue(draft(withKey("a"), by(slow)), draft(withKey("b"), by(slow)))
+			w := d.under(slow)
+			got := w.soon(10)
+			equal(d, "claimed", len(got), 2)
+			for _, j := range got {
+				w.end(j, job.Done)
+			}
+			d.advance(time.Minute)
+			keeper := d.Store.(store.Gatekeeper)
+			forgotten := must[store.RegateReply](d, "regate")(keeper.Regate(d.ctx, w.gates, 100)).Forgotten
+			equal(d, "forgotten", forgotten, 2)
+			equal(d, "forgotten again", must[store.RegateReply](d, "regate")(keeper.Regate(d.ctx, w.gates, 100)).Forgotten, 0)
+		}},
 		{name: "P5_WhyAJobBehindAGateWaits", run: func(d *database) {
 			id := d.one(withKey("a"), by(onePerKey))
 			d.hire()

@@ -88,6 +88,7 @@ CREATE TABLE pawl.gate (
     head      uuid,
     level     float8,
     filled    bigint, -- microseconds of the store's clock
+    expires   timestamptz NOT NULL, -- when all its tokens are there
     PRIMARY KEY (namespace, gate)
 ) WITH (fillfactor = 50);
 

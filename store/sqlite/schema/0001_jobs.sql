@@ -77,6 +77,7 @@ CREATE TABLE pawl_gate (
     head      BLOB,
     level     REAL,
     filled    INTEGER,
+    expires   INTEGER NOT NULL, -- when all its tokens are there
     PRIMARY KEY (namespace, gate)
 ) STRICT, WITHOUT ROWID;
 

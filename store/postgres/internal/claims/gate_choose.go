@@ -17,8 +17,6 @@ func (p *gatePass) choose() {
 	for i := range p.visits {
 		v := &p.visits[i]
 		switch {
-		case !v.known:
-			v.Closed = p.now.Add(strangeFor)
 		case v.given == 0:
 		case !v.locked:
 			v.Closed = p.now.Add(contendedFor)
@@ -55,6 +53,10 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 	refused, held := false, [job.MaxPriority + 1]bool{}
 	for i := range list {
 		c := &list[i]
+		if gate := p.k.c.Gates.Gate(p.g.queue.Queue, c.kind, c.key); gate != v.Of.Number {
+			p.moves.add(c.ID, v.Of.Number, gate) // to where it belongs by the limits that hold
+			continue
+		}
 		if c.due.After(p.now) {
 			if held[c.priority] = true; next.IsZero() || c.due.Before(next) {
 				next = c.due
@@ -98,7 +100,7 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 	case len(v.chosen) == 0 && v.running == 0 && len(v.found) == 0:
 		v.Gone = true
 	case len(v.chosen) == 0 && len(v.found) == 0:
-		v.Closed = p.now.Add(strangeFor)
+		v.Closed = p.now.Add(drainedFor)
 	}
 	return starts, room
 }
@@ -147,10 +149,11 @@ FROM (
 JOIN pawl.gate AS g ON g.namespace = e.namespace AND g.gate = e.gate
 LEFT JOIN pawl.job AS j ON j.namespace = g.namespace AND j.id = g.head`
 
-	setGates = `INSERT INTO pawl.gate (namespace, gate, head, level, filled)
-SELECT $1, g.*
-FROM unnest($2::bigint[], $3::uuid[], $4::float8[], $5::bigint[]) AS g
-ON CONFLICT (namespace, gate) DO UPDATE SET head = excluded.head, level = excluded.level, filled = excluded.filled`
+	setGates = `INSERT INTO pawl.gate (namespace, gate, head, level, filled, expires)
+SELECT $1, g.gate, g.head, g.level, g.filled, {now} + g.keep * interval '1 microsecond'
+FROM unnest($2::bigint[], $3::uuid[], $4::float8[], $5::bigint[], $6::bigint[]) AS g (gate, head, level, filled, keep)
+ON CONFLICT (namespace, gate) DO UPDATE
+SET head = excluded.head, level = excluded.level, filled = excluded.filled, expires = excluded.expires`
 
 	dropGates = `DELETE FROM pawl.gate AS g
 USING (
@@ -216,8 +219,8 @@ func (p *gatePass) allowed(v *gateVisit) int {
 		v.full(p.now)
 		return 0
 	case s.head.due.After(p.now):
-		if v.Closed = s.head.due; v.Closed.After(p.now.Add(strangeFor)) {
-			v.Closed = p.now.Add(strangeFor)
+		if v.Closed = s.head.due; v.Closed.After(p.now.Add(drainedFor)) {
+			v.Closed = p.now.Add(drainedFor)
 		}
 		return 0
 	}
@@ -252,6 +255,7 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 	var heads []pgtype.UUID
 	var levels []pgtype.Float8
 	var filled []pgtype.Int8
+	var keeps []int64
 	for i := range p.visits {
 		v := &p.visits[i]
 		for n := range v.chosen {
@@ -266,6 +270,11 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 			heads = append(heads, pgtype.UUID{Bytes: s.id, Valid: s.id != (job.ID{})})
 			levels = append(levels, pgtype.Float8{Float64: s.tokens.Level, Valid: rated})
 			filled = append(filled, pgtype.Int8{Int64: s.tokens.At, Valid: rated})
+			keep := time.Duration(0)
+			if rated {
+				keep = s.tokens.Until(v.bound.Rate)
+			}
+			keeps = append(keeps, keep.Microseconds())
 		}
 	}
 	if ids == nil && drop == nil {
@@ -289,7 +298,7 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 			&pg.Statement{Text: isAlive, Args: []any{room.pg.Namespace, p.k.c.Worker}, Each: func(scan pg.Scan) error { return scan(alive) }})
 	}
 	if set != nil {
-		steps = append(steps, &pg.Statement{Text: setGates, Args: []any{room.pg.Namespace, set, heads, levels, filled}})
+		steps = append(steps, &pg.Statement{Text: setGates, Args: []any{room.pg.Namespace, set, heads, levels, filled, keeps}})
 	}
 	if drop != nil {
 		steps = append(steps, &pg.Statement{Text: dropGates, Args: []any{room.pg.Namespace, drop}})

@@ -29,11 +29,14 @@ import (
 //  4. Lease what was chosen, and remember what has to be remembered of gates.
 
 const (
-	visits = 64 // gates of one transaction: the server has room for so many locks
-	passes = 16 // transactions of one claim
-	// strangeFor is how long a gate is passed that no limit has any more: upkeep moves
-	// its jobs.
-	strangeFor = time.Second
+	visits = 128 // gates of one transaction: the server has room for so many locks of each claim
+	passes = 16  // transactions of one claim
+	// strangers is how many jobs are taken out of a gate at once that belong elsewhere
+	// by the limits that hold.
+	strangers = 100
+	// drainedFor is how long a gate is passed from which jobs run and behind which none
+	// waits.
+	drainedFor = time.Second
 	// contendedFor is how long one is passed that another claim has locked.
 	contendedFor = 5 * time.Millisecond
 	// gateLag is how far behind now the frontier of a gate stays: a commit that comes
@@ -141,10 +144,14 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 			k.cools(g.queue.Queue, p.cools)
 			return nil
 		}
+		n, err := k.room.move(ctx, &p.moves)
+		if err != nil {
+			return err
+		}
 		g.jobs = append(g.jobs, p.leased...)
 		g.bytes += p.bytes
 		limit -= len(p.leased)
-		if len(p.leased) == 0 && len(list) < visits {
+		if len(p.leased)+n == 0 && len(list) < visits {
 			break
 		}
 	}
@@ -226,6 +233,7 @@ type gatePass struct {
 	rest   int
 	leased []store.LeasedJob
 	bytes  int64
+	moves  moved          // that wait where they do not belong
 	count  *job.GateCount // where bounds overlap
 }
 
@@ -330,7 +338,7 @@ func (p *gatePass) run(ctx context.Context) error {
 		if steps == nil {
 			return nil
 		}
-		if err := t.Run(ctx, steps...); err != nil {
+		if err := t.Commit(ctx, steps...); err != nil {
 			return err
 		}
 		if !*alive {
@@ -343,7 +351,7 @@ func (p *gatePass) run(ctx context.Context) error {
 // begin forgets what a try before has found, and deals the turns.
 func (p *gatePass) begin() {
 	p.visits = make([]gateVisit, len(p.list))
-	p.leased, p.bytes, p.paused, p.locked, p.count = nil, 0, false, false, nil
+	p.leased, p.bytes, p.paused, p.locked, p.count, p.moves = nil, 0, false, false, nil, moved{}
 	deal := make([]job.Turn, len(p.list))
 	round := 0
 	for i := range p.list {
@@ -353,7 +361,10 @@ func (p *gatePass) begin() {
 		v.bound, v.known = p.k.c.Gates.Bound(p.g.queue.Queue, v.Of.Kind, v.Of.Key)
 		v.known = v.known && v.bound.Gate == v.Of.Number
 		deal[i] = job.Turn{Weight: max(v.bound.Weight, 1)}
-		if v.known {
+		if !v.known {
+			v.bound = job.GateBound{}
+			deal[i] = job.Turn{Weight: strangers, Room: strangers}
+		} else {
 			if deal[i].Room = math.MaxInt32; v.bound.Concurrent > 0 {
 				deal[i].Room = v.bound.Concurrent
 			}

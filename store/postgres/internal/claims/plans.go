@@ -17,6 +17,9 @@ var Plans = []pg.Plan{
 	{Name: "setGates", Text: setGates, Indexes: []string{}},
 	{Name: "dropGates", Text: dropGates, Indexes: []string{"gate_pkey"}},
 	{Name: "runningByKind", Text: runningByKind, Indexes: []string{"job_gate_held"}},
+	{Name: "scanAllGates", Text: scanAllGates, Indexes: []string{"job_gated"}},
+	{Name: "behindOne", Text: behindOne, Indexes: []string{"job_gated"}},
+	{Name: "forgetGates", Text: forgetGates, Indexes: []string{"gate_pkey", "job_pkey"}},
 	{Name: "peekStretches", Text: peekStretches, Indexes: []string{
 		"worker_pkey", "pause_pkey", "pause_pkey", "cool_down_pkey", "namespace_pkey", "job_ready",
 	}},

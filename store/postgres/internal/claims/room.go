@@ -18,6 +18,7 @@ type Room struct {
 	jobs      *jobs.Room
 	meets     *Meets
 	Frontiers frontiers
+	regating  regating
 	gates     struct {
 		sync.Mutex
 		turns map[string]*gateTurns // by the fingerprint of an offer

@@ -268,6 +268,11 @@ func (t *Transaction) batch() *pgx.Batch {
 	return b
 }
 
+// Commit sends the steps together with the commit: a round trip less.
+func (t *Transaction) Commit(ctx context.Context, steps ...*Statement) error {
+	return t.last(ctx, steps...)
+}
+
 // last sends the steps together with the commit.
 func (t *Transaction) last(ctx context.Context, steps ...*Statement) error {
 	b := t.batch()

@@ -57,6 +57,7 @@ type claiming struct {
 	from   Places
 	memory *Memory
 	answer *store.ClaimReply
+	moved  int   // jobs that were met where they do not belong
 	next   int64 // when the next job falls due that is not ready; 0 for none
 }
 
@@ -85,11 +86,8 @@ func (k *claiming) plain(q *store.QueueClaim, room *int64) (int, error) {
 		return 0, err
 	}
 	*room = look.room
-	if err := look.putBehind(); err != nil {
+	if err := k.putRight(&look); err != nil {
 		return 0, err
-	}
-	for _, g := range look.gated {
-		k.memory.Turns.Note(q.Queue, g.gate, g.kind, g.key, nil)
 	}
 	k.answer.More = k.answer.More || look.bounded
 	if len(leased) < q.Limit && !look.bounded {
@@ -100,6 +98,20 @@ func (k *claiming) plain(q *store.QueueClaim, room *int64) (int, error) {
 		k.upcoming(due)
 	}
 	return len(leased), k.lease(leased)
+}
+
+// putRight moves what a look has met in the wrong place, and notes the gates.
+func (k *claiming) putRight(l *look) error {
+	if err := l.putRight(); err != nil {
+		return err
+	}
+	k.moved += len(l.gated)
+	for _, g := range l.gated {
+		if g.gate != 0 {
+			k.memory.Turns.Note(l.queue.Queue, g.gate, g.kind, g.key, nil)
+		}
+	}
+	return nil
 }
 
 // upcoming notes when a job falls due, in microseconds; 0 is none.

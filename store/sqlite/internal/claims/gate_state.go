@@ -24,8 +24,8 @@ const (
 	LEFT JOIN pawl_job AS j ON j.namespace = g.namespace AND j.id = g.head
 	WHERE g.namespace = ? AND g.gate = ?`
 
-	setGate = `INSERT OR REPLACE INTO pawl_gate (namespace, gate, head, level, filled)
-	VALUES (?, ?, ?, ?, ?)`
+	setGate = `INSERT OR REPLACE INTO pawl_gate (namespace, gate, head, level, filled, expires)
+	VALUES (?, ?, ?, ?, ?, ?)`
 
 	dropGate = `DELETE FROM pawl_gate
 	WHERE namespace = ? AND gate = ?`
@@ -63,7 +63,7 @@ func (k *claiming) readState(v *visit) error {
 		v.room = 0
 		v.full(now)
 	case headDue > k.Now:
-		v.room, v.Closed = 0, earlier(lite.TimeOf(headDue), now.Add(strangeFor))
+		v.room, v.Closed = 0, earlier(lite.TimeOf(headDue), now.Add(drainedFor))
 	}
 	return nil
 }
@@ -132,9 +132,10 @@ func (k *claiming) writeState(v *visit, leased []store.LeasedJob) error {
 		q.Blob(head[:])
 	}
 	if rated {
-		return q.Float(v.state.tokens.Level).Int(v.state.tokens.At).Exec()
+		tokens := &v.state.tokens
+		return q.Float(tokens.Level).Int(tokens.At).Int(lite.Later(k.Now, tokens.Until(v.bound.Rate))).Exec()
 	}
-	return q.Null().Null().Exec()
+	return q.Null().Null().Int(k.Now).Exec()
 }
 
 // runningByKind counts what runs from gates, by what limits go by.

@@ -52,9 +52,12 @@ func partOf(q *store.QueueClaim, limit, took int) store.QueueClaim {
 const (
 	visits = 64 // gates of one pass
 	passes = 16 // of one claim
-	// strangeFor is how long one is passed that no limit has any more: upkeep moves
-	// its jobs.
-	strangeFor = time.Second
+	// strangers is how many jobs are taken out of a gate at once that belong elsewhere
+	// by the limits that hold.
+	strangers = 100
+	// drainedFor is how long a gate is passed from which jobs run and behind which none
+	// waits.
+	drainedFor = time.Second
 	// aSeek is about how long one takes: what the clock shows is the transaction's.
 	aSeek = 3 * time.Microsecond
 )
@@ -78,13 +81,13 @@ func (k *claiming) behind(q *store.QueueClaim, limit, before int, room *int64) (
 		if len(list) == 0 {
 			break
 		}
-		part := partOf(q, limit-took, before+took)
+		part, moved := partOf(q, limit-took, before+took), k.moved
 		n, err := k.pass(&part, list, left, room)
 		took += n
 		if err != nil {
 			return took, err
 		}
-		if n == 0 && len(list) < visits {
+		if n == 0 && k.moved == moved && len(list) < visits {
 			break
 		}
 	}
@@ -174,16 +177,19 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		limit = min(limit, round)
 	}
 	given, next, rest := job.Deal(deal, left, limit)
-	took := 0
+	var leased []store.LeasedJob
 	for i := range all {
 		if given[i] == 0 || *room <= 0 {
 			continue
 		}
-		n, err := k.through(q, &all[i], given[i], took, room, also)
+		through, err := k.through(q, &all[i], given[i], len(leased), room, also)
 		if err != nil {
-			return took, err
+			return 0, err
 		}
-		took += n
+		leased = append(leased, through...)
+	}
+	if err := k.lease(leased); err != nil {
+		return 0, err
 	}
 	at := list[next].Number
 	if len(list) == visits && limit == round {
@@ -194,14 +200,14 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		settled[i] = all[i].Visit
 	}
 	k.memory.Turns.Settle(q.Queue, settled, at, rest)
-	return took, nil
+	return len(leased), nil
 }
 
 // enter finds out how many jobs a gate lets through now.
 func (k *claiming) enter(q *store.QueueClaim, v *visit, also *job.GateCount, now time.Time) (err error) {
 	var known bool
 	if v.bound, known = k.claim.Gates.Bound(q.Queue, v.Of.Kind, v.Of.Key); !known || v.bound.Gate != v.Of.Number {
-		v.Closed = now.Add(strangeFor)
+		v.bound, v.room = job.GateBound{}, strangers // they are moved to where they belong
 		return nil
 	}
 	most := max(v.bound.Concurrent, 1)
@@ -226,7 +232,9 @@ func (k *claiming) enter(q *store.QueueClaim, v *visit, also *job.GateCount, now
 }
 
 // through takes up to n jobs from one gate.
-func (k *claiming) through(q *store.QueueClaim, v *visit, n, took int, room *int64, also *job.GateCount) (int, error) {
+func (k *claiming) through(
+	q *store.QueueClaim, v *visit, n, took int, room *int64, also *job.GateCount,
+) ([]store.LeasedJob, error) {
 	part := partOf(q, n, took)
 	look := look{Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room}
 	if also != nil {
@@ -241,13 +249,13 @@ func (k *claiming) through(q *store.QueueClaim, v *visit, n, took int, room *int
 		*room = look.room
 	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := k.lease(leased); err != nil {
-		return 0, err
+	if err := k.putRight(&look); err != nil {
+		return nil, err
 	}
 	if err := k.writeState(v, leased); err != nil {
-		return 0, err
+		return nil, err
 	}
 	also.Took(&v.bound, len(leased))
 	now := lite.TimeOf(k.Now)
@@ -257,14 +265,14 @@ func (k *claiming) through(q *store.QueueClaim, v *visit, n, took int, room *int
 	case v.bound.Concurrent > 0 && int(v.running)+len(leased) >= v.bound.Concurrent:
 		v.full(now)
 	case len(leased) < n && v.Closed.IsZero():
-		return len(leased), k.drained(q, v, len(leased), look.refused(), now)
+		return leased, k.drained(q, v, leased, look.refused(), now)
 	}
-	return len(leased), nil
+	return leased, nil
 }
 
 // drained closes a gate that gave less than it was asked for, until its next job falls
 // due, and forgets one that has none.
-func (k *claiming) drained(q *store.QueueClaim, v *visit, took int, refused bool, now time.Time) error {
+func (k *claiming) drained(q *store.QueueClaim, v *visit, leased []store.LeasedJob, refused bool, now time.Time) error {
 	due, err := nextDue(k.Transition, q, v.Of.Number)
 	switch {
 	case err != nil:
@@ -273,16 +281,16 @@ func (k *claiming) drained(q *store.QueueClaim, v *visit, took int, refused bool
 		v.full(now)
 	case due != 0:
 		v.Closed = lite.TimeOf(due)
-	case v.running == 0 && took == 0:
+	case v.running == 0 && len(leased) == 0:
 		some, err := k.On(anyBehind).Text(q.Queue).Int(v.Of.Number).Found()
 		if err != nil {
 			return err
 		}
 		if v.Gone = !some; some { // for others
-			v.Closed = now.Add(strangeFor)
+			v.Closed = now.Add(drainedFor)
 		}
 	default:
-		v.Closed = now.Add(strangeFor)
+		v.Closed = now.Add(drainedFor)
 	}
 	return nil
 }

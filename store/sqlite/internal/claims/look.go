@@ -21,36 +21,38 @@ type look struct {
 	allow func(kind, key string) bool
 
 	lanes   [job.MaxPriority + 1]*lane
+	next    int // behind a gate, nothing waits of a priority that is lower, unless it has a lane
 	taken   int
 	bounded bool
 	gated   []gatedJob // that have to go behind a gate
 }
 
-// gatedJob is a job that was met in front of its gate.
+// gatedJob is a job that was met where it does not wait by the rules.
 type gatedJob struct {
 	id        job.ID
-	gate      int64
+	gate      int64 // where it does; zero: in front of gates
 	kind, key string
 }
 
-// gateOf is the gate behind which the row that a lane stands on has to go; 0 for none.
-func (l *look) gateOf(q *lite.Query) int64 {
-	if l.gate != 0 || l.claim.Gates == nil {
-		return 0
+// misplaced says where the row that a lane stands on has to wait, if that is not here.
+func (l *look) misplaced(q *lite.Query) (gate int64, is bool) {
+	if l.claim.Gates == nil {
+		return 0, false
 	}
-	return l.claim.Gates.Gate(l.queue.Queue, q.ColText(atKind), q.ColText(atKey))
+	gate = l.claim.Gates.Gate(l.queue.Queue, q.ColText(atKind), q.ColText(atKey))
+	return gate, gate != l.gate
 }
 
-// moveToGate puts a job that waits behind a gate, by primary key.
+// moveToGate puts a job that waits behind a gate, or in front of them, by primary key.
 const moveToGate = `UPDATE pawl_job
 	SET gate = ?
 	WHERE namespace = ? AND id = ? AND state = 2`
 
-// putBehind moves what was met in front of its gate to behind it. All rows are read by
+// putRight moves what was met in the wrong place to the right one. All rows are read by
 // then: changing an index while stepping through it would show rows twice.
-func (l *look) putBehind() error {
+func (l *look) putRight() error {
 	for _, g := range l.gated {
-		if err := l.Query(moveToGate).Int(g.gate).Int(l.Namespace).Blob(g.id[:]).Exec(); err != nil {
+		if err := l.Query(moveToGate).IntOrNull(g.gate).Int(l.Namespace).Blob(g.id[:]).Exec(); err != nil {
 			return err
 		}
 	}
@@ -150,6 +152,17 @@ func (l *look) first() (int, error) {
 	best, bestAt := 0, int64(0)
 	for p := job.MinPriority; p <= job.MaxPriority; p++ {
 		if l.lanes[p] == nil {
+			if p < l.next {
+				continue // nothing waits there
+			}
+			if l.gate != 0 {
+				if err := l.skip(p); err != nil {
+					return 0, err
+				}
+				if p < l.next {
+					continue
+				}
+			}
 			if err := l.open(p); err != nil {
 				return 0, err
 			}
@@ -171,6 +184,27 @@ func (l *look) first() (int, error) {
 		}
 	}
 	return best, nil
+}
+
+// nextPriority is the first of which something waits behind a gate.
+//   - A seek on pawl_job_gated.
+const nextPriority = `SELECT priority
+	FROM pawl_job INDEXED BY pawl_job_gated
+	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ? AND gate = ? AND priority >= ?
+	ORDER BY priority
+	LIMIT 1`
+
+// skip finds the next priority of which something waits: there are many gates, and most
+// have jobs of one.
+func (l *look) skip(p int) error {
+	next, err := l.On(nextPriority).Text(l.queue.Queue).Int(l.gate).Int(int64(p)).One()
+	if err != nil {
+		return err
+	}
+	if l.next = int(next); next == 0 {
+		l.next = job.MaxPriority + 1
+	}
+	return nil
 }
 
 func (l *look) name(p int) laneName { return laneName{l.queue.Queue, l.gate, p} }
@@ -205,7 +239,7 @@ func (l *look) advance(lane *lane) error {
 		// One whose needs cannot be read is for nobody, and the jobs behind it go on (P8).
 		needs, err := jobs.ParseWords(lane.q.ColText(atCapabilities))
 		lane.rescued = lane.q.ColInt(atRescues) > 0
-		if gate := l.gateOf(lane.q); gate != 0 {
+		if gate, is := l.misplaced(lane.q); is {
 			l.gated = append(l.gated, gatedJob{lane.head.id, gate, lane.q.ColText(atKind), lane.q.ColText(atKey)})
 		} else if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
 			!(lane.rescued && l.taken >= l.queue.Start) {

@@ -15,6 +15,7 @@ type Memory struct {
 	Turns turns.Turns[struct{}] // of gates
 
 	mu      sync.Mutex
+	regated RegatePlace
 	workers map[job.WorkerID]*claimer
 }
 
@@ -55,6 +56,20 @@ func (c *Memory) Keep(w job.WorkerID, seq int64, p Places) {
 		c.workers[w] = k
 	}
 	k.answered, k.places = max(k.answered, seq), p
+}
+
+// Regated is where Regate goes on.
+func (c *Memory) Regated() RegatePlace {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.regated
+}
+
+// KeepRegated stores where a committed call has ended.
+func (c *Memory) KeepRegated(at RegatePlace) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.regated = at
 }
 
 // Forget drops a worker that will not claim again.
