@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -165,9 +166,7 @@ func judged(err error) job.Outcome {
 	var throttled throttledError
 	if errors.As(err, &throttled) {
 		o := job.Outcome{Kind: job.Throttled, Delay: throttled.wait, Scope: throttled.scope}
-		if text := err.Error(); text != throttled.Error() {
-			o.Message = text
-		}
+		o.Message = strings.TrimSuffix(strings.TrimSuffix(err.Error(), throttled.Error()), ": ")
 		return o
 	}
 	var dead deadError
