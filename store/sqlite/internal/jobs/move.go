@@ -57,7 +57,8 @@ func (t *Transition) follow(m job.Move) error {
 const (
 	amendRow = `UPDATE pawl_job
 	SET used = used + ?, snoozes = snoozes + ?, snoozed = coalesce(?, snoozed),
-		throttles = CASE WHEN ? THEN 0 ELSE throttles + ? END, throttled = coalesce(?, throttled), lost = lost + ?, rescues = rescues + ?,
+		throttles = CASE WHEN ? THEN 0 ELSE throttles + ? END, throttled = coalesce(?, throttled),
+		lost = lost + ?, rescues = rescues + ?,
 		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = coalesce(?, failures)
 	WHERE namespace = ? AND id = ?`
 
