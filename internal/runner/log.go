@@ -29,7 +29,7 @@ func (r *Runner) logEnd(f *Finished) {
 		level, text = slog.LevelWarn, "a job is parked: its arguments cannot be read"
 	case f.End.To == job.Cancelled:
 		level, text = slog.LevelInfo, "a job was cancelled while it ran"
-	case outcome.Kind == job.Failed:
+	case outcome.Kind == job.Failed || outcome.Kind == job.Throttled && f.End.Burn:
 		level, text = slog.LevelWarn, "a run failed, its job is tried again"
 	case outcome.Kind == job.StoreFailed:
 		level, text = slog.LevelWarn, "a run met a store that failed, its job is tried again"
