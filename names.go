@@ -175,7 +175,10 @@ const (
 	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version
 	WhyNoCapability = job.WhyNoCapability // nobody there has what it needs
 	WhyUnreadable   = job.WhyUnreadable   // what it needs cannot be read
-	WhyGate         = job.WhyGate         // it waits behind a gate
+	WhyGate         = job.WhyGate         // it waits behind a gate of which nobody knows the limit
+	WhyLimit        = job.WhyLimit        // its limit, or its key, is at its bound
+	WhyOrder        = job.WhyOrder        // another job of its key comes first
+	WhyRate         = job.WhyRate         // the tokens of its limit are used up
 	WhyTotal        = job.WhyTotal        // the total of its queue is used up
 	WhySlot         = job.WhySlot         // it is ready, and waits for a free slot
 )

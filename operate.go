@@ -173,7 +173,15 @@ func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 	if err != nil {
 		return Why{}, err
 	}
+	e.bound(&s)
 	return job.Explain(s), nil
+}
+
+// bound adds what the limits allow that this process knows.
+func (e *Engine) bound(s *job.Situation) {
+	if b, ok := e.followed.limits.Load().gates.Bound(s.Job.Queue, s.Job.Kind, s.Job.Key); ok {
+		s.Bound = &b
+	}
 }
 
 // WhyAll names what keeps up to 1,000 jobs from running, those with the same code,
@@ -190,6 +198,9 @@ func (e *Engine) WhyAll(ctx context.Context, ids []ID) ([]WhyGroup, error) {
 	situations, err := e.store.Situations(ctx, ids)
 	if err != nil {
 		return nil, err
+	}
+	for i := range situations {
+		e.bound(&situations[i])
 	}
 	return job.ExplainAll(situations), nil
 }

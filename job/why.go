@@ -26,7 +26,11 @@ type Situation struct {
 	// beats have stopped: until they are lost, their portions are nobody else's,
 	// and nobody new gets one. Those that were lost, or left, hold what they still
 	// run until it is taken back.
-	Holding     []Unheard
+	Holding []Unheard
+	// Gate is how the gate of a job that waits behind one stands, Bound what it allows,
+	// by the limits that who asks knows; nil: it knows none.
+	Gate        GateUse
+	Bound       *GateBound
 	Ahead       int // ready jobs of the queue that come first, capped
 	AheadCapped bool
 }
@@ -105,7 +109,10 @@ const (
 	WhyNoVersion    WhyCode = "no_version"    // nobody there knows its version
 	WhyNoCapability WhyCode = "no_capability" // nobody there has what it needs
 	WhyUnreadable   WhyCode = "unreadable"    // what it needs cannot be read
-	WhyGate         WhyCode = "gate"          // it waits behind a gate
+	WhyGate         WhyCode = "gate"          // it waits behind a gate of which nobody knows the limit
+	WhyLimit        WhyCode = "limit"         // its limit, or its key, is at its bound
+	WhyOrder        WhyCode = "order"         // another job of its key comes first
+	WhyRate         WhyCode = "rate"          // the tokens of its limit are used up
 	WhyTotal        WhyCode = "total"         // the total of its queue is used up
 	WhySlot         WhyCode = "slot"          // it is ready, and waits for a free slot
 )
@@ -163,9 +170,10 @@ func explain(s *Situation, w *Why) (WhyCode, string) {
 	if code, why := noWorker(j, s.Workers, w); code != "" {
 		return code, why
 	}
-	if gate := j.Gate(); gate != 0 {
-		w.Blocker = fmt.Sprintf("gate %d", gate)
-		return WhyGate, fmt.Sprintf("ready: waits behind gate %d of queue %s until a worker opens it", gate, j.Queue)
+	if j.Gate() != 0 {
+		if code, why := gated(s, w); code != "" {
+			return code, why
+		}
 	}
 	return ready(s, w)
 }

@@ -122,6 +122,11 @@ var layers = []layer{
 	},
 
 	{
+		at: "store/internal/turns", is: "whose turn it is, of gates; knows no database",
+		never: list(".", domain, loops, stores, drivers, sqlHTTP),
+	},
+
+	{
 		at: "store/internal/table/...", is: "the tables of a store as data; knows no database",
 		may:   list("store/internal/table"),
 		never: list(".", domain, loops, stores, drivers, sqlHTTP),
@@ -165,7 +170,7 @@ var layers = []layer{
 	},
 	{
 		at: "store/sqlite/internal/claims", is: "claims: leases ready jobs",
-		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "claims")),
+		may:   list("job/...", "store", "store/internal/table", "store/internal/turns", rooms("store/sqlite", "lite", "claims")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
@@ -217,7 +222,7 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/internal/claims", is: "leases ready jobs to workers",
-		may: list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
+		may: list(domain, "store/internal/table", "store/internal/turns", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings",
 			"store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
 		never: list("."),
 	},

@@ -441,7 +441,7 @@ func TestJ30_RoundsRunByHandAndReport(t *testing.T) {
 				}
 			}
 		}
-		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire intents purge unserved]") {
+		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire intents purge unserved gates]") {
 			t.Errorf("a round that is none: %v", err)
 		}
 	})

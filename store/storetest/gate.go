@@ -33,7 +33,7 @@ func (d *database) under(l limits) *hand {
 	d.Helper()
 	w := d.hire()
 	w.gates = job.NewGateRules(l)
-	w.offer = job.Offer{Kinds: map[string]int{"render": 0, kind: 0}}
+	w.offer = job.Offer{Kinds: map[string]int{"render": 0, "other": 0, kind: 0}}
 	return w
 }
 
@@ -309,7 +309,33 @@ func gates() []testCase {
 			id := d.one(withKey("a"), by(onePerKey))
 			d.hire()
 			sit := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
-			equal(d, "why", job.Explain(sit).Code, job.WhyGate)
+			equal(d, "why, of a limit that nobody knows", job.Explain(sit).Code, job.WhyGate)
+		}},
+		{name: "J26_WhySaysWhatClosesAGate", run: func(d *database) {
+			why := func(id job.ID, l limits) job.WhyCode {
+				d.Helper()
+				sit := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
+				if b, ok := job.NewGateRules(l).Bound(queue, sit.Job.Kind, sit.Job.Key); ok {
+					sit.Bound = &b
+				}
+				return job.Explain(sit).Code
+			}
+			w := d.under(onePerKey)
+			list := d.enqueue(drafts(2, withKey("a"), by(onePerKey))...)
+			equal(d, "while it is open", why(list[1], onePerKey), job.WhySlot)
+			w.take()
+			equal(d, "while another runs", why(list[1], onePerKey), job.WhyLimit)
+
+			w = d.under(orderedKeys)
+			list = d.enqueue(drafts(2, withKey("b"), by(orderedKeys))...)
+			w.end(w.take(), job.Waiting, func(e *job.End) { e.Delay = time.Minute })
+			equal(d, "while the head waits for its retry", why(list[1], orderedKeys), job.WhyOrder)
+
+			rate := limits{"slow": {Kind: "other", PerSecond: 0.01, Burst: 1}}
+			w = d.under(rate)
+			list = d.enqueue(drafts(2, ofKind("other"), by(rate))...)
+			w.soon(1)
+			equal(d, "while its tokens are used up", why(list[1], rate), job.WhyRate)
 		}},
 		{name: "J35_CountsKnowWhatWaitsBehindGates", run: func(d *database) {
 			d.one(behindGate(7), onQueue("elsewhere"))

@@ -139,8 +139,8 @@ type gateState struct {
 //
 //   - gate_pkey, and job_pkey for the head.
 const (
-	stateOfGates = `SELECT e.n, g.level, g.filled, g.head, j.state, j.priority, j.due, j.kind, j.version, j.capabilities, j.rescues > 0,
-	coalesce(j.key, ''), j.queue
+	stateOfGates = `SELECT e.n, g.level, g.filled, g.head, j.state, j.priority, j.due, j.kind, j.version,
+	j.capabilities, j.rescues > 0, coalesce(j.key, ''), j.queue
 FROM (
 	SELECT $1::int AS namespace, e.*
 	FROM unnest($2::bigint[]) WITH ORDINALITY AS e (gate, n)

@@ -291,7 +291,8 @@ FROM (
 var (
 	lookAtQueue = `SELECT {now}, ` + settings.Revision + `, ` + settings.QueuePaused("$2") + `, ` + settings.CoolsUntil("$2")
 
-	waitingAtGates = `SELECT f.n, f.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes, coalesce(j.key, '')
+	waitingAtGates = `SELECT f.n, f.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes,
+	coalesce(j.key, '')
 FROM (
 	SELECT f.*
 	FROM unnest($3::int[], $4::bigint[], $5::smallint[], $6::timestamptz[], $7::uuid[], $8::int[])

@@ -9,4 +9,5 @@ var Plans = []pg.Plan{
 	{Name: "whoRuns", Text: whoRuns, Indexes: []string{"job_pkey", "worker_pkey"}},
 	{Name: "waitingIn", Text: waitingIn, Indexes: []string{"job_ready"}},
 	{Name: "aheadOf", Text: aheadOf, Indexes: []string{"job_pkey", "job_ready"}},
+	{Name: "usesOfGates", Text: usesOfGates, Indexes: []string{"job_pkey", "gate_pkey", "job_gate_held"}},
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
@@ -67,6 +69,41 @@ FROM (` + jobs.WantedIDs + `) AS e
 JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want
 LEFT JOIN pawl.worker AS w ON w.namespace = e.namespace AND w.id = j.worker`
 
+// usesOfGates tells how the gates of waiting jobs stand.
+//
+//   - job_pkey and gate_pkey; job_gate_held, as far as 1,000.
+const usesOfGates = `SELECT e.n, (
+	SELECT count(*)
+	FROM (
+		SELECT
+		FROM pawl.job AS r
+		WHERE r.namespace = j.namespace AND r.gate = j.gate AND r.state = 3 AND r.gate IS NOT NULL
+		LIMIT 1000
+	) AS running
+), g.level, g.filled, h.id, h.state, h.due
+FROM (SELECT 2::smallint AS waiting, e.* FROM (` + jobs.WantedIDs + `) AS e OFFSET 0) AS e
+JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want AND j.state = e.waiting
+LEFT JOIN pawl.gate AS g ON g.namespace = j.namespace AND g.gate = j.gate
+LEFT JOIN pawl.job AS h ON h.namespace = g.namespace AND h.id = g.head
+WHERE j.gate IS NOT NULL`
+
+func readGateUse(scan pg.Scan) (n int, use job.GateUse, err error) {
+	var level pgtype.Float8
+	var filled pgtype.Int8
+	var head pgtype.UUID
+	var state pgtype.Int2
+	var due pgtype.Timestamptz
+	err = scan(&n, &use.Running, &level, &filled, &head, &state, &due)
+	use.Known, use.Tokens = level.Valid, job.GateTokens{Level: level.Float64, At: filled.Int64}
+	switch job.State(state.Int16) {
+	case job.Waiting:
+		use.Head, use.HeadDue = head.Bytes, due.Time
+	case job.Suspended:
+		use.Head = head.Bytes
+	}
+	return n, use, err
+}
+
 // Situations gathers why jobs are not running.
 func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, error) {
 	if len(ids) == 0 {
@@ -76,6 +113,7 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 	type known struct {
 		label string
 		ahead int
+		gate  job.GateUse
 	}
 	var found []jobs.Numbered
 	var workers []store.WorkerInfo
@@ -117,6 +155,11 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 				of[n].ahead = jobs
 				return err
 			}},
+			{Text: usesOfGates, Args: args, Each: func(scan pg.Scan) error {
+				n, use, err := readGateUse(scan)
+				of[n].gate = use
+				return err
+			}},
 		}
 	})
 	if err != nil {
@@ -132,7 +175,7 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 		}
 		sit.Pause, sit.Label = store.PauseOf(pauses, sit.Job.Queue, sit.Job.Kind), k.label
 		sit.CoolDown = store.CoolDownOf(cooling, sit.Job.Queue)
-		sit.Ahead, sit.AheadCapped = min(k.ahead, most), k.ahead > most
+		sit.Ahead, sit.AheadCapped, sit.Gate = min(k.ahead, most), k.ahead > most, k.gate
 		store.Situate(sit, workers, runs[sit.Job.Queue])
 	}
 	return list, nil

@@ -32,7 +32,7 @@ const (
 )
 
 // readState reads what is remembered, and lets through no more than that allows.
-func (k *claiming) readState(v *visit) error {
+func (k *claiming) readState(v *gateVisit) error {
 	now := lite.TimeOf(k.Now)
 	v.state.tokens = v.bound.Rate.Full(k.Now)
 	q := k.On(stateOfGate).Int(v.Of.Number)
@@ -83,7 +83,7 @@ var takenByID = "SELECT " + jobs.TakenRow.Columns + `
 
 // takeHead takes the job that has to end before the others of its gate, if the worker
 // can run it.
-func (k *claiming) takeHead(v *visit, part *store.QueueClaim) ([]store.LeasedJob, error) {
+func (k *claiming) takeHead(v *gateVisit, part *store.QueueClaim) ([]store.LeasedJob, error) {
 	q := k.On(takenByID).Blob(v.state.head[:]).Int(k.Now)
 	var leased []store.LeasedJob
 	if q.Step() {
@@ -103,7 +103,7 @@ func (k *claiming) takeHead(v *visit, part *store.QueueClaim) ([]store.LeasedJob
 
 // writeState remembers what was let through. What says nothing is forgotten, so that
 // keys that are gone leave nothing behind.
-func (k *claiming) writeState(v *visit, leased []store.LeasedJob) error {
+func (k *claiming) writeState(v *gateVisit, leased []store.LeasedJob) error {
 	if !v.bound.Keeps() {
 		return nil
 	}

@@ -141,8 +141,8 @@ const runningAt = `SELECT count(*)
 		LIMIT ?
 	)`
 
-// visit is one gate of a pass.
-type visit struct {
+// gateVisit is one gate of a pass.
+type gateVisit struct {
 	turns.Visit[struct{}]
 	bound   job.GateBound
 	running int64
@@ -151,12 +151,12 @@ type visit struct {
 }
 
 // full closes a gate that has no room.
-func (v *visit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.Full()) }
+func (v *gateVisit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.Full()) }
 
 // pass takes one round from some gates, or several if there are no others.
 func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left int, room *int64) (int, error) {
 	now := lite.TimeOf(k.Now)
-	all := make([]visit, len(list))
+	all := make([]gateVisit, len(list))
 	deal := make([]job.Turn, len(list))
 	round := 0
 	also, err := k.countByKind()
@@ -204,7 +204,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 }
 
 // enter finds out how many jobs a gate lets through now.
-func (k *claiming) enter(q *store.QueueClaim, v *visit, also *job.GateCount, now time.Time) (err error) {
+func (k *claiming) enter(q *store.QueueClaim, v *gateVisit, also *job.GateCount, now time.Time) (err error) {
 	var known bool
 	if v.bound, known = k.claim.Gates.Bound(q.Queue, v.Of.Kind, v.Of.Key); !known || v.bound.Gate != v.Of.Number {
 		v.bound, v.room = job.GateBound{}, strangers // they are moved to where they belong
@@ -233,7 +233,7 @@ func (k *claiming) enter(q *store.QueueClaim, v *visit, also *job.GateCount, now
 
 // through takes up to n jobs from one gate.
 func (k *claiming) through(
-	q *store.QueueClaim, v *visit, n, took int, room *int64, also *job.GateCount,
+	q *store.QueueClaim, v *gateVisit, n, took int, room *int64, also *job.GateCount,
 ) ([]store.LeasedJob, error) {
 	part := partOf(q, n, took)
 	look := look{Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room}
@@ -272,7 +272,7 @@ func (k *claiming) through(
 
 // drained closes a gate that gave less than it was asked for, until its next job falls
 // due, and forgets one that has none.
-func (k *claiming) drained(q *store.QueueClaim, v *visit, leased []store.LeasedJob, refused bool, now time.Time) error {
+func (k *claiming) drained(q *store.QueueClaim, v *gateVisit, leased []store.LeasedJob, refused bool, now time.Time) error {
 	due, err := nextDue(k.Transition, q, v.Of.Number)
 	switch {
 	case err != nil:

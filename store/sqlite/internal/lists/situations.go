@@ -54,6 +54,43 @@ func ahead(c *lite.Snapshot, j *job.Job, now int64, most int) (n int, capped boo
 	return min(n, most), n > most, nil
 }
 
+// What tells how a gate stands.
+//   - pawl_job_gate_held, as far as 1,000, and primary keys.
+const (
+	runningFrom = `SELECT count(*)
+	FROM (
+		SELECT 1
+		FROM pawl_job INDEXED BY pawl_job_gate_held
+		WHERE namespace = ? AND state = 3 AND gate IS NOT NULL AND gate = ?
+		LIMIT 1000)`
+
+	stateOfGate = `SELECT g.level, g.filled, j.id, j.state, j.due
+	FROM pawl_gate AS g
+	LEFT JOIN pawl_job AS j ON j.namespace = g.namespace AND j.id = g.head
+	WHERE g.namespace = ? AND g.gate = ?`
+)
+
+// gateUse tells how a gate stands.
+func gateUse(c *lite.Snapshot, gate int64) (use job.GateUse, err error) {
+	n, err := c.On(runningFrom).Int(gate).One()
+	if err != nil {
+		return use, err
+	}
+	use.Running = int(n)
+	q := c.On(stateOfGate).Int(gate)
+	if q.Step() {
+		if use.Known = !q.ColNull(0); use.Known {
+			use.Tokens = job.GateTokens{Level: q.ColFloat(0), At: q.ColInt(1)}
+		}
+		if state := job.State(q.ColInt(3)); state == job.Waiting || state == job.Suspended {
+			if use.Head = q.ColID(2); state == job.Waiting {
+				use.HeadDue = lite.TimeOf(q.ColInt(4))
+			}
+		}
+	}
+	return use, q.Done()
+}
+
 // Situations gathers why jobs are not running. Workers and pauses are read once, and
 // once for each queue what runs of it.
 func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
@@ -96,6 +133,11 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 		case job.Running:
 			sit.Label, err = workers.Label(c, j.Worker)
 		case job.Waiting:
+			if gate := j.Gate(); gate != 0 {
+				if sit.Gate, err = gateUse(c, gate); err != nil {
+					return nil, err
+				}
+			}
 			sit.Ahead, sit.AheadCapped, err = ahead(c, j, now, most)
 		}
 		if err != nil {
