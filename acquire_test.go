@@ -161,7 +161,10 @@ func TestJ17_ProcessesShareARate(t *testing.T) {
 					e := residents[i%3]
 					group.Go(func() {
 						for ctx.Err() == nil {
-							n := 1 + i%2*min(1, c.burst/50)
+							n := 1
+							if !c.statements {
+								n += i % 2
+							}
 							_, err := e.Acquire(ctx, "github", n)
 							switch {
 							case err == nil:

@@ -39,6 +39,7 @@ var roles = map[string]role{
 	"million":   {hundredSlots, million},
 	"intender":  {config, intend},
 	"follower":  {fiveQueues, work},
+	"acquirer":  {limited, acquire},
 }
 
 // goOn is closed when the test says "go on".

@@ -33,7 +33,7 @@ type limiter struct {
 	line    []*waiter
 	runs    bool // its loop does
 	closing bool
-	block   block
+	block   supply
 	again   time.Time     // when to ask again, after a refusal
 	next    time.Duration // how long from the refusal until the first in line has its tokens
 	refused time.Time
@@ -162,7 +162,7 @@ func (m *limiter) giveBack(n int) {
 func (m *limiter) drained(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.block, m.again, m.booked = block{}, time.Time{}, time.Time{}
+	m.block, m.again, m.booked = supply{}, time.Time{}, time.Time{}
 	if d > 0 {
 		m.refuse(time.Now(), d)
 		m.sendAway(time.Now())

@@ -63,7 +63,7 @@ func (m *limiter) rest(now time.Time) (pause time.Duration, goes bool) {
 	default:
 		end = b.until
 		if m.closing {
-			m.block = block{}
+			m.block = supply{}
 			return 0, true
 		}
 	}
@@ -76,7 +76,7 @@ func (m *limiter) rest(now time.Time) (pause time.Duration, goes bool) {
 		}
 		m.ask(now, 0)
 	}
-	m.block = block{}
+	m.block = supply{}
 	return 0, true
 }
 
@@ -90,7 +90,7 @@ func (m *limiter) ask(now time.Time, need int) {
 	}
 	q := job.TakeRequest{Rate: s.Rate(), Revision: revision, Need: need, Since: -1}
 	if q.Rate == (job.Rate{}) { // no bound any more
-		m.block = block{}
+		m.block = supply{}
 		m.fail(nil)
 		return
 	}
@@ -101,7 +101,7 @@ func (m *limiter) ask(now time.Time, need int) {
 	if need > 0 {
 		q.Want = m.wanted(now)
 	}
-	m.block = block{} // whatever becomes of the question, it is not settled twice
+	m.block = supply{} // whatever becomes of the question, it is not settled twice
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(m.all.ctx, askLimit)
 	reply, err := m.all.config.Store.Take(ctx, m.of, q)
@@ -139,13 +139,15 @@ func (m *limiter) answered(sent time.Time, need int, reply *job.TakeReply, err e
 	case need == 0:
 	case reply.Size > 0:
 		m.again, m.touched = time.Time{}, now
-		m.block = block{Block: reply.Block, ready: reply.Ready, rate: reply.Rate, began: now, until: sent.Add(job.BlockFor)}
+		m.block = supply{Block: reply.Block, ready: reply.Ready, rate: reply.Rate, began: now, until: sent.Add(job.BlockFor)}
 	case int64(need) > reply.Burst:
 		if len(m.line) > 0 && m.line[0].n == need {
 			m.finish(overBurst(m.of, need, reply.Burst))
 		}
 	default:
 		m.refuse(now, reply.Wait)
+		// By then it is worth asking: the last token of the block comes a little later.
+		m.next += min(time.Second/2, m.takes(int(reply.Burst))/2)
 	}
 }
 

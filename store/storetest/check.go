@@ -30,6 +30,7 @@ var rules = []string{
 	"intent put off for nothing",
 	"row of no namespace",
 	"declaration without its version",
+	"bucket over its burst",
 	"pause of an unknown scope",
 }
 

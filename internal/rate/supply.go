@@ -6,10 +6,10 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// block is a block of tokens as its process has it. Its tokens come one after the
+// supply is a block of tokens as its process has it. Its tokens come one after the
 // other, counted from when the answer came, and it may be used until a second after it
 // was asked for: both are on the safe side of what the store counts.
-type block struct {
+type supply struct {
 	job.Block
 	ready int64 // parts that were there
 	rate  int64 // parts in a second
@@ -19,7 +19,7 @@ type block struct {
 }
 
 // take uses n tokens, if they are there.
-func (b *block) take(n int, now time.Time) bool {
+func (b *supply) take(n int, now time.Time) bool {
 	if b.used+n > b.Size || !now.Before(b.until) || now.Before(b.comes(n)) {
 		return false
 	}
@@ -28,7 +28,7 @@ func (b *block) take(n int, now time.Time) bool {
 }
 
 // comes is when the next n tokens are there.
-func (b *block) comes(n int) time.Time {
+func (b *supply) comes(n int) time.Time {
 	missing := float64(b.used+n)*job.TokenParts - float64(b.ready)
 	if missing <= 0 {
 		return b.began
@@ -38,12 +38,12 @@ func (b *block) comes(n int) time.Time {
 }
 
 // serves reports whether the next n tokens are in it, and come in time.
-func (b *block) serves(n int, now time.Time) bool {
+func (b *supply) serves(n int, now time.Time) bool {
 	return b.used+n <= b.Size && now.Before(b.until) && b.comes(n).Before(b.until)
 }
 
 // settled is the block as it is given back.
-func (b *block) settled() job.Block {
+func (b *supply) settled() job.Block {
 	s := b.Block
 	s.Unused = s.Size - b.used
 	return s
