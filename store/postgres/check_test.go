@@ -31,6 +31,7 @@ var damage = map[string]string{
 	"intent put off for nothing":          "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject, due) SELECT namespace, '1', $done, 1, now(), 's', '2100-01-01' FROM pawl.job LIMIT 1",
 	"declaration without its version":     "INSERT INTO pawl.declaration SELECT namespace, 'queue', 'q', 'o', 'v', '{}', now() FROM pawl.job LIMIT 1",
 	"bucket over its burst":               "INSERT INTO pawl.bucket SELECT namespace, 'n', 'k', 2000000000, now(), 1, 0, 0, 0, 0, 0, 1, 1, 0, '2100-01-01', 0, 0, 0 FROM pawl.job LIMIT 1",
+	"cool-down of no length":              "INSERT INTO pawl.cool_down SELECT namespace, 'q', now(), now(), 1 FROM pawl.job LIMIT 1",
 	"pause of an unknown scope":           "INSERT INTO pawl.pause SELECT namespace, 9, 'q', now(), '', '' FROM pawl.job LIMIT 1",
 }
 
@@ -51,7 +52,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.bucket, pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.bucket, pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.cool_down, pawl.intent")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()

@@ -36,6 +36,7 @@ var damage = map[string]string{
 	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
 	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
 	"bucket over its burst":               "INSERT INTO pawl_bucket SELECT namespace, 'n', 'k', 2000000000, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 9000000000000000 FROM pawl_job LIMIT 1",
+	"cool-down of no length":              "INSERT INTO pawl_cool_down SELECT namespace, 'q', 1, 1, 1 FROM pawl_job LIMIT 1",
 	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
 }
 

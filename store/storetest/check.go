@@ -32,6 +32,7 @@ var rules = []string{
 	"declaration without its version",
 	"bucket over its burst",
 	"pause of an unknown scope",
+	"cool-down of no length",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

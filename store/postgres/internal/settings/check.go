@@ -19,6 +19,10 @@ var checkRules = []struct{ name, find string }{
 	{"pause of an unknown scope", `SELECT 'scope ' || p.scope || ' ' || p.name
 	FROM pawl.pause AS p
 	WHERE p.namespace = $1 AND (p.scope NOT BETWEEN 1 AND 3 OR (p.scope = 3) <> (p.name = ''))`},
+	// cool_down_pkey
+	{"cool-down of no length", `SELECT 'queue ' || c.queue
+	FROM pawl.cool_down AS c
+	WHERE c.namespace = $1 AND (c.until <= c.since OR c.throttles < 1)`},
 }
 
 // checkAll finds what breaks the rules, in one snapshot.

@@ -16,6 +16,9 @@ var CheckRules = []lite.Rule{
 	{Name: "pause of an unknown scope", SQL: `SELECT 'scope ' || scope || ' ' || name
 	FROM pawl_pause
 	WHERE namespace = ? AND (scope NOT BETWEEN 1 AND 3 OR (scope = 3) <> (name = ''))`},
+	{Name: "cool-down of no length", SQL: `SELECT 'queue ' || queue
+	FROM pawl_cool_down
+	WHERE namespace = ? AND (until <= since OR throttles < 1)`},
 }
 
 // Check finds what breaks the rules, in one snapshot.
