@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/internal/rate"
+	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -135,6 +136,19 @@ func (e *Engine) drain(ctx context.Context, of store.BucketName, d time.Duration
 		return err
 	}
 	return rateError(e.limiters.Drain(ctx, of, d, op), of, 0, 0)
+}
+
+// throttledBy drains the limit that a run was throttled by: the bucket of its key where
+// the limit is per key.
+func (e *Engine) throttledBy(ctx context.Context, t *runner.Task, limit string, d time.Duration) error {
+	of, err := e.bucket(ctx, limit)
+	if err != nil {
+		return err
+	}
+	if s, known := e.followed.limits.Load().find(limit); known && s.PerKey {
+		of.Key = t.Job.Key
+	}
+	return rateError(e.limiters.Drain(ctx, of, d, nil), of, 0, 0)
 }
 
 // findLimit is what limiters know of a limit.

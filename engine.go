@@ -152,8 +152,8 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
 		Registered: func() { e.registered(r) },
-		Rhythm:     store.RhythmOf(e.store),
-		Beat:       e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
+		Rhythm:     store.RhythmOf(e.store), Drain: e.throttledBy,
+		Beat: e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
 	}
 	for _, name := range e.cfg.patterns() {
 		cfg.Patterns = append(cfg.Patterns, runner.Pattern{Name: name, Workers: e.cfg.Queues[name].Workers})

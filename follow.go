@@ -141,7 +141,7 @@ func (r *queueRules) runnerQueue(name string, found bool) runner.QueueConfig {
 	}
 	return runner.QueueConfig{
 		Name: name, Workers: own.Workers, Weight: own.Weight, Total: max(s.Total, 0), Keep: s.Keep(),
-		Backoff: backoff, Aging: max(s.Aging, 0), Found: found,
+		Backoff: backoff, CoolDown: s.Backoff, Aging: max(s.Aging, 0), Found: found,
 	}
 }
 

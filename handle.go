@@ -338,7 +338,8 @@ func (h *handler) Work(ctx context.Context, t *runner.Task) (o job.Outcome) {
 	if o.Kind == job.Failed && panicked == nil && calledBack(ctx) {
 		return o // the echo of a cancellation: the runner does not count it as a failure either
 	}
-	if o.Kind == job.Failed || o.Kind == job.GaveUp || storeFault(err) {
+	tooOften := o.Kind == job.Throttled && i.Throttles >= job.MaxThrottles // which counts as a failure
+	if o.Kind == job.Failed || o.Kind == job.GaveUp || tooOften || storeFault(err) {
 		h.report(ctx, i, err, t.Final(ctx, o))
 	}
 	return o

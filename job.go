@@ -34,6 +34,7 @@ type Info struct {
 	Run         int64
 	Lost        int       // runs that ended with their process
 	Snoozes     int       // runs that were put off
+	Throttles   int       // runs before this one that were throttled, in a row
 	Failures    []Failure // of earlier attempts, the newest last
 	Created     time.Time
 	Due         time.Time
@@ -66,7 +67,7 @@ func newInfo(t *runner.Task, e *Engine) *Info {
 	return &Info{
 		ID: j.ID, Kind: j.Kind, Queue: j.Queue, Key: j.Key, Tags: j.Tags, Priority: j.Priority,
 		Attempt: j.Attempt(), MaxAttempts: j.MaxAttempts, Run: j.Run, Lost: j.Lost,
-		Snoozes: j.Snoozes, Failures: j.Failures.List(),
+		Snoozes: j.Snoozes, Throttles: j.Throttles(), Failures: j.Failures.List(),
 		Created: j.Created, Due: j.Due, Deadline: j.Deadline,
 		engine: e, task: t, says: &says{},
 	}

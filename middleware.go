@@ -11,7 +11,7 @@ type Work func(ctx context.Context, j *Info) error
 // Middleware wraps the running of a job. It may change the context, look at the
 // error, and return another; it must call next at most once. A panic of the
 // handler is a *PanicError here; one that is not passed on has failed all the
-// same. IsSnooze, IsRetryIn and IsDead tell what a handler says from its faults.
+// same. IsSnooze, IsThrottled, IsRetryIn and IsDead tell what a handler says from its faults.
 type Middleware func(next Work) Work
 
 func wrap(work Work, layers []Middleware) Work {

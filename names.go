@@ -39,6 +39,8 @@ type (
 	LogLine = job.LogLine
 	// QueueSettings are what code declares and operators set for one queue.
 	QueueSettings = job.QueueSettings
+	// CoolDown is the time in which a queue gives nothing out because it was throttled.
+	CoolDown = job.CoolDown
 	// BackoffSettings are how long failed jobs of a queue wait, as data.
 	BackoffSettings = job.BackoffSettings
 	// LimitSettings are what code declares and operators set for one limit.
@@ -210,10 +212,12 @@ const (
 	WhyParked       = job.WhyParked       // its arguments cannot be read by this build
 	WhyScheduled    = job.WhyScheduled    // it is not due yet
 	WhySnoozed      = job.WhySnoozed      // its handler put it off
+	WhyThrottled    = job.WhyThrottled    // its handler was throttled, and waits for the limit that did
 	WhyRetry        = job.WhyRetry        // it failed, and waits for its next attempt
 	WhyFrozen       = job.WhyFrozen       // everything is paused
 	WhyPaused       = job.WhyPaused       // its queue is paused
 	WhyKindPaused   = job.WhyKindPaused   // its kind is paused
+	WhyCooling      = job.WhyCooling      // its queue cools down
 	WhyNoWorker     = job.WhyNoWorker     // nobody serves its queue
 	WhyNoKind       = job.WhyNoKind       // nobody there knows its kind
 	WhyNoVersion    = job.WhyNoVersion    // nobody there knows its version
@@ -256,6 +260,7 @@ const (
 	OutcomeCancelled = job.CancelSeen  // it returned because it was asked to cancel
 	OutcomeDeadline  = job.OutOfTime   // the job's deadline passed while it ran
 	OutcomeStore     = job.StoreFailed // the store was down, full or locked
+	OutcomeThrottled = job.Throttled   // it returned Throttled
 )
 
 // What opening does when the schema is older than the build.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -33,6 +34,59 @@ func SnoozeFor(wait time.Duration, reason string) error { return snoozeError{max
 // burning an attempt: for middleware that counts or logs failures.
 func IsSnooze(err error) bool {
 	_, is := errors.AsType[snoozeError](err)
+	return is
+}
+
+type throttledError struct {
+	wait  time.Duration
+	scope string
+}
+
+func (t throttledError) Error() string {
+	text := "pawl: throttled"
+	if t.scope != "" {
+		text += " by " + t.scope
+	}
+	if t.wait > 0 {
+		text += fmt.Sprintf(" for %v", t.wait)
+	}
+	return text
+}
+
+// Throttled is returned by a handler whose service refuses more for now: the whole
+// queue cools down, in every process, and the job runs again after that. No attempt is
+// burned.
+//
+// wait is how long the service asks for (Retry-After), 0 when it does not say. The queue
+// cools down for so long at least, 1 s to 1 h; if it is throttled again after that,
+// longer each time by its backoff (QueueSettings.Backoff: 1 s, 2 s, 4 s; where that is
+// off, for wait, else a minute), until it has gone two minutes without. Handlers that
+// are throttled together count once. A job that is throttled more than 100 times in a
+// row burns an attempt.
+//
+// What an error around it says is kept as the reason:
+//
+//	fmt.Errorf("github: %s: %w", resp.Status, pawl.Throttled(30*time.Second))
+func Throttled(wait time.Duration, opts ...ThrottleOption) error {
+	t := throttledError{wait: max(wait, 0)}
+	for _, o := range opts {
+		t.scope = o.scope
+	}
+	return t
+}
+
+// ThrottleOption changes what Throttled cools down.
+type ThrottleOption struct{ scope string }
+
+// Scope names the limit that throttled the handler. It is emptied for the time, so that
+// whoever acquires from it waits; the queue goes on with its other jobs, and only this
+// one runs again later [after a minute, where Throttled says no time].
+func Scope(limit string) ThrottleOption { return ThrottleOption{limit} }
+
+// IsThrottled reports whether an error cools down a queue or a limit, and runs its job
+// again without burning an attempt.
+func IsThrottled(err error) bool {
+	_, is := errors.AsType[throttledError](err)
 	return is
 }
 
@@ -108,6 +162,12 @@ func judged(err error) job.Outcome {
 	var snooze snoozeError
 	if errors.As(err, &snooze) {
 		return job.Outcome{Kind: job.Snoozed, Delay: snooze.wait, Message: snooze.reason}
+	}
+	var throttled throttledError
+	if errors.As(err, &throttled) {
+		o := job.Outcome{Kind: job.Throttled, Delay: throttled.wait, Scope: throttled.scope}
+		o.Message = strings.TrimSuffix(strings.TrimSuffix(err.Error(), throttled.Error()), ": ")
+		return o
 	}
 	var dead deadError
 	if errors.As(err, &dead) {

@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -89,6 +90,23 @@ func (q QueueHandle) warnUnknown(ctx context.Context) {
 // Resume allows claims again.
 func (q QueueHandle) Resume(ctx context.Context) error {
 	return q.engine.setPaused(ctx, store.OfQueue(q.name), false)
+}
+
+// ResetCoolDown ends the cool-down of the queue in the whole cluster, and forgets how
+// often it was throttled.
+func (q QueueHandle) ResetCoolDown(ctx context.Context) error {
+	if err := q.engine.usable(ctx); err != nil {
+		return err
+	}
+	kept, ok := q.engine.store.(store.CoolDowns)
+	if !ok {
+		return fmt.Errorf("reset a cool-down: %w", errors.ErrUnsupported)
+	}
+	if err := kept.ResetCoolDown(ctx, q.name, operatorOf(ctx)); err != nil {
+		return err
+	}
+	q.engine.hub.Ready(store.Hint{Subject: store.SubjectSetting}, store.Hint{Subject: store.SubjectQueue, Name: q.name})
+	return nil
 }
 
 // KindHandle is one kind, to operate on.

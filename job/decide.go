@@ -19,6 +19,7 @@ const (
 	CancelSeen                     // it returned because it was asked to cancel
 	OutOfTime                      // the job's deadline passed while it ran: final
 	StoreFailed                    // it failed because the store was down, full or locked: again soon, no attempt burned, for a while
+	Throttled                      // it returned Throttled: again when its queue, or the limit in Scope, has cooled down, no attempt burned
 )
 
 // Outcome is what one run came to.
@@ -30,9 +31,10 @@ type Outcome struct {
 	Panicked bool
 
 	Err     error         // what the handler returned, for the backoff function
-	Message string        // of the error, where there is one; of a snooze its reason
+	Message string        // of the error, where there is one; of a snooze or a throttle its reason
 	Stack   string        // of a panic
-	Delay   time.Duration // of a snooze, or of a failure that chose its time
+	Delay   time.Duration // of a snooze, of a throttle, or of a failure that chose its time
+	Scope   string        // of a throttle: the limit that cools down instead of the queue
 	Result  []byte
 	Then    *FollowUps // of a success
 }
@@ -94,6 +96,7 @@ type End struct {
 	Wait     Wait          // to Suspended: for what
 	Burn     bool          // an attempt was used up
 	Snooze   bool          // count it as put off
+	Throttle bool          // count it as throttled
 	Defer    bool          // count it as a suspect that could not run alone
 	Rescue   bool          // count it as taken back from a lost worker
 	Lose     bool          // count it as lost with its worker, which may be its doing
@@ -101,7 +104,7 @@ type End struct {
 	Again    bool          // it was sent before and the answer was lost: Already, if an end of the run by this worker was committed
 	Delay    time.Duration // to Waiting: due this long after the store's now
 	Failure  []byte        // a Failure's Body, which AppendFailure adds with the store's time; nil for none
-	Reason   string        // to Suspended, Dead or Cancelled, or of a snooze: why
+	Reason   string        // to Suspended, Dead or Cancelled, or of a snooze or throttle: why
 	Result   []byte
 	Keep     Keep
 	Progress *Progress // the newest, when it changed
@@ -117,10 +120,12 @@ type Run struct {
 	MaxAttempts int
 	// StoreFailures is how many runs of this attempt failed because the store did.
 	StoreFailures int
-	Worker        WorkerID
-	By            By
-	Started       time.Time
-	Ties          Ties // of the job, as it was claimed
+	// Throttles is how many runs were throttled in a row before this one.
+	Throttles int
+	Worker    WorkerID
+	By        By
+	Started   time.Time
+	Ties      Ties // of the job, as it was claimed
 	// Job is handed to the backoff function.
 	Job *Job
 }
@@ -151,6 +156,9 @@ func Decide(r Run, o Outcome, p Policy) End {
 	if o.Kind == StoreFailed && r.StoreFailures >= MaxStoreFailures {
 		o.Kind = Failed
 	}
+	if o.Kind == Throttled && r.Throttles >= MaxThrottles {
+		o.Kind, o.Message = Failed, fmt.Sprintf("throttled %d times in a row: %s", r.Throttles+1, throttledBy(&o))
+	}
 	switch o.Kind {
 	case Succeeded:
 		e.To, e.Then = Done, o.Then
@@ -174,6 +182,11 @@ func Decide(r Run, o Outcome, p Policy) End {
 		e.Delay = o.Delay
 		e.Snooze = true
 		e.Reason = clip(o.Message, maxMessage)
+	case Throttled:
+		e.To = Waiting
+		e.Delay = o.Delay
+		e.Throttle = true
+		e.Reason = clip(throttledBy(&o), maxMessage)
 	case Released:
 		e.To = Waiting
 	case Undecoded:
@@ -194,6 +207,18 @@ func Decide(r Run, o Outcome, p Policy) End {
 		panic(fmt.Sprintf("job: outcome %d", o.Kind))
 	}
 	return e
+}
+
+// throttledBy says by what a run was throttled, as far as it said.
+func throttledBy(o *Outcome) string {
+	text := "throttled"
+	if o.Scope != "" {
+		text += " by " + o.Scope
+	}
+	if o.Message != "" {
+		text += ": " + o.Message
+	}
+	return text
 }
 
 const (

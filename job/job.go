@@ -58,7 +58,7 @@ type Rare struct {
 	Gate      int64
 	Snoozed   time.Time // last
 	Throttled time.Time // last
-	Throttles int       // runs that were throttled
+	Throttles int       // runs that were throttled in a row: since it last failed, was put off or retried
 }
 
 // Rarely is where what few jobs have is kept.
@@ -67,6 +67,14 @@ func (j *Job) Rarely() *Rare {
 		j.Rare = &Rare{}
 	}
 	return j.Rare
+}
+
+// Throttles is how many of its runs were throttled in a row.
+func (j *Job) Throttles() int {
+	if j.Rare == nil {
+		return 0
+	}
+	return j.Rare.Throttles
 }
 
 // Gate is what the job waits behind; zero is none.

@@ -13,9 +13,11 @@ type Situation struct {
 	Job Job
 	Now time.Time
 	// Pause is what stops claims of it: of everything, of its queue, else of its kind.
-	Pause   *Pause
-	Workers []Offer // of the live workers that serve the job's queue
-	Label   string  // of the worker that runs it, while running
+	Pause *Pause
+	// CoolDown is that of its queue; nil while none is running.
+	CoolDown *CoolDown
+	Workers  []Offer // of the live workers that serve the job's queue
+	Label    string  // of the worker that runs it, while running
 	// Unheard is that worker when its beats have stopped: its lease still runs.
 	Unheard *Unheard
 	// Use is how much of the total of the job's queue is used, if it has one.
@@ -96,10 +98,12 @@ const (
 	WhyParked       WhyCode = "parked"        // its arguments cannot be read by this build
 	WhyScheduled    WhyCode = "scheduled"     // it is not due yet
 	WhySnoozed      WhyCode = "snoozed"       // its handler put it off
+	WhyThrottled    WhyCode = "throttled"     // its handler was throttled, and waits for the limit that did
 	WhyRetry        WhyCode = "retry"         // it failed, and waits for its next attempt
 	WhyFrozen       WhyCode = "frozen"        // everything is paused
 	WhyPaused       WhyCode = "paused"        // its queue is paused
 	WhyKindPaused   WhyCode = "kind_paused"   // its kind is paused
+	WhyCooling      WhyCode = "cooling"       // its queue cools down
 	WhyNoWorker     WhyCode = "no_worker"     // nobody serves its queue
 	WhyNoKind       WhyCode = "no_kind"       // nobody there knows its kind
 	WhyNoVersion    WhyCode = "no_version"    // nobody there knows its version
@@ -158,6 +162,10 @@ func explain(s *Situation, w *Why) (WhyCode, string) {
 	if s.Pause != nil {
 		w.Blocker = s.Pause.blocker()
 		return s.Pause.code(), s.Pause.String()
+	}
+	if s.CoolDown != nil {
+		w.Blocker, w.Until = "queue "+j.Queue, s.CoolDown.Until
+		return WhyCooling, s.CoolDown.String()
 	}
 	if code, why := noWorker(j, s.Workers, w); code != "" {
 		return code, why
@@ -261,6 +269,9 @@ func ended(j *Job) string {
 func postponed(j *Job, w *Why) (WhyCode, string) {
 	if j.Reason != "" {
 		w.Blocker = clip(j.Reason, 200)
+		if j.Throttles() > 0 {
+			return WhyThrottled, ": " + w.Blocker
+		}
 		return WhySnoozed, ": snoozed: " + w.Blocker
 	}
 	last, failed := j.Failures.Last()

@@ -35,6 +35,12 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		{"J30_frozen", func(s *job.Situation) {
 			s.Pause = &job.Pause{Scope: job.PauseAll, Since: now, By: "bob", Note: "migration"}
 		}, "everything is frozen by bob since 2026-11-15 12:00:00.000 UTC: migration"},
+		{"J8_cooling", func(s *job.Situation) {
+			s.CoolDown = &job.CoolDown{Queue: "video", Since: now, Until: now.Add(time.Minute), Throttles: 3}
+		}, "queue video cools down until 2026-11-15 12:01:00.000 UTC (throttled 3 times)"},
+		{"J8_throttled by a limit", func(s *job.Situation) {
+			s.Job.Due, s.Job.Reason, s.Job.Rare = now.Add(time.Minute), "throttled by github: 429", &job.Rare{Throttles: 1}
+		}, "not due until 2026-11-15 12:01:00.000 UTC: throttled by github: 429"},
 		{"J14_nobody serves", func(s *job.Situation) { s.Workers = nil }, "no live worker serves queue video"},
 		{"J14_nobody knows", func(s *job.Situation) { s.Job.Kind = "crop" }, "knows kind crop"},
 		{"J31_too new", func(s *job.Situation) { s.Job.Version = 2 }, "knows version 2 of kind encode"},
@@ -106,6 +112,7 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 var codes = map[string]job.WhyCode{
 	"due": job.WhyScheduled, "retry": job.WhyRetry, "J30_paused": job.WhyPaused, "J30_kind paused": job.WhyKindPaused, "J30_frozen": job.WhyFrozen, "J14_nobody serves": job.WhyNoWorker, "J14_nobody knows": job.WhyNoKind,
 	"J31_too new": job.WhyNoVersion, "incapable": job.WhyNoCapability, "behind": job.WhySlot, "J12_suspect": job.WhySlot, "J12_suspect later": job.WhyRetry,
+	"J8_cooling": job.WhyCooling, "J8_throttled by a limit": job.WhyThrottled,
 	"J12_suspect beside others": job.WhySlot, "J9_snoozed": job.WhySnoozed, "J32_the store failed": job.WhyRetry, "unreadable retry": job.WhyRetry,
 	"unreadable needs": job.WhyUnreadable, "parked": job.WhyParked, "running": job.WhyRunning, "J12_running on one that is silent": job.WhyUnheard,
 	"J18_a silent one holds a portion": job.WhyTotal, "J18_silent ones hold portions": job.WhyTotal, "J18_a lost one holds runs": job.WhyTotal,

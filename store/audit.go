@@ -134,6 +134,9 @@ func PauseAction(p Pause, paused bool) (action, target string) {
 	return action, p.Name
 }
 
+// CoolDownAction is what an audit entry calls the reset of a cool-down.
+const CoolDownAction = "reset cool-down"
+
 // OverrideAction is what an audit entry calls a change of what is set for a name,
 // such as "set queue" or "reset queue", its target, and field by field what it was
 // and is now.

@@ -14,7 +14,7 @@ import (
 type QueueReader interface {
 	// Queues tells how queues stand, by name: those named, MaxQueues at most, or
 	// without names the first MaxQueues that have waiting or running jobs, that a
-	// live worker serves, or that are paused. What it reads is bounded: jobs are
+	// live worker serves, or that are paused or cool down. What it reads is bounded: jobs are
 	// counted as far as QueueCap.
 	Queues(ctx context.Context, names []string) ([]QueueState, error)
 }
@@ -28,16 +28,17 @@ const (
 // QueueState is how a queue stands.
 type QueueState struct {
 	Name      string
-	Ready     Counted   // jobs that wait and are due
-	Oldest    time.Time // due time of the one that has been ready for longest, of those behind gates among as many as were counted; zero without any
-	Scheduled Counted   // jobs that wait and are due later
-	Retries   Counted   // those of both that have failed before, among as many as were counted
-	Running   Counted   // more means that all queues together came to the bound
-	Slots     int       // of the live workers that serve it, together
-	Total     int       // the lowest that one of them has; 0 means that none has one
-	Workers   int       // how many of them there are
-	Labels    []string  // of the first of them, MaxLabels at most
-	Pause     *Pause    // of the queue, or of everything; nil while it is not paused
+	Ready     Counted       // jobs that wait and are due
+	Oldest    time.Time     // due time of the one that has been ready for longest, of those behind gates among as many as were counted; zero without any
+	Scheduled Counted       // jobs that wait and are due later
+	Retries   Counted       // those of both that have failed before, among as many as were counted
+	Running   Counted       // more means that all queues together came to the bound
+	Slots     int           // of the live workers that serve it, together
+	Total     int           // the lowest that one of them has; 0 means that none has one
+	Workers   int           // how many of them there are
+	Labels    []string      // of the first of them, MaxLabels at most
+	Pause     *Pause        // of the queue, or of everything; nil while it is not paused
+	CoolDown  *job.CoolDown // nil while none is running
 }
 
 // Known reports whether anybody serves the queue, or jobs are in it.
@@ -51,6 +52,7 @@ type QueueFacts struct {
 	Workers []Worker       // the live ones: labels, queues, slots and totals
 	Running map[string]int // runs by queue, as far as MaxCounted altogether
 	Pauses  []Pause
+	Cooling []job.CoolDown // those that are running
 }
 
 // States puts together how queues stand but for what waits in them. Without names
@@ -83,6 +85,11 @@ func (f *QueueFacts) States(names []string) []QueueState {
 			for n := range states {
 				states[n].Pause = cmp.Or(states[n].Pause, p)
 			}
+		}
+	}
+	for i := range f.Cooling {
+		if q := at[f.Cooling[i].Queue]; q != nil {
+			q.CoolDown = &f.Cooling[i]
 		}
 	}
 	for i := range f.Workers {
@@ -119,6 +126,9 @@ func (f *QueueFacts) names() []string {
 		if p.Scope == PauseQueue {
 			names = append(names, p.Name)
 		}
+	}
+	for _, c := range f.Cooling {
+		names = append(names, c.Queue)
 	}
 	for _, w := range f.Workers {
 		names = append(names, slices.DeleteFunc(slices.Clone(w.Queues), job.IsPattern)...)

@@ -82,6 +82,16 @@ func Situate(sit *job.Situation, workers []WorkerInfo, runs []QueueRuns) {
 	}
 }
 
+// CoolDownOf is the cool-down of a queue, nil where none of these is.
+func CoolDownOf(list []job.CoolDown, queue string) *job.CoolDown {
+	for i := range list {
+		if list[i].Queue == queue {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // silent reports whether a worker has missed a beat: it beats at least three
 // times in its LostAfter.
 func (w *WorkerInfo) silent(now time.Time) bool { return now.Sub(w.Beat) > w.Worker.LostAfter/2 }

@@ -149,8 +149,27 @@ type ClaimReply struct {
 	// from there.
 	More bool
 	Now  time.Time // the store's clock at the claim
+	// Cooling are those of the queues that cool down: there is nothing to be had from
+	// them for so long, and no use in looking.
+	Cooling []Cooling
 	// Revision is that of the settings (SettingsReply); 0 when the claim did not look.
 	Revision int64
+}
+
+// Cooling is a queue that cools down.
+type Cooling struct {
+	Queue string
+	Left  time.Duration // by the store's clock at the claim; more than 0
+}
+
+// AddCooling notes that a queue cools down until a time, once.
+func (r *ClaimReply) AddCooling(queue string, until time.Time) {
+	for i := range r.Cooling {
+		if r.Cooling[i].Queue == queue {
+			return
+		}
+	}
+	r.Cooling = append(r.Cooling, Cooling{queue, max(until.Sub(r.Now), time.Microsecond)})
 }
 
 // LeasedJob is a job as a claim hands it over.

@@ -62,7 +62,7 @@ func TestFault_J29_AKilledErasureIsFinishedByTheNextCall(t *testing.T) {
 			if n := g.kept(ctx, neighbour); n.jobs != jobs || n.lines != jobs/2 || n.audit == 0 || n.settings != 2 {
 				t.Errorf("the other namespace has %+v, want %d jobs", n, jobs)
 			}
-			if report, err := neighbour.Check(ctx); err != nil || len(report.Faults) > 0 {
+			if report, err := neighbour.Check(ctx, pawl.CheckOptions{}); err != nil || len(report.Faults) > 0 {
 				t.Errorf("check of the other: %+v, %v", report.Faults, err)
 			}
 		})

@@ -316,7 +316,7 @@ func (q *queue) wants(horizon time.Duration) (start, ahead int) {
 }
 
 func (r *Runner) lookDue(q *queue, now time.Time, poll time.Duration) bool {
-	return !now.Before(q.look) || !now.Before(r.config.Rhythm.After(q.looked, poll))
+	return !q.cools(now) && (!now.Before(q.look) || !now.Before(r.config.Rhythm.After(q.looked, poll)))
 }
 
 // poll is how long to sleep at most. The caller holds mu.
@@ -351,6 +351,9 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 		next := q.look
 		if at := r.config.Rhythm.After(q.looked, poll); at.Before(next) {
 			next = at
+		}
+		if q.cools(now) && next.Before(q.coolUntil) {
+			next = q.coolUntil
 		}
 		wait = min(wait, next.Sub(now))
 	}

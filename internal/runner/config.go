@@ -36,14 +36,15 @@ type Kind struct {
 // QueueConfig is one queue that this process serves.
 type QueueConfig struct {
 	Name     string
-	Workers  int             // slots of this process
-	Total    int             // at most so many run in the cluster, split over its live workers; 0 means no limit
-	Weight   int             // of this process where the total is split; 0 means 1
-	Keep     job.Keep        // zero fields mean the defaults
-	Backoff  job.BackoffFunc // nil means job.Exponential(1 s, 6 h)
-	Aging    time.Duration   // see store.QueueClaim
-	Found    bool            // by one of Config.Patterns, not by its own name
-	Prefetch int             // claimed ahead at most; 0 means 8 × slots within 128..1000, and what the pace allows, negative means none
+	Workers  int                  // slots of this process
+	Total    int                  // at most so many run in the cluster, split over its live workers; 0 means no limit
+	Weight   int                  // of this process where the total is split; 0 means 1
+	Keep     job.Keep             // zero fields mean the defaults
+	Backoff  job.BackoffFunc      // nil means job.Exponential(1 s, 6 h)
+	CoolDown *job.BackoffSettings // by what its cool-downs grow; nil means the defaults
+	Aging    time.Duration        // see store.QueueClaim
+	Found    bool                 // by one of Config.Patterns, not by its own name
+	Prefetch int                  // claimed ahead at most; 0 means 8 × slots within 128..1000, and what the pace allows, negative means none
 }
 
 // Pattern stands for the queues that it matches.
@@ -87,6 +88,9 @@ type Config struct {
 	// Revised is called with the revision of the settings that an answer of the store
 	// carries. It must not block.
 	Revised func(revision int64)
+	// Drain empties the bucket of a limit for a time, since a run was throttled by it;
+	// nil where there are no limits.
+	Drain func(ctx context.Context, t *Task, limit string, d time.Duration) error
 	// Rhythm is that of the store, nil where beats and looks come by their own clock.
 	Rhythm *store.Rhythm
 	// Registered is called after the first beat of each registration. It must not block.

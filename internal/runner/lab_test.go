@@ -232,6 +232,14 @@ func (f *faults) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, er
 	})
 }
 
+func (f *faults) CoolDown(ctx context.Context, queue string, t job.Throttle) (store.CoolDownReply, error) {
+	return on(f, "CoolDown", func() (store.CoolDownReply, error) { return f.Store.(store.CoolDowns).CoolDown(ctx, queue, t) })
+}
+
+func (f *faults) ResetCoolDown(ctx context.Context, queue string, op store.Operator) error {
+	return f.Store.(store.CoolDowns).ResetCoolDown(ctx, queue, op)
+}
+
 func (f *faults) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
 	verdicts, err := on(f, "Finish", func() ([]job.Verdict, error) {
 		f.mu.Lock()

@@ -29,12 +29,14 @@ func (r *Runner) logEnd(f *Finished) {
 		level, text = slog.LevelWarn, "a job is parked: its arguments cannot be read"
 	case f.End.To == job.Cancelled:
 		level, text = slog.LevelInfo, "a job was cancelled while it ran"
-	case outcome.Kind == job.Failed:
+	case outcome.Kind == job.Failed || outcome.Kind == job.Throttled && f.End.Burn:
 		level, text = slog.LevelWarn, "a run failed, its job is tried again"
 	case outcome.Kind == job.StoreFailed:
 		level, text = slog.LevelWarn, "a run met a store that failed, its job is tried again"
 	case outcome.Kind == job.Snoozed:
 		text = "a run was put off by its handler"
+	case outcome.Kind == job.Throttled:
+		text = "a run was throttled"
 	default:
 		text = "a run did not get to finish, its job goes back"
 	}

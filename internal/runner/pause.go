@@ -3,6 +3,7 @@ package runner
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 )
@@ -16,7 +17,8 @@ type Pauses struct {
 
 // SetPauses takes kinds out of the offer of claims, and gives back what is claimed
 // of all that is paused and has not started. Running jobs go on. Which queues may be
-// claimed from is the store's to say.
+// claimed from is the store's to say: each is looked at once, also one that cools down,
+// since an operator may have reset that.
 func (r *Runner) SetPauses(p Pauses) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,7 +30,7 @@ func (r *Runner) SetPauses(p Pauses) {
 		r.giveBack(t, 0)
 	}
 	for _, q := range r.queues {
-		q.look = q.looked // what was resumed may have jobs
+		q.look, q.coolUntil = q.looked, time.Time{} // what was resumed may have jobs
 	}
 	r.signal(r.claimWanted)
 }

@@ -21,6 +21,8 @@ type queue struct {
 	first   list // placeFirst
 	ready   list // placeReady
 
+	coolUntil time.Time // its cool-down, as the store last told
+
 	looked time.Time // last look
 	look   time.Time // next look, when nothing else asks for one sooner
 	mean   float64   // of the time a handler takes, in ns; 0 before the first
@@ -31,12 +33,14 @@ type queue struct {
 type policy struct {
 	keep    job.Keep
 	backoff job.BackoffFunc
+	// coolDown is by what its cool-downs grow; nil means the defaults.
+	coolDown *job.BackoffSettings
 }
 
 // set takes over how the queue is worked on from now on. Slots of a total only
 // shrink here: what a process may use of it, beats say.
 func (q *queue) set(c QueueConfig) {
-	p := &policy{keep: c.Keep.WithDefaults(), backoff: c.Backoff}
+	p := &policy{keep: c.Keep.WithDefaults(), backoff: c.Backoff, coolDown: c.CoolDown}
 	if p.backoff == nil {
 		p.backoff = defaultBackoff
 	}

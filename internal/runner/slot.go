@@ -111,6 +111,9 @@ func (r *Runner) begin(t *Task) {
 func (r *Runner) ended(s *slot, t *Task, o job.Outcome, crashed bool) *Task {
 	took := time.Since(t.began)
 	cause := t.cause()
+	if o.Kind == job.Throttled {
+		o = r.coolDown(t, o)
+	}
 	t.cancel(context.Canceled) // releases what the handler derived from it
 	if cause != nil && !crashed {
 		o = judge(o, cause, t.timeout(r.config.Timeout))

@@ -50,7 +50,7 @@ type Stuck struct {
 // wherever it counts: a lock of their own would be one more for each job.
 type counters struct {
 	Stats
-	byOutcome [job.StoreFailed + 1]uint64
+	byOutcome [job.Throttled + 1]uint64
 }
 
 // copy is without what is not counted.

@@ -24,7 +24,7 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		}
 		got[t.Job.Queue]++
 		switch {
-		case claim.Worker != r.lease.Worker || r.stopping() || t.queue.removed || !r.offered(t.Job.Kind):
+		case claim.Worker != r.lease.Worker || r.stopping() || t.queue.removed || t.queue.cools(now) || !r.offered(t.Job.Kind):
 			r.giveBack(t, 0)
 		case t.Job.Suspect():
 			suspects = append(suspects, t)
@@ -45,6 +45,9 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		case answer.Next > 0:
 			q.lookBy(now.Add(max(answer.Next, soonest)))
 		}
+	}
+	for _, c := range answer.Cooling {
+		r.cool(r.named[c.Queue], now.Add(max(c.Left, soonest)))
 	}
 	r.startReady()
 	if len(suspects) > 0 {

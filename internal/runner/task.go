@@ -197,7 +197,7 @@ func (t *Task) decide(o job.Outcome) job.End {
 // run is what the rule needs to know of a run with this outcome.
 func (t *Task) run(o job.Outcome) job.Run {
 	j := &t.Job
-	r := job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, Worker: t.worker, By: t.queue.by, Started: j.Started, Ties: j.Ties, Job: j}
+	r := job.Run{ID: j.ID, Run: j.Run, Used: j.Used, MaxAttempts: j.MaxAttempts, Worker: t.worker, By: t.queue.by, Started: j.Started, Ties: j.Ties, Job: j, Throttles: j.Throttles()}
 	if o.Kind == job.StoreFailed {
 		r.StoreFailures = j.StoreFailures()
 	}

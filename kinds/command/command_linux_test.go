@@ -368,7 +368,7 @@ func TestJ21_AllIsGoneAfterTheWorkerIsKilled(t *testing.T) {
 	if j, err := e.Wait(t.Context(), r.ID); err != nil || j.State != job.Done || j.Run < 2 {
 		t.Errorf("%s in run %d, %v", j.State, j.Run, err)
 	}
-	if report, err := e.Check(t.Context()); err != nil || len(report.Faults) > 0 {
+	if report, err := e.Check(t.Context(), pawl.CheckOptions{}); err != nil || len(report.Faults) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

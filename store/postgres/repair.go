@@ -41,7 +41,9 @@ func (s *Store) Repair(ctx context.Context, faults []store.Fault, r store.Repair
 		answer := store.Repair{Fault: *f, Answer: store.RepairImpossible, Did: "this build does not know the rule"}
 		if f.Rule == table.NoNamespace {
 			answer, err = s.mendNamespace(ctx, f, &r)
-		} else if w, rule := find(rules, f); rule != nil {
+		} else if w, rule := find(rules, f); rule != nil && rule.Find == "" { // it is only looked for, in a way of its own
+			answer.Did = "nobody can tell what it should be"
+		} else if rule != nil {
 			answer, err = s.pg.Mend(ctx, w, *rule, *f, grace, func(ctx context.Context, t pg.Session, f *store.Fault) error {
 				op, detail := r.Entry(f, rule.Fix.Does)
 				return s.settings.Record(ctx, t, op, store.RepairAction, []string{pg.Legible(f.Target())}, []string{pg.Legible(detail)})

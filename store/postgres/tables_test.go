@@ -30,7 +30,7 @@ func TestP6_ThePageListsEveryTable(t *testing.T) {
 func TestP6_AnUnlistedTableIsFound(t *testing.T) {
 	s := openInternal(t)
 	for _, text := range []string{
-		"CREATE TABLE pawl.gate (namespace int NOT NULL, name text NOT NULL, note text, PRIMARY KEY (namespace, name))",
+		"CREATE TABLE pawl.door (namespace int NOT NULL, name text NOT NULL, note text, PRIMARY KEY (namespace, name))",
 		"ALTER TABLE pawl.job ADD COLUMN color text[]",
 	} {
 		if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL(text)); err != nil {
@@ -39,8 +39,8 @@ func TestP6_AnUnlistedTableIsFound(t *testing.T) {
 	}
 	got := strings.Join(tabletest.Compare(tables, catalogue(t, s), listsAt), "\n")
 	for _, want := range []string{
-		`gate is not listed: add to Tables of the room that owns it, in ` + listsAt,
-		`{Name: "gate", Key: []string{"namespace", "name"}, Ours: []string{"note"}`,
+		`door is not listed: add to Tables of the room that owns it, in ` + listsAt,
+		`{Name: "door", Key: []string{"namespace", "name"}, Ours: []string{"note"}`,
 		`job.color holds text or bytes and is not listed: add "color" in the entry of job`,
 	} {
 		if !strings.Contains(got, want) {

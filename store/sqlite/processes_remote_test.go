@@ -230,6 +230,20 @@ func (s *spread) SetPaused(ctx context.Context, p store.Pause, paused bool, op s
 	return s.Store.SetPaused(ctx, p, paused, op)
 }
 
+func (s *spread) CoolDown(ctx context.Context, queue string, t job.Throttle) (store.CoolDownReply, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.CoolDownReply](r, "CoolDown", queue, t)
+	}
+	return s.Store.(store.CoolDowns).CoolDown(ctx, queue, t)
+}
+
+func (s *spread) ResetCoolDown(ctx context.Context, queue string, op store.Operator) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("ResetCoolDown", queue, op)
+	}
+	return s.Store.(store.CoolDowns).ResetCoolDown(ctx, queue, op)
+}
+
 func (s *spread) Override(ctx context.Context, set store.Setting, value json.RawMessage, op store.Operator) error {
 	if r := s.next(ctx); r != nil {
 		return r.do("Override", set, value, op)

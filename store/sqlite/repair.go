@@ -87,6 +87,9 @@ func (s *Store) Repair(ctx context.Context, faults []store.Fault, r store.Repair
 			if rule == nil {
 				return store.Repair{Fault: faults[i], Answer: store.RepairImpossible, Did: "this build does not know the rule"}, nil
 			}
+			if rule.SQL == "" { // it is only looked for, in a way of its own
+				return store.Repair{Fault: faults[i], Answer: store.RepairImpossible, Did: impossible}, nil
+			}
 			return mend(t, w, *rule, faults[i], &r, grace)
 		})
 		if err != nil {
@@ -96,6 +99,9 @@ func (s *Store) Repair(ctx context.Context, faults []store.Fault, r store.Repair
 	}
 	return done, nil
 }
+
+// impossible is what is said of a fault that is left to people.
+const impossible = "nobody can tell what it should be"
 
 // find is the rule that a fault breaks.
 func find(rules []lite.TableRules, f *store.Fault) (lite.TableRules, *lite.Rule) {
@@ -122,7 +128,7 @@ func mend(
 	case now == nil:
 		return store.Repair{Fault: f, Answer: store.RepairNotNeeded}, nil
 	}
-	answer = store.Repair{Fault: *now, Answer: store.RepairImpossible, Did: "nobody can tell what it should be"}
+	answer = store.Repair{Fault: *now, Answer: store.RepairImpossible, Did: impossible}
 	if rule.Fix.Does == "" {
 		return answer, nil
 	}

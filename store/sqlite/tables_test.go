@@ -31,15 +31,15 @@ func TestP6_ThePageListsEveryTable(t *testing.T) {
 func TestP6_AnUnlistedTableIsFound(t *testing.T) {
 	s := open(t, newFile(t))
 	for _, text := range []string{
-		"CREATE TABLE pawl_gate (namespace INTEGER NOT NULL, name TEXT NOT NULL, note TEXT, PRIMARY KEY (namespace, name)) STRICT, WITHOUT ROWID",
+		"CREATE TABLE pawl_door (namespace INTEGER NOT NULL, name TEXT NOT NULL, note TEXT, PRIMARY KEY (namespace, name)) STRICT, WITHOUT ROWID",
 		"ALTER TABLE pawl_job ADD COLUMN color TEXT",
 	} {
 		sqlOf(t, s, text)
 	}
 	got := strings.Join(tabletest.Compare(tables, catalogue(t, s.DB()), listsAt), "\n")
 	for _, want := range []string{
-		`pawl_gate is not listed: add to Tables of the room that owns it, in ` + listsAt,
-		`{Name: "pawl_gate", Key: []string{"namespace", "name"}, Ours: []string{"note"}`,
+		`pawl_door is not listed: add to Tables of the room that owns it, in ` + listsAt,
+		`{Name: "pawl_door", Key: []string{"namespace", "name"}, Ours: []string{"note"}`,
 		`pawl_job.color holds text or bytes and is not listed: add "color" in the entry of pawl_job`,
 	} {
 		if !strings.Contains(got, want) {

@@ -44,6 +44,7 @@ var rules = []string{
 	"bucket over its burst",
 	"pause of an unknown scope",
 	"worker that left and is not lost",
+	"cool-down of no length",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

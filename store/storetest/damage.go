@@ -122,6 +122,10 @@ var damages = []damaged{
 		SELECT namespace, $done, 1, @past, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, @past, NULL, NULL, '{}', '{}', '{}', '', '', ''
 		FROM <job> WHERE id = $waiting`,
 	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <operation>") }},
+	{rule: "cool-down of no length", in: "cool_down", sql: []string{
+		`INSERT INTO <cool_down> (namespace, queue, throttles, since, until)
+		SELECT namespace, 'elsewhere', 1, @past, @past FROM <job> WHERE id = $waiting`,
+	}},
 	{rule: "bucket over its burst", in: "bucket", before: func(d *database) {
 		_, err := d.Store.(store.Limits).Take(d.ctx, store.BucketName{Limit: "n", Key: "k"}, job.TakeRequest{
 			Rate: job.Rate{PerSecond: 1, Burst: 1}, Need: 1, Want: 1, Since: -1,

@@ -11,8 +11,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// limits is every case about buckets of tokens.
-func limits() []testCase {
+// rates is every case about buckets of tokens.
+func rates() []testCase {
 	return []testCase{
 		{name: "J17_ABlockIsTakenAndSettled", run: takeAndSettle},
 		{name: "J17_TheRuleDecides", run: ruleDecides},

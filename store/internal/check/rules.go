@@ -31,6 +31,7 @@ var Sentences = map[string]string{
 	"override cannot be read":             "What operators set is a JSON object.",
 	"live version without a live worker":  "A version of code is live while it has a live worker.",
 	"ended version with a live worker":    "A version of code that has a live worker has not ended.",
+	"cool-down of no length":              "A cool-down ends after it began, and somebody was throttled.",
 	"pause of an unknown scope":           "A pause is of a queue, of a kind or of everything.",
 	"worker that left and is not lost":    "A worker that has left the registry is lost.",
 	"operation without an end":            "An operation has an end, and an expiry, when it is not open any more.",

@@ -271,6 +271,18 @@ CREATE TABLE pawl.pause (
     PRIMARY KEY (namespace, scope, name)
 );
 
+-- Queues that cool down because a handler was throttled, and what is remembered of
+-- those that are over: the counter.
+CREATE TABLE pawl.cool_down (
+    namespace int         NOT NULL,
+    queue     text        COLLATE "C" NOT NULL,
+    since     timestamptz NOT NULL,
+    until     timestamptz NOT NULL,
+    throttles int         NOT NULL,
+    PRIMARY KEY (namespace, queue)
+);
+CREATE INDEX cool_down_until ON pawl.cool_down (namespace, until);
+
 -- What a transaction of the user's own added: its commit may come late, and the
 -- looks of other processes find out here. Rows go by their transaction's number,
 -- so that a look reads only what it could not see before (hint.go).

@@ -258,6 +258,18 @@ CREATE TABLE pawl_pause (
     PRIMARY KEY (namespace, scope, name)
 ) STRICT, WITHOUT ROWID;
 
+-- Queues that cool down because a handler was throttled, and what is remembered of
+-- those that are over: the counter.
+CREATE TABLE pawl_cool_down (
+    namespace INTEGER NOT NULL,
+    queue     TEXT NOT NULL,
+    since     INTEGER NOT NULL,
+    until     INTEGER NOT NULL,
+    throttles INTEGER NOT NULL,
+    PRIMARY KEY (namespace, queue)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_cool_down_until ON pawl_cool_down (namespace, until);
+
 -- What transactions of users want done to rows that others need, too. Rows are
 -- applied in the order of their number, and removed by the transaction that applied
 -- them. A kind that nobody knows stays.

@@ -353,7 +353,7 @@ func (k *claiming) take(ctx context.Context) error {
 //   - What follows once the bytes are used up is left, too. The last column but
 //     one counts the rows that fit, negative when some did not.
 //   - Leased rows are updated by their place in the table: they are locked.
-//   - Pauses (pause_pkey) and the revision (namespace_pkey) are looked up once.
+//   - Pauses (pause_pkey), the cool-down (cool_down_pkey) and the revision (namespace_pkey) are looked up once.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
 var ClaimStraight = `WITH me AS MATERIALIZED (
@@ -586,6 +586,13 @@ func (r *Room) heard(now time.Time) (back bool) {
 func (k *claiming) upcoming(next time.Time) {
 	if !next.IsZero() && (k.next.IsZero() || next.Before(k.next)) {
 		k.next = next
+	}
+}
+
+// cools notes that a queue cools down until a time; zero is not at all.
+func (k *claiming) cools(queue string, until time.Time) {
+	if !until.IsZero() {
+		k.claimed.AddCooling(queue, until)
 	}
 }
 

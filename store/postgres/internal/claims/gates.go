@@ -140,6 +140,8 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 		}
 		p.settle()
 		if now = p.now; p.paused {
+			k.seen(now)
+			k.cools(g.queue.Queue, p.cools)
 			return nil
 		}
 		n, err := k.room.move(ctx, &p.moves)
@@ -224,7 +226,8 @@ type gatePass struct {
 
 	now    time.Time
 	paused bool
-	locked bool // all of them together, where bounds overlap
+	cools  time.Time // until then
+	locked bool      // all of them together, where bounds overlap
 	visits []gateVisit
 	at     int64
 	rest   int
@@ -261,7 +264,7 @@ func (v *gateVisit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.
 // What a pass reads, in this order.
 //
 //   - lockGates: no table.
-//   - worker's queue: pause_pkey and namespace_pkey.
+//   - worker's queue: pause_pkey, cool_down_pkey and namespace_pkey.
 //   - runningAtGates: job_gate_held, up to a bound for each gate.
 //   - waitingAtGates: job_gated, a seek for each gate and priority.
 const (
@@ -286,7 +289,7 @@ FROM (
 )
 
 var (
-	lookAtQueue = `SELECT {now}, ` + settings.Revision + `, ` + settings.QueuePaused("$2")
+	lookAtQueue = `SELECT {now}, ` + settings.Revision + `, ` + settings.QueuePaused("$2") + `, ` + settings.CoolsUntil("$2")
 
 	waitingAtGates = `SELECT f.n, f.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes,
 	coalesce(j.key, '')
@@ -430,7 +433,9 @@ func (p *gatePass) looks() []*pg.Statement {
 		}},
 		&pg.Statement{Text: lookAtQueue, Args: []any{room.pg.Namespace, queue}, Each: func(scan pg.Scan) error {
 			var revision int64
-			err := scan(&p.now, &revision, &p.paused)
+			var cools pgtype.Timestamptz
+			err := scan(&p.now, &revision, &p.paused, &cools)
+			p.cools = cools.Time
 			p.k.claimed.Revision = max(p.k.claimed.Revision, revision)
 			return err
 		}},

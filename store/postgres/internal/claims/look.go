@@ -53,11 +53,12 @@ func LookBound(limit int) int { return 1000 + 10*limit }
 // locking them.
 //
 //   - job_ready serves the lateral part: a seek per priority.
-//   - pause_pkey and namespace_pkey, once.
-var lookReady = `SELECT {now}, state.paused, state.revision,
+//   - pause_pkey, cool_down_pkey and namespace_pkey, once.
+var lookReady = `SELECT {now}, state.paused, state.cools, state.revision,
 	j.priority, j.due, j.id, j.kind, j.version, j.capabilities, j.rescues > 0, j.bytes, j.key
 FROM (
-	SELECT ` + settings.QueuePaused("$2") + ` AS paused, ` + settings.Revision + ` AS revision
+	SELECT ` + settings.QueuePaused("$2") + ` AS paused,
+		` + settings.CoolsUntil("$2") + ` AS cools, ` + settings.Revision + ` AS revision
 ) AS state
 LEFT JOIN LATERAL (
 	SELECT j.*
@@ -154,10 +155,11 @@ func (k *claiming) read(
 	for _, p := range open {
 		dues, ids = append(dues, at[p].due), append(ids, at[p].ID)
 	}
-	var now time.Time
+	var now, until time.Time
 	var revision int64
 	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		found = nil
+		var cools pgtype.Timestamptz
 		var priority pgtype.Int2
 		var due pgtype.Timestamptz
 		var id pgtype.UUID
@@ -171,7 +173,8 @@ func (k *claiming) read(
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
 			Text: lookReady, Args: args,
 			Each: func(scan pg.Scan) error {
-				if err := scan(&now, &paused, &revision, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes, &key); err != nil || !id.Valid {
+				err := scan(&now, &paused, &cools, &revision, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes, &key)
+				if until = cools.Time; err != nil || !id.Valid {
 					return err
 				}
 				gate := k.c.Gates.Gate(l.queue.Queue, kind.String, key.String)
@@ -187,6 +190,7 @@ func (k *claiming) read(
 	})
 	if err == nil {
 		k.seen(now)
+		k.cools(l.queue.Queue, until)
 		k.claimed.Revision = max(k.claimed.Revision, revision)
 	}
 	return found, paused, err

@@ -163,7 +163,7 @@ func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration
 // written, so that an idle worker costs the server a read.
 //
 //   - job_ready serves it: one seek for each stretch.
-//   - worker_pkey, pause_pkey and namespace_pkey, once.
+//   - worker_pkey, pause_pkey, cool_down_pkey and namespace_pkey, once.
 var peekStretches = `SELECT {now}, ` + settings.Revision + `,
 	EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 AND lost IS NULL),
 	CASE
@@ -174,8 +174,11 @@ var peekStretches = `SELECT {now}, ` + settings.Revision + `,
 			WHERE p.namespace = $1 AND p.scope = 1 AND p.name = ANY ($3::text[])
 		)
 	END,
+	cooling.queues, cooling.untils,
 	j.n, j.due, j.id
-FROM (SELECT 1) AS one
+FROM (
+	` + settings.CoolingQueues("$3::text[]") + `
+) AS cooling
 LEFT JOIN (
 	SELECT f.n, j.due, j.id
 	FROM unnest($3::text[], $4::smallint[], $5::timestamptz[], $6::uuid[], $7::timestamptz[])
@@ -208,7 +211,8 @@ type peeking struct {
 	now      time.Time
 	revision int64 // of what is declared and set
 	alive    bool
-	paused   map[string]bool
+	paused   map[string]bool                    // or cools down
+	cooling  map[string]time.Time               // until when
 	left     map[*claimQueue]map[int16]position // the first ready job of each priority
 	next     map[*claimQueue]time.Time          // when the next one falls due
 	behind   []foundFirst
@@ -234,7 +238,7 @@ const (
 func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 	p := &peeking{
 		k: k, lanes: lanes, took: pg.Stopwatch(),
-		paused: map[string]bool{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{},
+		paused: map[string]bool{}, cooling: map[string]time.Time{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{},
 	}
 	now := time.Time{} // no sweep
 	if what == lookBehind {
@@ -275,9 +279,13 @@ func (p *peeking) read(scan pg.Scan, probes []probe) error {
 	var n pgtype.Int8
 	var due pgtype.Timestamptz
 	var id pgtype.UUID
-	var paused []string
-	if err := scan(&p.now, &p.revision, &p.alive, &paused, &n, &due, &id); err != nil {
+	var paused, cooling []string
+	var untils []time.Time
+	if err := scan(&p.now, &p.revision, &p.alive, &paused, &cooling, &untils, &n, &due, &id); err != nil {
 		return err
+	}
+	for i, q := range cooling {
+		p.cools(q, untils[i])
 	}
 	for _, q := range paused {
 		p.paused[q] = true
@@ -287,6 +295,11 @@ func (p *peeking) read(scan pg.Scan, probes []probe) error {
 	}
 	p.found(probes[n.Int64-1], position{due.Time, job.ID(id.Bytes)})
 	return nil
+}
+
+// cools takes over that a queue cools down, which is a pause that says until when.
+func (p *peeking) cools(queue string, until time.Time) {
+	p.paused[queue], p.cooling[queue] = true, until
 }
 
 // found takes over the first waiting job of a stretch.
@@ -317,6 +330,7 @@ func (p *peeking) conclude() (ready bool, err error) {
 	k.claimed.Now = p.now.UTC()
 	k.claimed.Revision = max(k.claimed.Revision, p.revision)
 	for _, l := range p.lanes {
+		k.cools(l.queue.Queue, p.cooling[l.queue.Queue])
 		k.upcoming(p.next[l])
 		if !p.paused[l.queue.Queue] {
 			k.room.Frontiers.expect(l.view, p.next[l])

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // Meets are the meetings of the namespaces of a process at which idle workers look
@@ -37,12 +38,13 @@ const (
 	peekWorker  = iota // its namespace's worker is not lost
 	peekPaused         // a queue is paused
 	peekStretch        // the first waiting job of a stretch
+	peekCooling        // a queue cools down
 )
 
 // peekAll is peekStretches for many namespaces: their workers ($1, $2), their
 // queues ($3, $4), the stretches of those ($5 and on).
 //
-//   - worker_pkey, namespace_pkey, pause_pkey and, one seek for each stretch, job_ready.
+//   - worker_pkey, namespace_pkey, pause_pkey, cool_down_pkey and, one seek for each stretch, job_ready.
 const peekAll = `SELECT 0 AS what, {now}, a.n, NULL::timestamptz AS due, NULL::uuid AS id,
 	(SELECT s.revision FROM pawl.namespace AS s WHERE s.id = a.namespace)
 FROM (
@@ -61,6 +63,14 @@ FROM (
 ) AS p
 WHERE EXISTS (SELECT FROM pawl.pause AS q WHERE q.namespace = p.namespace AND q.scope = 1 AND q.name = p.queue)
 	OR EXISTS (SELECT FROM pawl.pause AS q WHERE q.namespace = p.namespace AND q.scope = 3 AND q.name = '')
+UNION ALL
+SELECT 3, {now}, p.n, c.until, NULL, 0
+FROM (
+	SELECT p.*
+	FROM unnest($3::int[], $4::text[]) WITH ORDINALITY AS p (namespace, queue, n)
+	OFFSET 0
+) AS p
+` + settings.CoolingOf + `
 UNION ALL
 SELECT 2, {now}, f.n, j.due, j.id, 0
 FROM (
@@ -128,6 +138,9 @@ func peekTogether(asks []*peeking, answers []*struct{}) []*pg.Statement {
 		case peekPaused:
 			p := asks[ofQueue[n-1].ask]
 			p.paused[p.lanes[ofQueue[n-1].at].queue.Queue] = true
+		case peekCooling:
+			p := asks[ofQueue[n-1].ask]
+			p.cools(p.lanes[ofQueue[n-1].at].queue.Queue, due.Time)
 		case peekStretch:
 			at := ofProbe[n-1]
 			asks[at.ask].firsts = append(asks[at.ask].firsts, foundFirst{asks[at.ask].probes[at.at], position{due.Time, job.ID(id.Bytes)}})

@@ -90,7 +90,7 @@ var columns = []column{
 		read: func(r *RowReader, j *job.Job) { j.Snoozes = r.Int4() },
 	},
 	{
-		name: "throttles", kind: "int", in: carried,
+		name: "throttles", kind: "int", in: carried, taken: notZero,
 		read: func(r *RowReader, j *job.Job) {
 			if n := r.Int4(); n != 0 {
 				j.Rarely().Throttles = n

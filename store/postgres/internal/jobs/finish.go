@@ -367,7 +367,7 @@ func (f *finishing) split() (w endsByWay) {
 
 // plainEnd reports whether an end is the usual one: done, with nothing to say.
 func plainEnd(e *job.End) bool {
-	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Reason == "" &&
+	return e.To == job.Done && !e.Burn && !e.Snooze && !e.Throttle && e.Failure == nil && e.Reason == "" &&
 		e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
 }
 

@@ -206,6 +206,8 @@ SET state = e.state,
 	used = job.used + e.burnt,
 	snoozes = job.snoozes + e.snoozed,
 	snoozed = CASE WHEN e.snoozed > 0 THEN {now} ELSE job.snoozed END,
+	throttles = CASE WHEN e.burnt + e.snoozed > 0 THEN 0 ELSE job.throttles + e.throttled END,
+	throttled = CASE WHEN e.throttled > 0 THEN {now} ELSE job.throttled END,
 	ties = job.ties | e.ties,
 	lost = job.lost + e.lost,
 	rescues = job.rescues + e.rescued,
@@ -218,10 +220,10 @@ FROM (
 	SELECT $1::int AS namespace, e.*
 	FROM unnest(
 		$2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[], $17::int[]
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::int[], $16::smallint[], $17::int[], $18::int[]
 	) AS e (
 		id, state, delay, reason, burnt, snoozed, lost, rescued, failures,
-		progress, progress_done, progress_total, progress_note, deferred, wait, ties
+		progress, progress_done, progress_total, progress_note, deferred, wait, ties, throttled
 	)
 	OFFSET 0
 ) AS e
@@ -230,7 +232,7 @@ WHERE job.namespace = e.namespace AND job.id = e.id`
 func releaseStep(namespace int32, moves []job.Move) *pg.Statement {
 	a := newEndArrays(moves)
 	return &pg.Statement{Text: releaseJobs, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
-		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits, a.ties}}
+		a.failures, a.progress, a.done, a.total, a.notes, a.deferred, a.waits, a.ties, a.throttled}}
 }
 
 // endJobs moves jobs out of the live table in the transaction that ends them.
@@ -240,10 +242,10 @@ var endJobs = `WITH e AS (
 	SELECT $1::int AS namespace, e.*
 	FROM unnest(
 		$2::uuid[], $3::smallint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::int[], $9::int[], $10::bytea[],
-		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[], $17::int[]
+		$11::boolean[], $12::bigint[], $13::bigint[], $14::text[], $15::bytea[], $16::bigint[], $17::int[], $18::int[]
 	) AS e (
 		id, state, delay, reason, burnt, snoozed, lost, rescued, failures,
-		progress, progress_done, progress_total, progress_note, result, keep, ties
+		progress, progress_done, progress_total, progress_note, result, keep, ties, throttled
 	)
 	OFFSET 0
 ), gone AS (
@@ -256,6 +258,8 @@ var endJobs = `WITH e AS (
 	"rescues":        "job.rescues + e.rescued",
 	"snoozes":        "job.snoozes + e.snoozed",
 	"snoozed":        "CASE WHEN e.snoozed > 0 THEN {now} ELSE job.snoozed END",
+	"throttles":      "CASE WHEN e.burnt + e.snoozed > 0 THEN 0 ELSE job.throttles + e.throttled END",
+	"throttled":      "CASE WHEN e.throttled > 0 THEN {now} ELSE job.throttled END",
 	"ties":           "job.ties | e.ties",
 	"progress_done":  "CASE WHEN e.progress THEN e.progress_done ELSE job.progress_done END",
 	"progress_total": "CASE WHEN e.progress THEN e.progress_total ELSE job.progress_total END",
@@ -343,7 +347,7 @@ func endStep(namespace int32, moves []job.Move, kept bool) *pg.Statement {
 		text = endKept
 	}
 	return &pg.Statement{Text: text, Args: []any{namespace, a.ids, a.states, a.delays, a.reasons, a.burnt, a.snoozed, a.lost, a.rescued,
-		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps, a.ties}}
+		a.failures, a.progress, a.done, a.total, a.notes, a.results, a.keeps, a.ties, a.throttled}}
 }
 
 // GivenIDs are the ids of a call, as rows to look up by a primary key
@@ -370,6 +374,7 @@ type endArrays struct {
 	delays, keeps                           []int64
 	reasons, notes                          []pgtype.Text
 	burnt, snoozed, lost, rescued, deferred []int32
+	throttled                               []int32
 	ties                                    []int32 // that the move adds
 	failures, results                       [][]byte
 	progress                                []bool
@@ -393,6 +398,7 @@ func newEndArrays(moves []job.Move) *endArrays {
 		a.reasons = append(a.reasons, textOrNull(pg.Legible(e.Reason)))
 		a.burnt = append(a.burnt, one(e.Burn))
 		a.snoozed = append(a.snoozed, one(e.Snooze))
+		a.throttled = append(a.throttled, one(e.Throttle))
 		a.rescued = append(a.rescued, one(e.Rescue))
 		a.deferred = append(a.deferred, one(e.Defer))
 		a.lost = append(a.lost, one(e.Lose))

@@ -26,7 +26,7 @@ SET due = $3
 FROM (` + GivenIDs + `) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 	freeJobs = `UPDATE pawl.job
-SET state = 2, due = $3, used = 0, wait = NULL, reason = NULL
+SET state = 2, due = $3, used = 0, throttles = 0, wait = NULL, reason = NULL
 FROM (` + GivenIDs + `) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 )
@@ -42,10 +42,11 @@ var reviveJobs = `WITH back AS (
 )
 INSERT INTO pawl.job (namespace, id, state, ` + carriedColumns + `)
 SELECT namespace, id, 2, ` + carriedFrom("", map[string]string{
-	"due":      "$3",
-	"used":     "0",
-	"lost":     "0",
-	"deadline": "CASE WHEN deadline > $3 THEN deadline END",
+	"due":       "$3",
+	"used":      "0",
+	"lost":      "0",
+	"throttles": "0",
+	"deadline":  "CASE WHEN deadline > $3 THEN deadline END",
 }) + `
 FROM back`
 

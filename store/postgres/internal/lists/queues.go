@@ -115,6 +115,7 @@ func (r *Room) queueFacts(ctx context.Context, names []string) (facts store.Queu
 			seek(),
 			r.workers.ServingStep(&facts.Workers),
 			r.settings.PausesStep(&facts.Pauses),
+			r.settings.CoolDownsStep(&facts.Cooling),
 			{Text: heldText(job.Running), Args: []any{r.pg.Namespace, store.MaxCounted + 1}, Each: func(scan pg.Scan) error {
 				var queue string
 				var n int

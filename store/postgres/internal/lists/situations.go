@@ -118,12 +118,13 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 	var found []jobs.Numbered
 	var workers []store.WorkerInfo
 	var pauses []store.Pause
+	var cooling []job.CoolDown
 	var runs map[string][]store.QueueRuns
 	var now time.Time
 	var of map[int]*known
 	most := store.AheadCap(len(ids))
 	err := r.pg.Read(ctx, func() []*pg.Statement {
-		found, workers, pauses, runs, of = nil, nil, nil, map[string][]store.QueueRuns{}, make(map[int]*known, len(ids))
+		found, workers, pauses, cooling, runs, of = nil, nil, nil, nil, map[string][]store.QueueRuns{}, make(map[int]*known, len(ids))
 		for n := range ids {
 			of[n+1] = &known{}
 		}
@@ -140,6 +141,7 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 			}},
 			r.workers.RegistryStep(&workers, new(time.Time)),
 			r.settings.PausesStep(&pauses),
+			r.settings.CoolDownsStep(&cooling),
 			{Text: runsOfQueues, Args: args, Each: func(scan pg.Scan) error {
 				var q store.QueueRuns
 				var queue string
@@ -172,6 +174,7 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 			continue
 		}
 		sit.Pause, sit.Label = store.PauseOf(pauses, sit.Job.Queue, sit.Job.Kind), k.label
+		sit.CoolDown = store.CoolDownOf(cooling, sit.Job.Queue)
 		sit.Ahead, sit.AheadCapped, sit.Gate = min(k.ahead, most), k.ahead > most, k.gate
 		store.Situate(sit, workers, runs[sit.Job.Queue])
 	}

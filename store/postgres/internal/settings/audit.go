@@ -43,6 +43,11 @@ var Plans = []pg.Plan{
 	{Name: "declare", Text: declare, Indexes: []string{"declaration_pkey", "code_version_live", "namespace_pkey"}},
 	{Name: "endVersions", Text: endVersions, Indexes: []string{"code_version_live", "worker_version", "declaration_pkey", "namespace_pkey"}},
 	{Name: "purgeVersions", Text: PurgeVersions, Indexes: []string{"code_version_ended"}},
+	{Name: "lockCoolDown", Text: lockCoolDown, Indexes: []string{"cool_down_pkey"}},
+	{Name: "setCoolDown", Text: setCoolDown, Indexes: []string{"cool_down_pkey"}},
+	{Name: "endCoolDown", Text: endCoolDown, Indexes: []string{"cool_down_pkey"}},
+	{Name: "forgetCoolDowns", Text: forgetCoolDowns, Indexes: []string{"cool_down_until"}},
+	{Name: "allCoolDowns", Text: allCoolDowns, Indexes: []string{"cool_down_until"}},
 	{Name: "entriesByTime", Text: entriesByTime, Indexes: []string{"audit_pkey"}},
 	{Name: "entriesByTarget", Text: entriesByTarget, Indexes: []string{"audit_target"}},
 }

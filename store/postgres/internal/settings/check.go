@@ -34,6 +34,14 @@ WHERE namespace = $1 AND kind || ' ' || name = $2 AND ` + noObject, raiseRevisio
 		Fix: pg.Fix{Does: "pauses nothing any more", SQL: []string{`DELETE FROM pawl.pause
 WHERE namespace = $1 AND 'scope ' || scope || ' ' || name = $2 AND ` + noScope, raiseRevision}},
 	}}},
+	{Table: "cool_down", Rules: []pg.Rule{{
+		Name: "cool-down of no length",
+		Find: `SELECT 'queue ' || queue
+	FROM pawl.cool_down
+	WHERE namespace = $1 AND ` + noLength,
+		Fix: pg.Fix{Does: "is over", SQL: []string{`DELETE FROM pawl.cool_down
+WHERE namespace = $1 AND 'queue ' || queue = $2 AND ` + noLength}},
+	}}},
 	{Table: "code_version", Lock: lockRevision, Rules: []pg.Rule{
 		// Versions are ended soon after their last worker was lost, not with it.
 		{
@@ -91,6 +99,8 @@ WHERE d.namespace = $1 AND d.kind || ' ' || d.name || ' of ' || d.owner || ' ' |
 
 	// By its first and last byte: older servers cannot be asked whether text is JSON.
 	noObject = "(substr(value, 1, 1) <> '{' OR substr(value, length(value), 1) <> '}')"
+
+	noLength = "(until <= since OR throttles < 1)"
 
 	noScope = "(scope NOT BETWEEN 1 AND 3 OR (scope = 3) <> (name = ''))"
 )

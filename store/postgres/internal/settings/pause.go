@@ -18,12 +18,13 @@ WHERE namespace = $1 AND scope = $2 AND name = $3`
 )
 
 // QueuePaused is the condition under which a queue gives nothing out, whatever its
-// name is in the statement: it is paused, or everything is.
+// name is in the statement: it is paused, everything is, or it cools down.
 //
-//   - pause_pkey: one seek for each, once in a statement.
+//   - pause_pkey and cool_down_pkey: one seek for each, once in a statement.
 func QueuePaused(queue string) string {
 	return `(EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 1 AND name = ` + queue + `)
-			OR EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 3 AND name = ''))`
+			OR EXISTS (SELECT FROM pawl.pause WHERE namespace = $1 AND scope = 3 AND name = '')
+			OR ` + CoolsUntil(queue) + ` IS NOT NULL)`
 }
 
 // SetPaused stops or allows claims: from a queue, of a kind, or all of them.

@@ -16,6 +16,10 @@ var Tables = []table.Table{
 	{Name: "override", Key: []string{"namespace", "kind", "name"}, Users: []string{"note"}, Ours: []string{"value", "by"}},
 	{Name: "pause", Key: []string{"namespace", "scope", "name"}, Users: []string{"note"}, Ours: []string{"by"}},
 	{
+		Name: "cool_down", Key: []string{"namespace", "queue"},
+		Expiry: table.Expiry{Column: "until", Own: "a day after it, when another begins"},
+	},
+	{
 		Name: "audit", Key: []string{"namespace", "time", "id"}, Users: []string{"note"}, Ours: []string{"by", "action", "target", "detail"},
 		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "audit_expires"},
 	},

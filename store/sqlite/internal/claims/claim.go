@@ -63,8 +63,11 @@ type claiming struct {
 
 // queue takes from one queue what it gives, and writes that down.
 func (k *claiming) queue(q *store.QueueClaim) error {
-	paused, err := settings.Paused(&k.Snapshot, q.Queue)
-	if err != nil || paused {
+	closed, err := settings.IsClosed(&k.Snapshot, q.Queue, k.Now)
+	if err != nil || closed.Is {
+		if !closed.Until.IsZero() {
+			k.answer.AddCooling(q.Queue, closed.Until)
+		}
 		return err
 	}
 	if k.claim.Gates.Touches(q.Queue) {

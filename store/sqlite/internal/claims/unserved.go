@@ -37,11 +37,11 @@ func Unserved(c *lite.Snapshot, by job.WorkerID, older time.Duration) ([]store.U
 		if len(offers.Of(queue)) == 0 {
 			unknown++
 		}
-		paused, err := settings.Paused(c, queue)
+		closed, err := settings.IsClosed(c, queue, now)
 		if err != nil {
 			return nil, err
 		}
-		for p := 0; p <= job.MaxPriority && !paused; p++ {
+		for p := 0; p <= job.MaxPriority && !closed.Is; p++ {
 			head, err := readyHead(c, queue, p, now-older.Microseconds())
 			if err != nil {
 				return nil, err

@@ -137,7 +137,7 @@ var columns = []column{
 		job: func(q *lite.Query, i int, j *job.Job) { j.Snoozes = int(q.ColInt(i)) },
 	},
 	{
-		name: "throttles", in: carried | isRare,
+		name: "throttles", in: carried,
 		job: func(q *lite.Query, i int, j *job.Job) {
 			if n := q.ColInt(i); n != 0 {
 				j.Rarely().Throttles = int(n)

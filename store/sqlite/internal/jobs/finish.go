@@ -88,7 +88,7 @@ func (t *Transition) endedBefore(w job.WorkerID, e *job.End) (job.Verdict, error
 // short reports whether an end is the common one: done, and nothing else to
 // write down.
 func short(e *job.End) bool {
-	return e.To == job.Done && !e.Burn && !e.Snooze && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
+	return e.To == job.Done && !e.Burn && !e.Snooze && !e.Throttle && e.Failure == nil && e.Progress == nil && len(e.Logs) == 0 && e.Then == nil
 }
 
 // alike reports whether ends are short and differ only in their run.

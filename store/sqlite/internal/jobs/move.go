@@ -20,7 +20,7 @@ func (t *Transition) move(s *subject, e job.End) (job.Move, error) {
 			return m, err
 		}
 	}
-	if e.Failure != nil || e.Burn || e.Snooze || e.Defer || e.Progress != nil || e.Rescue {
+	if e.Failure != nil || e.Burn || e.Snooze || e.Throttle || e.Defer || e.Progress != nil || e.Rescue {
 		if err := t.amend(&m); err != nil {
 			return m, err
 		}
@@ -56,7 +56,9 @@ func (t *Transition) follow(m job.Move) error {
 // What a move changes of a live row, by its primary key.
 const (
 	amendRow = `UPDATE pawl_job
-	SET used = used + ?, snoozes = snoozes + ?, snoozed = coalesce(?, snoozed), lost = lost + ?, rescues = rescues + ?,
+	SET used = used + ?, snoozes = snoozes + ?, snoozed = coalesce(?, snoozed),
+		throttles = CASE WHEN ? THEN 0 ELSE throttles + ? END, throttled = coalesce(?, throttled),
+		lost = lost + ?, rescues = rescues + ?,
 		deferred = CASE WHEN ? THEN 0 ELSE deferred + ? END, failures = coalesce(?, failures)
 	WHERE namespace = ? AND id = ?`
 
@@ -78,12 +80,16 @@ const _ = uint(job.TieLogs-2) + uint(2-job.TieLogs)
 
 // amend writes what a run leaves behind besides its state.
 func (t *Transition) amend(m *job.Move) error {
-	var snoozed int64
+	var snoozed, throttled int64
 	if m.Snooze {
 		snoozed = t.Now
 	}
+	if m.Throttle {
+		throttled = t.Now
+	}
 	q := t.Query(amendRow).
-		Bool(m.Burn).Bool(m.Snooze).IntOrNull(snoozed).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).
+		Bool(m.Burn).Bool(m.Snooze).IntOrNull(snoozed).
+		Bool(m.Burn || m.Snooze).Bool(m.Throttle).IntOrNull(throttled).Bool(m.Lose).Bool(m.Rescue).Bool(m.Lose).Bool(m.Defer).BlobOrNull(m.NewFailures).
 		Int(t.Namespace).Blob(m.ID[:])
 	if err := q.Exec(); err != nil {
 		return err

@@ -36,7 +36,7 @@ const (
 	WHERE namespace = ? AND id = ?`
 
 	unpark = `UPDATE pawl_job
-	SET state = 2, due = ?, used = 0, wait = NULL, reason = NULL
+	SET state = 2, due = ?, used = 0, throttles = 0, wait = NULL, reason = NULL
 	WHERE namespace = ? AND id = ?`
 
 	archivedHash = `SELECT unique_hash
@@ -44,7 +44,7 @@ const (
 	WHERE namespace = ? AND id = ?`
 
 	forgive = `UPDATE pawl_job
-	SET due = ?, used = 0, lost = 0, deadline = CASE WHEN deadline > ? THEN deadline END
+	SET due = ?, used = 0, lost = 0, throttles = 0, deadline = CASE WHEN deadline > ? THEN deadline END
 	WHERE namespace = ? AND id = ?`
 )
 

@@ -51,6 +51,9 @@ func Queues(c *lite.Snapshot, names []string) ([]store.QueueState, error) {
 	if facts.Pauses, err = settings.Pauses(c); err != nil {
 		return nil, err
 	}
+	if facts.Cooling, err = settings.CoolDowns(c, now); err != nil {
+		return nil, err
+	}
 	if facts.Running, err = held(c, job.Running); err != nil {
 		return nil, err
 	}

@@ -106,8 +106,12 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 	if err != nil {
 		return nil, err
 	}
-	queues := map[string][]store.QueueRuns{}
 	now, most := c.Clock.Now(), store.AheadCap(len(ids))
+	cooling, err := settings.CoolDowns(c, now)
+	if err != nil {
+		return nil, err
+	}
+	queues := map[string][]store.QueueRuns{}
 	list := make([]job.Situation, len(found))
 	for i := range found {
 		sit, j := &list[i], &found[i]
@@ -123,6 +127,7 @@ func Situations(c *lite.Snapshot, ids []job.ID) ([]job.Situation, error) {
 			queues[j.Queue] = runs
 		}
 		sit.Pause = store.PauseOf(pauses, j.Queue, j.Kind)
+		sit.CoolDown = store.CoolDownOf(cooling, j.Queue)
 		store.Situate(sit, registry, runs)
 		switch j.State {
 		case job.Running:

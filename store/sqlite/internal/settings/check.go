@@ -33,6 +33,14 @@ var CheckRules = []lite.TableRules{
 		Fix: lite.Fix{Does: "pauses nothing any more", Run: raised, SQL: []string{`DELETE FROM pawl_pause
 	WHERE namespace = ?1 AND 'scope ' || scope || ' ' || name = ?2 AND ` + noScope}},
 	}}},
+	{Table: "pawl_cool_down", Rules: []lite.Rule{{
+		Name: "cool-down of no length",
+		SQL: `SELECT 'queue ' || queue
+	FROM pawl_cool_down
+	WHERE namespace = ? AND ` + noLength,
+		Fix: lite.Fix{Does: "is over", SQL: []string{`DELETE FROM pawl_cool_down
+	WHERE namespace = ?1 AND 'queue ' || queue = ?2 AND ` + noLength}},
+	}}},
 	{Table: "pawl_code_version", Rules: []lite.Rule{
 		{
 			Name: "live version without a live worker",
@@ -80,6 +88,8 @@ const (
 		WHERE v.namespace = d.namespace AND v.owner = d.owner AND v.version = d.version)`
 
 	noObject = "(NOT json_valid(value) OR json_type(value) <> 'object')"
+
+	noLength = "(until <= since OR throttles < 1)"
 
 	noScope = "(scope NOT BETWEEN 1 AND 3 OR (scope = 3) <> (name = ''))"
 )

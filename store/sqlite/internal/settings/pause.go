@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"time"
+
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -15,10 +17,14 @@ const (
 	endPause = `DELETE FROM pawl_pause
 	WHERE namespace = ? AND scope = ? AND name = ?`
 
-	// One seek for everything, one for the queue.
-	isPaused = `SELECT 1
+	// One seek for everything, one for the queue, one for its cool-down.
+	isClosed = `SELECT 0
 	FROM pawl_pause
-	WHERE namespace = ?1 AND (scope, name) IN (VALUES (3, ''), (1, ?2))`
+	WHERE namespace = ?1 AND (scope, name) IN (VALUES (3, ''), (1, ?2))
+	UNION ALL
+	SELECT until
+	FROM pawl_cool_down
+	WHERE namespace = ?1 AND queue = ?2 AND until > ?3 AND since <= ?3 + 10000000`
 
 	allPauses = `SELECT scope, name, since, by, note
 	FROM pawl_pause
@@ -49,9 +55,23 @@ func SetPaused(t *lite.Session, p store.Pause, paused bool, op store.Operator) e
 	return Audit(t, op, action, target, detail)
 }
 
-// Paused reports whether a queue gives nothing out: it is paused, or everything.
-func Paused(c *lite.Snapshot, queue string) (bool, error) {
-	return c.On(isPaused).Text(queue).Found()
+// Closed tells whether a queue gives nothing out: it is paused, everything is, or it
+// cools down, and then until when.
+type Closed struct {
+	Is    bool
+	Until time.Time // of the cool-down; zero without
+}
+
+// IsClosed tells whether a queue gives nothing out.
+func IsClosed(c *lite.Snapshot, queue string, now int64) (closed Closed, err error) {
+	q := c.On(isClosed).Text(queue).Int(now)
+	for q.Step() {
+		closed.Is = true
+		if until := q.ColInt(0); until != 0 {
+			closed.Until = lite.TimeOf(until)
+		}
+	}
+	return closed, q.Done()
 }
 
 // Pauses lists what is paused.
