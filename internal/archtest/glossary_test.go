@@ -23,14 +23,15 @@ var floors = map[string]map[string]string{
 		"store/postgres/internal/intents.Room": "of intents", "store/postgres/internal/operations.Room": "of what operators do to many jobs",
 		"store/postgres/internal/schedules.Room": "of schedules", "store/postgres/internal/limits.Room": "of buckets",
 	},
-	"spaces":  {"store.Spaces": "the seam", "a store's": "what implements it"},
-	"meeting": {"store/internal/meet.Meeting": "the meeting", "a store's": "one that sends statements"},
-	"stuck":   {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
-	"worker":  {".Worker": "as a user sees it", "store.Worker": "the worker"},
-	"offer":   {"job.Offer": "the offer", "a store's": "as its statements take it"},
-	"store":   {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
-	"run":     {"job.Run": "one claim of one job", "kinds/command.Run": "what a job wants run: the arguments of pawl.command"},
-	"kind":    {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
+	"throttle": {"job.Throttle": "what a queue is asked for", "kinds/demo.Throttle": "a demo job that is throttled"},
+	"spaces":   {"store.Spaces": "the seam", "a store's": "what implements it"},
+	"meeting":  {"store/internal/meet.Meeting": "the meeting", "a store's": "one that sends statements"},
+	"stuck":    {".Stuck": "as a user sees it", "internal/runner.Stuck": "a handler that ignores its context"},
+	"worker":   {".Worker": "as a user sees it", "store.Worker": "the worker"},
+	"offer":    {"job.Offer": "the offer", "a store's": "as its statements take it"},
+	"store":    {"store.Store": "the seam", "a store's": "what implements it", "internal/member.Store": "what a member needs of it"},
+	"run":      {"job.Run": "one claim of one job", "kinds/command.Run": "what a job wants run: the arguments of pawl.command"},
+	"kind":     {"internal/runner.Kind": "of a job", "supervise.Kind": "of a service, in a package that stands alone"},
 }
 
 // A type of both stores is one idea in two dialects.

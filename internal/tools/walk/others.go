@@ -43,6 +43,8 @@ var handOvers = map[string][]string{
 	},
 	// The engine hears of the revision that an answer carries.
 	"runner.Runner.claim": {"settings.Mirror.Heard"},
+	// What learns of hints is registered.
+	"store/postgres/hints.Room.Tell": {"store/postgres/claims.Room.lower"},
 	// The notifier's goroutine.
 	"store/postgres/hints.notifier.add": {"store/postgres/hints.Wire.work"},
 	// pgx asks, for each connection that it takes from a pool, whether to try it first.

@@ -121,6 +121,11 @@ func NewOffer(o job.Offer) offer {
 // starves, and what one leaves the other gets. Which of the two has more changes with
 // every claim, for claims of one job.
 func (k *claiming) run(ctx context.Context) error {
+	if k.c.Gates == nil {
+		err := k.front(ctx, k.c.Queues)
+		k.answer()
+		return err
+	}
 	turns := k.room.turnsOf(k.offer.Print)
 	turns.Open(k.c.Opened...)
 	asked := slices.Clone(k.c.Queues)

@@ -309,10 +309,15 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 // runningByKind counts what runs from gates, by what limits go by.
 //
 //   - job_gate_held: as many rows as run from gates.
-const runningByKind = `SELECT queue, kind, coalesce(key, ''), count(*)
-FROM pawl.job
-WHERE namespace = $1 AND state = 3 AND gate IS NOT NULL
-GROUP BY queue, kind, key`
+const runningByKind = `SELECT r.queue, r.kind, coalesce(r.key, ''), count(*)
+FROM (
+	SELECT queue, kind, key
+	FROM pawl.job
+	WHERE namespace = $1 AND state = 3 AND gate IS NOT NULL AND gate > -9223372036854775808
+	ORDER BY gate
+	OFFSET 0
+) AS r
+GROUP BY r.queue, r.kind, r.key`
 
 func (p *gatePass) countByKind() *pg.Statement {
 	return &pg.Statement{Text: runningByKind, Args: []any{p.k.room.pg.Namespace}, Each: func(scan pg.Scan) error {

@@ -88,6 +88,10 @@ const maxOffers = 64
 // eachTurns is for all of them.
 func (r *Room) eachTurns(f func(*gateTurns)) {
 	r.gates.Lock()
+	if len(r.gates.turns) == 0 {
+		r.gates.Unlock()
+		return
+	}
 	all := make([]*gateTurns, 0, len(r.gates.turns))
 	for _, t := range r.gates.turns {
 		all = append(all, t)
@@ -250,7 +254,6 @@ type gateVisit struct {
 	sought  uint16    // priorities
 	state   gateState
 	chosen  []gateJob
-	lost    int // that were chosen and somebody held
 }
 
 // gateJob is a job behind a gate as a look sees it.
@@ -265,7 +268,8 @@ func (v *gateVisit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.
 //
 //   - lockGates: no table.
 //   - worker's queue: pause_pkey, cool_down_pkey and namespace_pkey.
-//   - runningAtGates: job_gate_held, up to a bound for each gate.
+//   - runningAtGates: job_gate_held, up to a bound for each gate. (By an order: to a planner
+//     without statistics job_held looks as good, and it would read all that runs.)
 //   - waitingAtGates: job_gated, a seek for each gate and priority.
 const (
 	lockGates = `SELECT g.n
@@ -277,7 +281,8 @@ WHERE pg_try_advisory_xact_lock(g.number)`
 	FROM (
 		SELECT
 		FROM pawl.job AS j
-		WHERE j.namespace = $1 AND j.gate = g.gate AND j.state = 3 AND j.gate IS NOT NULL
+		WHERE j.namespace = $1 AND j.gate BETWEEN g.gate AND g.gate AND j.state = 3 AND j.gate IS NOT NULL
+		ORDER BY j.gate
 		LIMIT g.most
 	) AS r
 )

@@ -77,7 +77,8 @@ const usesOfGates = `SELECT e.n, (
 	FROM (
 		SELECT
 		FROM pawl.job AS r
-		WHERE r.namespace = j.namespace AND r.gate = j.gate AND r.state = 3 AND r.gate IS NOT NULL
+		WHERE r.namespace = j.namespace AND r.gate BETWEEN j.gate AND j.gate AND r.state = 3 AND r.gate IS NOT NULL
+		ORDER BY r.gate
 		LIMIT 1000
 	) AS running
 ), g.level, g.filled, h.id, h.state, h.due
