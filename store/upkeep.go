@@ -55,6 +55,7 @@ type Due struct {
 	Purge  bool // the time of rows is over, or there are log lines to look through
 	// Intents: some of the kinds this build knows are to be applied.
 	Intents bool
+	RollUp  bool // metrics can be rolled up
 }
 
 // PurgeLines is how many log lines a purge removes for each row it may remove.

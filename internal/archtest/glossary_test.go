@@ -20,7 +20,7 @@ var floors = map[string]map[string]string{
 	"room": {
 		"a store's": "of claims", "store/postgres/internal/hints.Room": "of hints", "store/postgres/internal/settings.Room": "of what operators set",
 		"store/postgres/internal/workers.Room": "of the registry", "store/postgres/internal/jobs.Room": "of jobs", "store/postgres/internal/lists.Room": "of what people ask",
-		"store/postgres/internal/intents.Room": "of intents",
+		"store/postgres/internal/intents.Room": "of intents", "store/postgres/internal/metrics.Room": "of metrics",
 	},
 	"spaces":  {"store.Spaces": "the seam", "a store's": "what implements it"},
 	"meeting": {"store/internal/meet.Meeting": "the meeting", "a store's": "one that sends statements"},

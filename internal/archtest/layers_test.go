@@ -169,6 +169,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/metrics", is: "what processes measure",
+		may:   list("job/...", "store", "store/internal/table", "store/sqlite/internal/lite"),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
 		may:   list(".", domain, "batch", "supervise", "store/internal/commit", "store/internal/table", "store/postgres/...", pgx, uuid),
 		never: list("store/sqlite/...", sqlite),
@@ -219,6 +224,11 @@ var layers = []layer{
 		never: list("."),
 	},
 	{
+		at: "store/postgres/internal/metrics", is: "what processes measure",
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", pgx),
+		never: list("."),
+	},
+	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
 			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),
@@ -244,7 +254,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents"}
+var roomOrder = []string{"hints", "settings", "workers", "jobs", "claims", "lists", "intents", "metrics"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {

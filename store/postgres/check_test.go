@@ -30,6 +30,9 @@ var damage = map[string]string{
 	"intent out of bounds":                "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject) SELECT namespace, '1', $done, 0, now(), 's' FROM pawl.job LIMIT 1",
 	"intent put off for nothing":          "INSERT INTO pawl.intent (namespace, transaction, id, kind, created, subject, due) SELECT namespace, '1', $done, 1, now(), 's', '2100-01-01' FROM pawl.job LIMIT 1",
 	"declaration without its version":     "INSERT INTO pawl.declaration SELECT namespace, 'queue', 'q', 'o', 'v', '{}', now() FROM pawl.job LIMIT 1",
+	"metric out of bounds":                "INSERT INTO pawl.metric (namespace, class, width, flush, start, expires, source, name, kind, data) SELECT namespace, 1, 3, 0, '2026-01-01 00:01Z', '2100-01-01', '00000000-0000-0000-0000-000000000000', 'q', 'k', '1' FROM pawl.job LIMIT 1",
+	"metric without its flush":            "INSERT INTO pawl.metric (namespace, class, width, flush, start, roll, expires, source, name, kind, data) SELECT namespace, 1, 1, 3, '2026-01-01 00:01Z', '2100-01-01', '2100-01-01', $done, 'q', 'k', '1' FROM pawl.job LIMIT 1",
+	"metric in two places":                "INSERT INTO pawl.metric (namespace, class, width, flush, start, roll, expires, source, name, kind, data) SELECT j.namespace, 1, w.*, '2100-01-01', '00000000-0000-0000-0000-000000000000', 'q', 'k', '1' FROM (SELECT namespace FROM pawl.job LIMIT 1) AS j, (VALUES (3, 0, '2026-01-01 00:00Z'::timestamptz, NULL::timestamptz), (2, 0, '2026-01-01 00:01Z', '2100-01-01')) AS w",
 	"pause of an unknown scope":           "INSERT INTO pawl.pause SELECT namespace, 9, 'q', now(), '', '' FROM pawl.job LIMIT 1",
 }
 
@@ -50,7 +53,7 @@ func TestP6_CheckFindsEveryBrokenRule(t *testing.T) {
 	}
 	for name, text := range damage {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent")); err != nil {
+			if _, err := s.pg.Users.Exec(t.Context(), s.pg.SQL("TRUNCATE pawl.job, pawl.job_archive, pawl.job_unique, pawl.declaration, pawl.pause, pawl.intent, pawl.metric")); err != nil {
 				t.Fatal(err)
 			}
 			s.claims.Frontiers.Drop()

@@ -17,6 +17,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
@@ -40,6 +41,7 @@ type Store struct {
 	claims   *claims.Room
 	lists    *lists.Room
 	intents  *intents.Room
+	metrics  *metrics.Room
 
 	closeOnce sync.Once
 }
@@ -104,6 +106,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
 	s.intents = intents.New(s.pg, s.hints)
+	s.metrics = metrics.New(s.pg)
 	return s, nil
 }
 

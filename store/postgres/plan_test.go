@@ -19,13 +19,14 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // plans are those of all rooms.
-var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables), claims.Plans, lists.Plans, intents.Plans)
+var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables), claims.Plans, lists.Plans, intents.Plans, metrics.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}

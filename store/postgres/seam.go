@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 )
 
 // The verbs of the seam: each is one room's.
@@ -195,13 +197,16 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 	if err != nil {
 		return report, err
 	}
-	err = s.intents.Check(ctx, cmp.Or(c.Step, jobs.CheckStep), &report)
-	return report, err
+	step := cmp.Or(c.Step, jobs.CheckStep)
+	if err := s.intents.Check(ctx, step, &report); err != nil {
+		return report, err
+	}
+	return report, s.metrics.Check(ctx, step, &report)
 }
 
 // CheckRules lists the names of the rules that Check knows.
 func (s *Store) CheckRules() []string {
-	return append(jobs.CheckRules(), intents.CheckRules()...)
+	return slices.Concat(jobs.CheckRules(), intents.CheckRules(), metrics.CheckRules())
 }
 
 // Now is the store's clock.

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
@@ -17,4 +18,4 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables)
+}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, metrics.Tables)

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
@@ -82,6 +83,11 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 		return store.CheckReport{}, err
 	}
 	report.Faults = append(report.Faults, faults...)
+	faults, err = metrics.Check(step, func(look func(*lite.Snapshot) error) error { return s.read(ctx, look) })
+	if err != nil {
+		return store.CheckReport{}, err
+	}
+	report.Faults = append(report.Faults, faults...)
 	return report, nil
 }
 
@@ -93,7 +99,7 @@ func (s *Store) CheckRules() []string {
 			names = append(names, r.Name)
 		}
 	}
-	for _, r := range settings.CheckRules {
+	for _, r := range slices.Concat(settings.CheckRules, metrics.CheckRules) {
 		names = append(names, r.Name)
 	}
 	return names

@@ -35,6 +35,9 @@ var damage = map[string]string{
 	"intent out of bounds":                "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 0, 1, 's')",
 	"intent put off for nothing":          "INSERT INTO pawl_intent (namespace, id, number, kind, created, subject, due) VALUES ((SELECT max(namespace) FROM pawl_job), $done, 1, 1, 1, 's', 9000000000000000)",
 	"declaration without its version":     "INSERT INTO pawl_declaration (namespace, kind, name, owner, version, value, since) SELECT namespace, 'queue', 'q', 'o', 'v', '{}', 1 FROM pawl_job LIMIT 1",
+	"metric out of bounds":                "INSERT INTO pawl_metric SELECT namespace, 1, 3, 60000000, 'q', 'k', zeroblob(16), 0, NULL, 9000000000000000, x'01' FROM pawl_job LIMIT 1",
+	"metric without its flush":            "INSERT INTO pawl_metric SELECT namespace, 1, 1, 3600000000, 'q', 'k', $done, 3, 9000000000000000, 9000000000000000, x'01' FROM pawl_job LIMIT 1",
+	"metric in two places":                "INSERT INTO pawl_metric SELECT namespace, 1, w.column1, w.column2, 'q', 'k', zeroblob(16), 0, w.column3, 9000000000000000, x'01' FROM (SELECT namespace FROM pawl_job LIMIT 1), (VALUES (3, 3600000000, NULL), (2, 3660000000, 9000000000000000)) AS w",
 	"pause of an unknown scope":           "INSERT INTO pawl_pause (namespace, scope, name, since, by, note) SELECT namespace, 9, 'q', 1, '', '' FROM pawl_job LIMIT 1",
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
 )
@@ -16,4 +17,4 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "pawl_namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, settings.Tables, workers.Tables, jobs.Tables, intents.Tables)
+}, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, metrics.Tables)

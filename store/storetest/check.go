@@ -31,6 +31,9 @@ var rules = []string{
 	"row of no namespace",
 	"declaration without its version",
 	"pause of an unknown scope",
+	"metric out of bounds",
+	"metric without its flush",
+	"metric in two places",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

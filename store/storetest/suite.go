@@ -74,6 +74,7 @@ func suite() []verb {
 		{"redate", redate()},
 		{"purge", purge()},
 		{"due", due()},
+		{"metric", metrics()},
 		{"unserved", unserved()},
 		{"check", check()},
 		{"unreadable", unreadable()},

@@ -20,6 +20,8 @@ type Table struct {
 	Ours   []string
 	Parent Parent
 	Expiry Expiry
+	// Roll is when rows are rolled up into others, which the round of that name does.
+	Roll Expiry
 	// Derived: the rows can be lost without losing anything.
 	Derived bool
 }
@@ -44,6 +46,17 @@ type Expiry struct {
 // Expiring are the tables whose rows are simply deleted when their time is over.
 func Expiring(list []Table) []Table {
 	return slices.DeleteFunc(slices.Clone(list), func(t Table) bool { return t.Expiry.Column == "" || t.Expiry.Own != "" })
+}
+
+// Rolling are the tables whose rows are rolled up, each with that as its expiry.
+func Rolling(list []Table) (rolling []Table) {
+	for _, t := range list {
+		if t.Roll.Column != "" {
+			t.Expiry = t.Roll
+			rolling = append(rolling, t)
+		}
+	}
+	return rolling
 }
 
 // InNamespace are the tables whose rows belong to a namespace, in the order in

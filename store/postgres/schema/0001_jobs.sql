@@ -296,6 +296,36 @@ CREATE INDEX intent_fresh ON pawl.intent (namespace, kind, transaction, number) 
 CREATE INDEX intent_due ON pawl.intent (namespace, kind, due) WHERE due IS NOT NULL;
 CREATE INDEX intent_subject ON pawl.intent (namespace, kind, subject, transaction, number) WHERE kind > 0;
 
+-- What processes measure: rows of one process and minute, of all processes and a
+-- minute, and of all processes and an hour. A row is rolled up into the next width, in
+-- one transaction, so that each thing is counted in one row.
+CREATE TABLE pawl.metric (
+    namespace int         NOT NULL,
+    class     smallint    NOT NULL,             -- metric.Class
+    width     smallint    NOT NULL,             -- store.MetricWidth
+    flush     bigint      NOT NULL,             -- and source: whose part it is; zero for what is merged
+    start     timestamptz NOT NULL,
+    roll      timestamptz,                      -- when it is rolled up; NULL for hours
+    expires   timestamptz NOT NULL,
+    source    uuid        NOT NULL,
+    name      text        COLLATE "C" NOT NULL, -- of a queue, a fingerprint, a worker
+    kind      text        COLLATE "C" NOT NULL,
+    data      bytea       NOT NULL,             -- metric.Value
+    PRIMARY KEY (namespace, class, width, start, name, kind, source, flush)
+);
+CREATE INDEX metric_roll ON pawl.metric (namespace, roll, class, width, name, kind, start) WHERE roll IS NOT NULL;
+CREATE INDEX metric_expires ON pawl.metric (namespace, expires) WHERE expires > '-infinity';
+
+-- The last flush of each process that was kept, so that none is kept twice.
+CREATE TABLE pawl.metric_flush (
+    namespace int         NOT NULL,
+    source    uuid        NOT NULL,
+    number    bigint      NOT NULL,
+    expires   timestamptz NOT NULL,
+    PRIMARY KEY (namespace, source)
+);
+CREATE INDEX metric_flush_expires ON pawl.metric_flush (namespace, expires) WHERE expires > '-infinity';
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl.audit (
     namespace int         NOT NULL,

@@ -64,6 +64,9 @@ func TablePlans(tables []table.Table) []pg.Plan {
 		due = append(due, t.Expiry.Index)
 		plans = append(plans, pg.Plan{Name: "purge " + t.Name, Text: pg.PurgeText(&t), Indexes: []string{t.Expiry.Index}})
 	}
+	for _, t := range table.Rolling(tables) {
+		due = append(due, t.Roll.Index)
+	}
 	for _, t := range table.InNamespace(tables) {
 		key := t.Name + "_pkey"
 		if t.Except != "" {
@@ -72,6 +75,6 @@ func TablePlans(tables []table.Table) []pg.Plan {
 		plans = append(plans, pg.Plan{Name: "strays of " + t.Name, Text: strays(&t), Indexes: []string{key, "namespace_pkey"}})
 	}
 	return append(plans,
-		pg.Plan{Name: "lookDue", Text: lookDue(expiring), Indexes: due},
-		pg.Plan{Name: "lookDueAll", Text: lookDueAll(expiring), Indexes: due})
+		pg.Plan{Name: "lookDue", Text: lookDue(tables), Indexes: due},
+		pg.Plan{Name: "lookDueAll", Text: lookDueAll(tables), Indexes: due})
 }

@@ -194,8 +194,8 @@ func (p *purges) looked(at linePlace) {
 	p.logs = at
 }
 
-// lookDue says whether there is something to expire, and to purge: of the tables
-// that are simply purged, and of the others. Lines of jobs that are gone have no
+// lookDue says whether there is something to expire, to purge, and to roll up: of the
+// tables that are simply purged, and of the others. Lines of jobs that are gone have no
 // index of their own: where there are lines at all, a purge looks through some of
 // them.
 //
@@ -204,7 +204,7 @@ func (p *purges) looked(at linePlace) {
 //
 //   - job_deadline, and for each table the index of its expiry: a seek for the first.
 //   - worker_lost and job_held for workers, code_version_ended, job_log_pkey for lines.
-func lookDue(expiring []table.Table) string {
+func lookDue(tables []table.Table) string {
 	text := `SELECT {now}, (
 	SELECT 1` + fromLate + `
 	ORDER BY deadline
@@ -234,7 +234,11 @@ func lookDue(expiring []table.Table) string {
 	ORDER BY job
 	LIMIT 1
 ) IS NOT NULL`
-	for _, t := range expiring {
+	for _, t := range table.Expiring(tables) {
+		text += " OR (\n\t" + pg.ExpiredText(&t) + "\n) IS NOT NULL"
+	}
+	text += ", false"
+	for _, t := range table.Rolling(tables) {
 		text += " OR (\n\t" + pg.ExpiredText(&t) + "\n) IS NOT NULL"
 	}
 	return text
@@ -251,14 +255,14 @@ type dueAnswer struct {
 }
 
 // lookDueAll is lookDue for many namespaces, by the same indexes.
-func lookDueAll(expiring []table.Table) string {
+func lookDueAll(tables []table.Table) string {
 	return `SELECT e.n, d.*
 FROM (
 	SELECT e.*
 	FROM unnest($1::int[], $2::timestamptz[]) WITH ORDINALITY AS e (namespace, since, n)
 	OFFSET 0
 ) AS e
-CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "e.namespace", "$2", "e.since").Replace(lookDue(expiring)) + `) AS d (now, expire, purge)`
+CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "e.namespace", "$2", "e.since").Replace(lookDue(tables)) + `) AS d (now, expire, purge, roll_up)`
 }
 
 func lookForDue(text string) func(asks []dueAsk, answers []*dueAnswer) []*pg.Statement {
@@ -270,7 +274,7 @@ func lookForDue(text string) func(asks []dueAsk, answers []*dueAnswer) []*pg.Sta
 		return []*pg.Statement{{Text: text, Args: []any{namespaces, since}, Each: func(scan pg.Scan) error {
 			var n int
 			var a dueAnswer
-			if err := scan(&n, &a.now, &a.Expire, &a.Purge); err != nil {
+			if err := scan(&n, &a.now, &a.Expire, &a.Purge, &a.RollUp); err != nil {
 				return err
 			}
 			answers[n-1] = &a
@@ -295,7 +299,7 @@ func (r *Room) Due(ctx context.Context, also ...*pg.Statement) (due store.Due, e
 	err = r.pg.Retry(ctx, "look for what is due", pg.Reading, func(ctx context.Context, _ bool) error {
 		look := &pg.Statement{
 			Text: r.lookDue, Args: []any{r.pg.Namespace, r.Purges.forLook()},
-			Each: func(scan pg.Scan) error { return scan(&now, &due.Expire, &due.Purge) },
+			Each: func(scan pg.Scan) error { return scan(&now, &due.Expire, &due.Purge, &due.RollUp) },
 		}
 		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, append([]*pg.Statement{look}, also...)...)
 	})

@@ -80,9 +80,8 @@ type Config struct {
 
 func New(db *pg.DB, hints *hints.Room, settings *settings.Room, workers *workers.Room, meets *Meets, c Config) *Room {
 	r := &Room{pg: db, hints: hints, settings: settings, workers: workers, meets: meets, Config: c}
-	expiring := table.Expiring(c.Tables)
-	r.lookDue = lookDue(expiring)
-	for _, t := range expiring {
+	r.lookDue = lookDue(c.Tables)
+	for _, t := range table.Expiring(c.Tables) {
 		r.purgeTexts = append(r.purgeTexts, pg.PurgeText(&t))
 	}
 	r.purgeTexts = append(r.purgeTexts, leaveWorkers)
@@ -102,7 +101,7 @@ const patience = 20 * time.Millisecond
 // NewMeets makes them; without a place to meet each namespace is alone.
 func NewMeets(t *pg.Together, tables []table.Table) *Meets {
 	kind := pg.MeetingKind{Patience: patience, Reserved: true, Limits: pg.SharedLimits}
-	return &Meets{due: pg.Meet(t, kind, lookForDue(lookDueAll(table.Expiring(tables)))), idle: pg.Meet(t, kind, lookForIdle)}
+	return &Meets{due: pg.Meet(t, kind, lookForDue(lookDueAll(tables))), idle: pg.Meet(t, kind, lookForIdle)}
 }
 
 // Start makes shared commits possible. The namespace is known.
