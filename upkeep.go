@@ -15,14 +15,18 @@ import (
 func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	steady := func() (job.WorkerID, time.Time, time.Duration) { return 0, time.Time{}, 0 }
 	var leads func() bool
+	var died func([]store.Death)
 	if r != nil {
+		died = r.Meter().Died
 		steady, leads = r.Member().Steady, r.Member().Leads
 	}
-	return keeper.New(keeper.Config{Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every, Rhythm: store.RhythmOf(e.store)})
+	return keeper.New(keeper.Config{
+		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every, Rhythm: store.RhythmOf(e.store), Died: died,
+	})
 }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
-// "expire", "intents", "purge" or "unserved". Every process that runs does them by itself, so
+// "expire", "intents", "purge", "rollup" or "unserved". Every process that runs does them by itself, so
 // it is for those who do not want to wait. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {

@@ -28,7 +28,7 @@ var (
 	drivers = []string{"github.com/ncruces/go-sqlite3/...", "github.com/jackc/pgx/v5/...", "github.com/redis/...", "github.com/nats-io/..."}
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
-	loops   = []string{"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/wake/..."}
+	loops   = []string{"internal/runner/...", "internal/member/...", "internal/meter/...", "internal/keeper/...", "internal/settings/...", "internal/wake/..."}
 
 	uuid   = "github.com/google/uuid"
 	sqlite = "github.com/ncruces/go-sqlite3/..."
@@ -54,13 +54,18 @@ var layers = []layer{
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
-		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/runner/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/meter/...", "internal/runner/...", uuid),
 		never: list(".", stores, drivers),
 	},
 	{
 		at: "internal/member/...", is: "registers the worker, renews its lease, notices steps of the clock; knows nothing of handlers",
 		may:   list(domain, "supervise", "internal/boot", "internal/member/...", uuid),
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/wake/..."),
+	},
+	{
+		at: "internal/meter/...", is: "measures what the process does; is told, and asks nobody",
+		may:   list(domain, "supervise", "internal/meter/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/...", "internal/wake/..."),
 	},
 	{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",

@@ -1,7 +1,7 @@
 // Package keeper keeps a namespace in order: it declares workers lost that no
 // longer beat, takes their jobs back, ends jobs past their deadline, applies what
-// users' transactions have left, removes what is past its retention, and reports
-// jobs that nobody takes.
+// users' transactions have left, removes what is past its retention, rolls up what
+// was measured, and reports jobs that nobody takes.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
 // keepers that race do the work once, and the loser finds nothing. So that they
@@ -43,6 +43,9 @@ type Config struct {
 	Self boot.Identity
 	Dead func(boot.Identity) bool
 
+	// Died is told of jobs that a round has ended as dead [nobody is].
+	Died func([]store.Death)
+
 	// Every is how often a round is done by its settings; 0 means as below [0].
 	Every func(round string) time.Duration
 
@@ -52,7 +55,9 @@ type Config struct {
 	Intents time.Duration
 	Purge   time.Duration // between rounds of removals [60 s]
 	Report  time.Duration // between reports of jobs that nobody takes [60 s]
-	Limit   int           // rows of one round, at most [500]
+	// RollUp is the time between roll-ups of what was measured [60 s].
+	RollUp time.Duration
+	Limit  int // rows of one round, at most [500]
 }
 
 // Keeper does one round at a time. Its Services do the ticking.
@@ -60,6 +65,7 @@ type Keeper struct {
 	config  Config
 	store   store.Upkeep
 	intents store.Intents // nil where the store has none
+	metrics store.Metrics // nil where the store keeps none
 	log     *slog.Logger
 	last    lastLook
 }
@@ -90,6 +96,10 @@ func New(c Config) (*Keeper, error) {
 	c.Intents = cmp.Or(c.Intents, 5*time.Second)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
 	c.Report = cmp.Or(c.Report, time.Minute)
+	c.RollUp = cmp.Or(c.RollUp, time.Minute)
+	if c.Died == nil {
+		c.Died = func([]store.Death) {}
+	}
 	c.Limit = cmp.Or(c.Limit, 500)
 	var faults []error
 	if c.Store == nil {
@@ -104,7 +114,7 @@ func New(c Config) (*Keeper, error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents}, {"purge interval", c.Purge}, {"report interval", c.Report}} {
+	}{{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents}, {"purge interval", c.Purge}, {"report interval", c.Report}, {"roll-up interval", c.RollUp}} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
 		}
@@ -113,7 +123,8 @@ func New(c Config) (*Keeper, error) {
 		return nil, errors.Join(faults...)
 	}
 	intents, _ := c.Store.(store.Intents)
-	return &Keeper{config: c, store: c.Store, intents: intents, log: c.Logger}, nil
+	metrics, _ := c.Store.(store.Metrics)
+	return &Keeper{config: c, store: c.Store, intents: intents, metrics: metrics, log: c.Logger}, nil
 }
 
 // RescueTick is the name of the tick that loses and rescues. Whoever has just
@@ -131,12 +142,13 @@ const (
 	expireRound   = "expire"
 	intentsRound  = "intents"
 	purgeRound    = "purge"
+	rollUpRound   = "rollup"
 	unservedRound = "unserved"
 )
 
 // Names lists the rounds.
 func Names() []string {
-	return []string{rescueRound, expireRound, intentsRound, purgeRound, unservedRound}
+	return []string{rescueRound, expireRound, intentsRound, purgeRound, rollUpRound, unservedRound}
 }
 
 // Service is the keeper as a group of ticks, one for each round.

@@ -32,6 +32,10 @@ func (k *Keeper) Rounds() []Round {
 	if k.intents != nil {
 		rounds = slices.Insert(rounds, 2, Round{intentsRound, k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
 	}
+	if k.metrics != nil {
+		last := len(rounds) - 1
+		rounds = slices.Insert(rounds, last, Round{rollUpRound, k.config.RollUp, k.rollUpRound, func(d store.Due) bool { return d.RollUp }})
+	}
 	for i, r := range rounds {
 		do := r.Do
 		rounds[i].Do = func(ctx context.Context, limit int) (store.UpkeepReport, error) {

@@ -100,6 +100,7 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	sent := time.Now()
 	verdicts, err := r.store.Finish(limited, batch[0].worker, ends)
 	cancel()
+	r.config.Meter.Call(time.Since(sent))
 	if n := len(verdicts); err != nil && n > 0 && n < len(batch) { // the others failed
 		for _, t := range batch[:n] {
 			bytes -= t.weight
@@ -256,6 +257,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		case f.Verdict == job.Already && t.doubt&doubtTx != 0:
 			r.stats.InTx++
 			f = t.finishedInTx() // most likely: its answer was lost first
+			r.measure(&f, now)
 		case f.Verdict == job.Already:
 			r.stats.Unclear++
 			r.endApplied(t, now)
@@ -265,6 +267,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		case r.overInTx(t, f.Verdict):
 			r.stats.InTx++
 			f = t.finishedInTx()
+			r.measure(&f, now)
 		case t.doubt != 0:
 			r.stats.Unclear++ // most likely its own first try
 		default:
@@ -296,7 +299,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 
 // endApplied counts an end that is stored. The caller holds mu.
 func (r *Runner) endApplied(t *Task, now time.Time) {
-	r.stats.byOutcome[t.outcome.Kind]++
+	r.countEnd(t, now)
 	if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
 		r.signal(r.claimWanted) // it sleeps until a later look
 	}
@@ -333,14 +336,18 @@ func (r *Runner) toldOver() {
 		r.signal(r.calm) // a stop waits for them as well, and no end of another run may follow
 	}
 	r.mu.Unlock()
+	now := time.Now()
 	for _, t := range over {
-		r.tell(t.finishedInTx())
+		f := t.finishedInTx()
+		r.measure(&f, now)
+		r.tell(f)
 	}
 }
 
 // tell writes the log and calls the hook, and survives it.
 func (r *Runner) tell(f Finished) {
 	r.logEnd(&f)
+	r.measureFailure(&f)
 	if r.config.Hooks.Finish == nil {
 		return
 	}

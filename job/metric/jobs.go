@@ -66,6 +66,11 @@ func (j *Jobs) AddMany(c Count, n uint64) { j.counts[c%maxCounts] = plus(j.count
 // Runs is how many runs ended, whatever they came to.
 func (j *Jobs) Runs() uint64 { return j.RunTime.Count() }
 
+// Empty reports whether nothing was counted.
+func (j *Jobs) Empty() bool {
+	return j.counts == [maxCounts]uint64{} && j.QueueTime.Count() == 0 && j.RunTime.Count() == 0 && j.TotalTime.Count() == 0
+}
+
 // Merge adds another.
 func (j *Jobs) Merge(other *Jobs) {
 	for i, n := range other.counts {
