@@ -30,7 +30,8 @@ func NewMetricSum(q MetricQuery) *MetricSum {
 	return &MetricSum{query: q, points: map[metricKey]*MetricPoint{}}
 }
 
-// Add adds a row, unless the query leaves it out. Data is not kept.
+// Add adds a row, unless the query leaves it out: such a row needs no data, and counts
+// towards the bound. Data is not kept.
 func (s *MetricSum) Add(w MetricWidth, r *MetricRow) error {
 	if s.visited++; s.visited > MaxMetricRows {
 		return job.Invalid("range of metrics", fmt.Sprintf("%v to %v", s.query.From, s.query.To),

@@ -7,10 +7,11 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// readWidth reads the rows of one width in a range, at most $8 of them.
+// readWidth reads the rows of one width in a range, at most $8 of them. Those of other
+// names come without their data: they count towards the bound.
 func readWidth(width, from, to string) string {
 	return `(
-	SELECT width, start, name, kind, data
+	SELECT width, start, name, kind, CASE WHEN ($6 = '' OR name = $6) AND ($7 = '' OR kind = $7) THEN data END
 	FROM pawl.metric
 	WHERE namespace = $1 AND class = $2 AND width = ` + width + ` AND start >= ` + from + ` AND start < ` + to + `
 	ORDER BY start
@@ -19,19 +20,15 @@ func readWidth(width, from, to string) string {
 }
 
 // readMetrics reads rows of every width in a range, from the beginning of a minute
-// ($3) and of an hour ($4) up to $5, and leaves out other names ($6) and kinds ($7).
+// ($3) and of an hour ($4) up to $5, of a name ($6) and kind ($7).
 // It is one statement, so that what is rolled up meanwhile is counted once.
 //
 //   - metric_pkey gives each range.
-var readMetrics = `SELECT width, start, name, kind, data
-FROM (
-	` + readWidth("1", "$3", "$5") + `
-	UNION ALL
-	` + readWidth("2", "$3", "$5") + `
-	UNION ALL
-	` + readWidth("3", "$4", "$5") + `
-) AS m
-WHERE ($6 = '' OR m.name = $6) AND ($7 = '' OR m.kind = $7)`
+var readMetrics = readWidth("1", "$3", "$5") + `
+UNION ALL
+` + readWidth("2", "$3", "$5") + `
+UNION ALL
+` + readWidth("3", "$4", "$5")
 
 // Read adds up the rows of a range.
 func (r *Room) Read(ctx context.Context, q store.MetricQuery) (store.MetricReply, error) {

@@ -6,16 +6,13 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// readMetrics reads rows of one width in a range, so many at most, and leaves out
-// other names.
+// readMetrics reads rows of one width in a range, so many at most. Those of other names
+// come without their data: they count towards the bound.
 //   - The primary key gives the range.
-const readMetrics = `SELECT start, name, kind, data
-	FROM (
-		SELECT start, name, kind, data
-		FROM pawl_metric
-		WHERE namespace = ?1 AND class = ?2 AND width = ?3 AND start >= ?4 AND start < ?5
-		LIMIT ?8)
-	WHERE (?6 = '' OR name = ?6) AND (?7 = '' OR kind = ?7)`
+const readMetrics = `SELECT start, name, kind, CASE WHEN (?6 = '' OR name = ?6) AND (?7 = '' OR kind = ?7) THEN data END
+	FROM pawl_metric
+	WHERE namespace = ?1 AND class = ?2 AND width = ?3 AND start >= ?4 AND start < ?5
+	LIMIT ?8`
 
 // Read adds up the rows of a range, in one snapshot: what is rolled up meanwhile is
 // counted once.
