@@ -16,6 +16,7 @@ func (k *Keeper) ExpireOnce(ctx context.Context, limit int) (store.ExpireReply, 
 		return expired, fmt.Errorf("expire: %w", err)
 	}
 	k.logDeaths(ctx, expired.Dead, expired.Deaths)
+	k.config.Died(expired.Deaths)
 	return expired, nil
 }
 
@@ -28,7 +29,6 @@ func (k *Keeper) logDeaths(ctx context.Context, all int, named []store.Death) {
 			slog.String("kind", d.Kind), slog.String("queue", d.Queue), slog.String("job", d.ID.String()), slog.Int64("run", d.Run),
 			slog.Int("attempt", d.Attempt), slog.Int("of", d.MaxAttempts), slog.String("reason", d.Reason))
 	}
-	k.config.Died(named)
 	if more := all - len(named); more > 0 {
 		k.log.LogAttrs(ctx, slog.LevelError, "more jobs are dead than one round names", slog.Int("jobs", more))
 	}

@@ -27,14 +27,11 @@ func (k *Keeper) Rounds() []Round {
 		{rescueRound, k.config.Rescue, k.rescueRound, nil},
 		{expireRound, k.config.Expire, k.expireRound, func(d store.Due) bool { return d.Expire }},
 		{purgeRound, k.config.Purge, k.purgeRound, func(d store.Due) bool { return d.Purge }},
+		{rollUpRound, k.config.RollUp, k.rollUpRound, func(d store.Due) bool { return d.RollUp }},
 		{unservedRound, k.config.Report, k.unservedRound, nil},
 	}
 	if k.intents != nil {
 		rounds = slices.Insert(rounds, 2, Round{intentsRound, k.config.Intents, k.intentsRound, func(d store.Due) bool { return d.Intents }})
-	}
-	if k.metrics != nil {
-		last := len(rounds) - 1
-		rounds = slices.Insert(rounds, last, Round{rollUpRound, k.config.RollUp, k.rollUpRound, func(d store.Due) bool { return d.RollUp }})
 	}
 	for i, r := range rounds {
 		do := r.Do

@@ -100,7 +100,6 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	sent := time.Now()
 	verdicts, err := r.store.Finish(limited, batch[0].worker, ends)
 	cancel()
-	r.config.Meter.Call(time.Since(sent))
 	if n := len(verdicts); err != nil && n > 0 && n < len(batch) { // the others failed
 		for _, t := range batch[:n] {
 			bytes -= t.weight
@@ -108,6 +107,7 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 		f.alone = 0
 		batch = r.settle(batch, verdicts)
 	}
+	r.config.Meter.Call(time.Since(sent))
 	switch {
 	case err == nil && len(verdicts) == len(batch):
 		f.size, f.alone = min(2*f.size, maxFinish), 0
@@ -292,6 +292,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	clear(batch)
 	r.config.Hub.Ready(ready...)
 	for i := range told {
+		r.measureFailure(&told[i])
 		r.tell(told[i])
 	}
 	return rest
@@ -347,7 +348,6 @@ func (r *Runner) toldOver() {
 // tell writes the log and calls the hook, and survives it.
 func (r *Runner) tell(f Finished) {
 	r.logEnd(&f)
-	r.measureFailure(&f)
 	if r.config.Hooks.Finish == nil {
 		return
 	}

@@ -25,23 +25,23 @@ func metricsOf(d *database, s store.Store) store.Metrics {
 	return m
 }
 
-// meter is a process that measures.
-type meter struct {
+// flusher is a process that measures.
+type flusher struct {
 	d      *database
 	source job.ID
 	number int64
 }
 
-func (d *database) meter() *meter { return &meter{d: d, source: job.NewID()} }
+func (d *database) process() *flusher { return &flusher{d: d, source: job.NewID()} }
 
 // flush makes the next flush of some rows.
-func (m *meter) flush(rows ...store.MetricRow) store.MetricFlush {
+func (m *flusher) flush(rows ...store.MetricRow) store.MetricFlush {
 	m.number++
 	return store.MetricFlush{Source: m.source, Number: m.number, Rows: rows}
 }
 
 // add has rows kept.
-func (m *meter) add(rows ...store.MetricRow) store.MetricFlush {
+func (m *flusher) add(rows ...store.MetricRow) store.MetricFlush {
 	m.d.Helper()
 	f := m.flush(rows...)
 	m.d.send1(f)
@@ -109,7 +109,7 @@ func metrics() []testCase {
 		{name: "J20_NotOnlyTheLeadersSamples", run: func(d *database) {
 			now := d.now()
 			for i := range 3 {
-				d.meter().add(ran(now, "mail", "welcome", i+1, time.Duration(i+1)*time.Second), ran(now, "mail", "bill", 1, time.Second))
+				d.process().add(ran(now, "mail", "welcome", i+1, time.Duration(i+1)*time.Second), ran(now, "mail", "bill", 1, time.Second))
 			}
 			points := d.measured(store.MetricQuery{Name: "mail", Kind: "welcome"})
 			equal(d, "points", len(points), 1)
@@ -123,7 +123,7 @@ func metrics() []testCase {
 			equal(d, "of another queue", d.done(store.MetricQuery{Name: "other"}), 0)
 		}},
 		{name: "J20_AFlushIsKeptOnce", run: func(d *database) {
-			m, now := d.meter(), d.now()
+			m, now := d.process(), d.now()
 			first := m.add(ran(now, "q", "k", 2, time.Second))
 			d.send1(first)
 			equal(d, "sent twice", d.done(store.MetricQuery{}), 2)
@@ -143,7 +143,7 @@ func metrics() []testCase {
 		{name: "J20_PartsBecomeMinutesAndMinutesHours", run: func(d *database) {
 			d.advance(day - time.Duration(d.now().UnixNano())%day) // midnight
 			start := d.now().Truncate(time.Hour)
-			a, b := d.meter(), d.meter()
+			a, b := d.process(), d.process()
 			for i := range 120 {
 				at := start.Add(time.Duration(i) * time.Minute)
 				for d.now().Before(at.Add(time.Minute)) {
@@ -178,7 +178,7 @@ func metrics() []testCase {
 		}},
 		{name: "J20_ARangeSpansMinutesAndHours", run: func(d *database) {
 			old := d.now().Add(-72 * time.Hour).Truncate(time.Hour)
-			m := d.meter()
+			m := d.process()
 			m.add(ran(old, "q", "k", 1, time.Second), ran(old.Add(59*time.Minute), "q", "k", 1, 4*time.Second))
 			d.rollUp()
 			m.add(ran(d.now().Add(-time.Hour), "q", "k", 1, 2*time.Second))
@@ -199,7 +199,7 @@ func metrics() []testCase {
 		}},
 		{name: "J20_LateRowsGoIntoTheirHour", run: func(d *database) {
 			hour := d.now().Add(-80 * time.Hour).Truncate(time.Hour)
-			m := d.meter()
+			m := d.process()
 			m.add(ran(hour, "q", "k", 1, time.Second))
 			d.rollUp()
 			equal(d, "points", len(d.measured(store.MetricQuery{Step: time.Minute})), 1)
@@ -211,7 +211,7 @@ func metrics() []testCase {
 		}},
 		{name: "J20_RowsAheadOfTheClockCountNow", run: func(d *database) {
 			now := d.now()
-			m := d.meter()
+			m := d.process()
 			m.add(ran(now.Add(48*time.Hour), "q", "k", 1, time.Second), ran(now.Add(49*time.Hour), "q", "k", 1, time.Second))
 			m.add(ran(now.Add(48*time.Hour), "q", "k", 1, time.Second))
 			equal(d, "now", d.done(store.MetricQuery{From: now.Add(-time.Minute), To: now.Add(5 * time.Minute)}), 3)
@@ -220,7 +220,7 @@ func metrics() []testCase {
 		}},
 		{name: "J20_KeptForThirtyDays", run: func(d *database) {
 			now := d.now().Truncate(time.Hour)
-			m := d.meter()
+			m := d.process()
 			m.add(ran(now, "q", "k", 1, time.Second))
 			d.advance(3 * day)
 			d.rollUp()
@@ -241,7 +241,7 @@ func metrics() []testCase {
 			edited := func(edit func(*store.MetricRow)) store.MetricFlush {
 				row := good
 				edit(&row)
-				return d.meter().flush(row)
+				return d.process().flush(row)
 			}
 			for name, f := range map[string]store.MetricFlush{
 				"no source":    {Number: 1},
@@ -253,7 +253,7 @@ func metrics() []testCase {
 				"long name":    edited(func(r *store.MetricRow) { r.Name = string(make([]byte, store.MaxMetricName+1)) }),
 				"too many":     {Source: job.NewID(), Number: 1, Rows: make([]store.MetricRow, store.MaxFlushRows+1)},
 				"no UTF-8":     edited(func(r *store.MetricRow) { r.Kind = "\xff" }),
-				"a row twice":  d.meter().flush(good, good),
+				"a row twice":  d.process().flush(good, good),
 				"of year zero": edited(func(r *store.MetricRow) { r.Start = time.Time{} }),
 			} {
 				if err := d.metrics().AddMetrics(d.ctx, f); !errors.Is(err, job.ErrInvalid) {
@@ -275,7 +275,7 @@ func metrics() []testCase {
 		}},
 		{name: "P8_UnreadableMetricsHoldUpNothing", run: func(d *database) {
 			hour := d.now().Add(-80 * time.Hour).Truncate(time.Hour)
-			m := d.meter()
+			m := d.process()
 			bad := ran(hour, "q", "k", 1, time.Second)
 			bad.Data = []byte{99, 1, 2} // as a newer build might write it
 			later := bad
@@ -293,7 +293,7 @@ func metrics() []testCase {
 		{name: "J20_NamespacesAreApart", needs: Features{Shared: true}, run: func(d *database) {
 			other := d.open(store.Settings{Namespace: "other"})
 			now := d.now()
-			m := d.meter()
+			m := d.process()
 			f := m.add(ran(now, "q", "k", 1, time.Second))
 			if err := metricsOf(d, other).AddMetrics(d.ctx, f); err != nil { // its own, by chance of the same source
 				d.Fatal(err)
@@ -309,7 +309,7 @@ func metrics() []testCase {
 			var group sync.WaitGroup
 			for i, s := range stores {
 				group.Add(2)
-				m := d.meter()
+				m := d.process()
 				go func() {
 					defer group.Done()
 					for n := range 12 {
@@ -359,7 +359,7 @@ func (d *database) metricsModel(steps int) {
 	}
 	var all []happened
 	var sent []store.MetricFlush
-	meters := []*meter{d.meter(), d.meter(), d.meter()}
+	meters := []*flusher{d.process(), d.process(), d.process()}
 	for range steps {
 		switch r.IntN(6) {
 		case 0, 1, 2: // a process flushes: also what it could not flush for a while

@@ -48,17 +48,6 @@ func Expiring(list []Table) []Table {
 	return slices.DeleteFunc(slices.Clone(list), func(t Table) bool { return t.Expiry.Column == "" || t.Expiry.Own != "" })
 }
 
-// Rolling are the tables whose rows are rolled up, each with that as its expiry.
-func Rolling(list []Table) (rolling []Table) {
-	for _, t := range list {
-		if t.Roll.Column != "" {
-			t.Expiry = t.Roll
-			rolling = append(rolling, t)
-		}
-	}
-	return rolling
-}
-
 // InNamespace are the tables whose rows belong to a namespace, in the order in
 // which they can be emptied: a table comes before those that its rows belong to.
 // Otherwise the last come first: rooms stand on those listed before them.
@@ -77,6 +66,17 @@ func InNamespace(list []Table) []Table {
 		left = slices.Delete(left, free, free+1)
 	}
 	return order
+}
+
+// Rolling are the tables whose rows are rolled up, each with that as its expiry.
+func Rolling(list []Table) (rolling []Table) {
+	for _, t := range list {
+		if t.Roll.Column != "" {
+			t.Expiry = t.Roll
+			rolling = append(rolling, t)
+		}
+	}
+	return rolling
 }
 
 // NoNamespace is the rule of Check that holds for every table: its rows are of a
