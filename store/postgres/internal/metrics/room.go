@@ -6,7 +6,6 @@ package metrics
 import (
 	"time"
 
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/table"
@@ -69,6 +68,3 @@ func scanned(scan pg.Scan) (r store.StoredMetric, err error) {
 
 // classes are all that this build knows.
 var classes = []metric.Class{metric.OfJobs, metric.OfFailures, metric.OfWorkers}
-
-// merged is the source of what is merged.
-var merged job.ID
