@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/keeper"
+	"github.com/pawlwork/pawl/internal/meter"
 	"github.com/pawlwork/pawl/internal/rate"
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/internal/schedules"
@@ -126,6 +127,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.keeping.Store(keep)
 	defer e.keeping.Store(nil)
 	beside := append(e.follow(ctx, r), keep.Service())
+	if m := r.Meter(); m != nil {
+		beside = append(beside, m.Service())
+	}
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
 	}
@@ -154,6 +158,11 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		Registered: func() { e.registered(r) },
 		Rhythm:     store.RhythmOf(e.store), Drain: e.throttledBy,
 		Beat: e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
+	}
+	if st, ok := e.store.(store.Metrics); ok {
+		cfg.Meter = meter.New(meter.Config{
+			Store: st, Logger: e.cfg.Logger, Label: cfg.Label, Version: cfg.Version, Now: func() time.Time { return r.Now() },
+		})
 	}
 	for _, name := range e.cfg.patterns() {
 		cfg.Patterns = append(cfg.Patterns, runner.Pattern{Name: name, Workers: e.cfg.Queues[name].Workers})

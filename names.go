@@ -2,6 +2,8 @@ package pawl
 
 import (
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/job/histogram"
+	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/supervise"
 )
@@ -126,6 +128,18 @@ type (
 	UpkeepReport = store.UpkeepReport
 	// UpkeepDid is one thing that a round did, so often.
 	UpkeepDid = store.UpkeepDid
+	// JobMetrics is what jobs came to: counts, and histograms of their times.
+	JobMetrics = metric.Jobs
+	// FailureMetrics is what is known of failures that are alike.
+	FailureMetrics = metric.Failures
+	// FailedJob is a job that failed, and when.
+	FailedJob = metric.FailedJob
+	// LoadMetrics is what a process took.
+	LoadMetrics = metric.Load
+	// MetricCount is what is counted of jobs.
+	MetricCount = metric.Count
+	// Histogram counts durations; quantiles are read from it.
+	Histogram = histogram.Histogram
 	// ServiceStatus is what one loop of this process has done.
 	ServiceStatus = supervise.Status
 	// Rows are the answer to a query.
@@ -261,6 +275,20 @@ const (
 	OutcomeDeadline  = job.OutOfTime   // the job's deadline passed while it ran
 	OutcomeStore     = job.StoreFailed // the store was down, full or locked
 	OutcomeThrottled = job.Throttled   // it returned Throttled
+)
+
+// What is counted of jobs.
+const (
+	MetricBegan     = metric.Began     // handlers that started
+	MetricDone      = metric.Done      // jobs that succeeded
+	MetricFailed    = metric.Failed    // attempts that failed and are tried again
+	MetricDead      = metric.Dead      // jobs that failed for good
+	MetricCancelled = metric.Cancelled // jobs that were stopped
+	MetricSnoozed   = metric.Snoozed   // runs that asked for later
+	MetricThrottled = metric.Throttled // runs that let their queue or scope rest
+	MetricReleased  = metric.Released  // runs that went back unfinished
+	MetricLost      = metric.Lost      // runs whose lease was lost
+	MetricParked    = metric.Parked    // runs whose arguments could not be read
 )
 
 // What opening does when the schema is older than the build.

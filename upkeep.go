@@ -15,11 +15,13 @@ import (
 func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	steady := func() (job.WorkerID, time.Time, time.Duration) { return 0, time.Time{}, 0 }
 	var leads func() bool
+	var died func([]store.Death)
 	if r != nil {
+		died = r.Meter().Died
 		steady, leads = r.Member().Steady, r.Member().Leads
 	}
 	return keeper.New(keeper.Config{
-		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every,
+		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every, Died: died,
 		Unserved: e.unservedFound, Gates: func() *job.GateRules { return e.followed.limits.Load().gates }, Rhythm: store.RhythmOf(e.store),
 	})
 }
@@ -28,7 +30,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 func (e *Engine) unservedFound(list []store.Unserved) { e.unserved.Store(&list) }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
-// "expire", "intents", "operations", "purge", "unserved" or "gates". Every process that runs does them by itself, so
+// "expire", "intents", "operations", "purge", "rollup", "unserved" or "gates". Every process that runs does them by itself, so
 // it is for those who do not want to wait. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {

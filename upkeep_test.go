@@ -48,7 +48,10 @@ func TestJ30_ServicesShowsEveryLoop(t *testing.T) {
 		for _, s := range e.Services(t.Context()) {
 			byName[s.Name] = s
 		}
-		for _, name := range []string{"claim", "beat", "finish", "note", "watch", "listen", "keeper/rescue", "keeper/expire", "keeper/intents", "keeper/operations", "keeper/purge", "keeper/unserved"} {
+		for _, name := range []string{
+			"claim", "beat", "finish", "note", "watch", "listen", "keeper/rescue", "keeper/expire", "keeper/intents", "keeper/operations", "keeper/purge",
+			"keeper/rollup", "keeper/unserved", "keeper/gates", "metrics",
+		} {
 			s, ok := byName[name]
 			if !ok || s.Cycles == 0 || s.Errors != 0 {
 				t.Errorf("%s: %+v, %v", name, s, ok)

@@ -57,6 +57,7 @@ type Due struct {
 	Intents bool
 	// Operations: one of those that operators have begun may take its next page.
 	Operations bool
+	RollUp     bool // metrics can be rolled up
 }
 
 // PurgeLines is how many log lines a purge removes for each row it may remove.

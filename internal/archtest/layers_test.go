@@ -29,8 +29,8 @@ var (
 	sqlHTTP = []string{"database/sql", "net/http"}
 	domain  = []string{"job/...", "stream", "flow", "store"}
 	loops   = []string{
-		"internal/runner/...", "internal/member/...", "internal/keeper/...", "internal/settings/...", "internal/schedules/...", "internal/wake/...",
-		"internal/rate/...",
+		"internal/runner/...", "internal/member/...", "internal/meter/...", "internal/keeper/...", "internal/settings/...", "internal/schedules/...",
+		"internal/wake/...", "internal/rate/...",
 	}
 
 	uuid   = "github.com/google/uuid"
@@ -67,13 +67,18 @@ var layers = []layer{
 	},
 	{
 		at: "internal/runner/...", is: "claims, runs handlers, finishes",
-		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/runner/...", uuid),
+		may:   list(domain, "batch", "supervise", "internal/boot", "internal/wake/...", "internal/member/...", "internal/meter/...", "internal/runner/...", uuid),
 		never: list(".", stores, drivers),
 	},
 	{
 		at: "internal/member/...", is: "registers the worker, renews its lease, notices steps of the clock; knows nothing of handlers",
 		may:   list(domain, "supervise", "internal/boot", "internal/member/...", uuid),
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/wake/..."),
+	},
+	{
+		at: "internal/meter/...", is: "measures what the process does; is told, and asks nobody",
+		may:   list(domain, "supervise", "internal/meter/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/...", "internal/wake/..."),
 	},
 	{
 		at: "internal/keeper/...", is: "upkeep: rescue, deadlines, retention, sweep",
@@ -219,6 +224,11 @@ var layers = []layer{
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
+		at: "store/sqlite/internal/metrics", is: "what processes measure",
+		may:   list("job/...", "store", "store/internal/table", "store/sqlite/internal/lite"),
+		never: list(".", "store/postgres/...", pgx),
+	},
+	{
 		at: "store/postgres/...", is: "the cluster store: the only Postgres code",
 		may: list(".", domain, "batch", "supervise", "store/internal/check", "store/internal/commit", "store/internal/table",
 			"store/postgres/...", pgx, uuid),
@@ -287,6 +297,11 @@ var layers = []layer{
 		never: list("."),
 	},
 	{
+		at: "store/postgres/internal/metrics", is: "what processes measure",
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/jobs", pgx),
+		never: list("."),
+	},
+	{
 		at: "store/storetest/...", is: "the conformance suite; it never asks a store its name",
 		may: list(domain, "store/storetest/...", "internal/need/...", uuid,
 			"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/google/go-cmp/..."),
@@ -312,7 +327,7 @@ var layers = []layer{
 }
 
 // roomOrder is how the rooms of a store stand: each may know those before it, never a later one.
-var roomOrder = []string{"hints", "settings", "limits", "workers", "jobs", "claims", "lists", "intents", "operations", "schedules"}
+var roomOrder = []string{"hints", "settings", "limits", "workers", "jobs", "claims", "lists", "intents", "operations", "schedules", "metrics"}
 
 // rooms names what a room of a store stands on: the package of its database and the rooms before it.
 func rooms(store, database, room string) []string {

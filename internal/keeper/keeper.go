@@ -1,7 +1,7 @@
 // Package keeper keeps a namespace in order: it declares workers lost that no
 // longer beat, takes their jobs back, ends jobs past their deadline, applies what
 // users' transactions have left, does what operators have begun, removes what is past
-// its retention, and reports jobs that nobody takes.
+// its retention, rolls up what was measured, and reports jobs that nobody takes.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
 // keepers that race do the work once, and the loser finds nothing. So that they
@@ -45,6 +45,8 @@ type Config struct {
 
 	// Unserved is told what a report found, nothing too [nobody is told].
 	Unserved func([]store.Unserved)
+	// Died is told of jobs that a round has ended as dead [nobody is].
+	Died func([]store.Death)
 
 	// Every is how often a round is done by its settings; 0 means as below [0].
 	Every func(round string) time.Duration
@@ -61,6 +63,7 @@ type Config struct {
 	Purge      time.Duration // between rounds of removals [60 s]
 	Regate     time.Duration // between looks for jobs behind gates of limits that are gone [60 s]
 	Report     time.Duration // between reports of jobs that nobody takes [60 s]
+	RollUp     time.Duration // between roll-ups of what was measured [60 s]
 	Limit      int           // rows of one round, at most [500]
 }
 
@@ -70,6 +73,7 @@ type Keeper struct {
 	store      store.Upkeep
 	intents    store.Intents    // nil where the store has none
 	operations store.Operations // nil where the store has none
+	metrics    store.Metrics    // nil where the store keeps none
 	log        *slog.Logger
 	last       lastLook
 	gates      gates
@@ -106,6 +110,10 @@ func New(c Config) (*Keeper, error) {
 	c.Purge = cmp.Or(c.Purge, time.Minute)
 	c.Report = cmp.Or(c.Report, time.Minute)
 	c.Regate = cmp.Or(c.Regate, time.Minute)
+	c.RollUp = cmp.Or(c.RollUp, time.Minute)
+	if c.Died == nil {
+		c.Died = func([]store.Death) {}
+	}
 	if c.Gates == nil {
 		c.Gates = func() *job.GateRules { return nil }
 	}
@@ -126,6 +134,7 @@ func New(c Config) (*Keeper, error) {
 	}{
 		{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents},
 		{"operations interval", c.Operations}, {"purge interval", c.Purge}, {"report interval", c.Report}, {"gates interval", c.Regate},
+		{"roll-up interval", c.RollUp},
 	} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
@@ -137,6 +146,7 @@ func New(c Config) (*Keeper, error) {
 	intents, _ := c.Store.(store.Intents)
 	keeper := &Keeper{config: c, store: c.Store, intents: intents, log: c.Logger}
 	keeper.operations, _ = c.Store.(store.Operations)
+	keeper.metrics, _ = c.Store.(store.Metrics)
 	keeper.gates.store, _ = c.Store.(store.Gatekeeper)
 	return keeper, nil
 }
@@ -156,13 +166,14 @@ const (
 	expireRound   = "expire"
 	intentsRound  = "intents"
 	purgeRound    = "purge"
+	rollUpRound   = "rollup"
 	unservedRound = "unserved"
 	gatesRound    = "gates"
 )
 
 // Names lists the rounds.
 func Names() []string {
-	return []string{rescueRound, expireRound, intentsRound, OperationsRound, purgeRound, unservedRound, gatesRound}
+	return []string{rescueRound, expireRound, intentsRound, OperationsRound, purgeRound, rollUpRound, unservedRound, gatesRound}
 }
 
 // Service is the keeper as a group of ticks, one for each round.

@@ -17,6 +17,7 @@ import (
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
 	"github.com/pawlwork/pawl/supervise"
@@ -441,8 +442,30 @@ func TestJ30_RoundsRunByHandAndReport(t *testing.T) {
 				}
 			}
 		}
-		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire intents operations purge unserved gates]") {
+		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire intents operations purge rollup unserved gates]") {
 			t.Errorf("a round that is none: %v", err)
+		}
+	})
+}
+
+// What processes measured is rolled up in its time, and a round says how much.
+func TestJ20_MetricsAreRolledUpInTheirTime(t *testing.T) {
+	inHouse(t, func(h *house) {
+		var v metric.Jobs
+		v.Add(metric.Done)
+		row := store.MetricRow{Class: metric.OfJobs, Start: time.Now().Truncate(time.Minute), Name: "q", Kind: "k", Data: v.Append(nil)}
+		for range 3 {
+			f := store.MetricFlush{Source: job.NewID(), Number: 1, Rows: []store.MetricRow{row}}
+			if err := h.store.(store.Metrics).AddMetrics(h.t.Context(), f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{0, 3, 0} {
+			report, err := h.Run(h.t.Context(), "rollup")
+			if err != nil || report.Total() != want || report.More {
+				t.Errorf("%+v, %v, want %d rolled up", report, err, want)
+			}
+			time.Sleep(12 * time.Minute) // virtual: past the minute and ten more
 		}
 	})
 }

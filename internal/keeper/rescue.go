@@ -60,6 +60,7 @@ func (k *Keeper) RescueOnce(ctx context.Context, limit int) (Rescued, error) {
 			"jobs waiting again", rescued.Waiting, "dead", rescued.Dead, "cancelled", rescued.Cancelled)
 	}
 	k.logDeaths(ctx, rescued.Dead, rescued.Deaths)
+	k.config.Died(rescued.Deaths)
 	if rescued.Waiting > 0 && k.config.Hub != nil {
 		k.config.Hub.Ready(store.Hint{Subject: store.SubjectQueue})
 	}

@@ -16,6 +16,7 @@ func (k *Keeper) ExpireOnce(ctx context.Context, limit int) (store.ExpireReply, 
 		return expired, fmt.Errorf("expire: %w", err)
 	}
 	k.logDeaths(ctx, expired.Dead, expired.Deaths)
+	k.config.Died(expired.Deaths)
 	return expired, nil
 }
 

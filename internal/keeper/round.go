@@ -29,6 +29,7 @@ func (k *Keeper) Rounds() []Round {
 		{Name: rescueRound, Period: k.config.Rescue, Do: k.rescueRound},
 		{Name: expireRound, Period: k.config.Expire, Do: k.expireRound, Due: func(d store.Due) bool { return d.Expire }},
 		{Name: purgeRound, Period: k.config.Purge, Do: k.purgeRound, Due: func(d store.Due) bool { return d.Purge }},
+		{Name: rollUpRound, Period: k.config.RollUp, Do: k.rollUpRound, Due: func(d store.Due) bool { return d.RollUp }},
 		{Name: unservedRound, Period: k.config.Report, Do: k.unservedRound},
 	}
 	if k.intents != nil {

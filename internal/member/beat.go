@@ -47,6 +47,9 @@ func (m *Member) BeatOnce(ctx context.Context) error {
 	}
 	sent := time.Now()
 	answer, err := m.store.Beat(ctx, beat)
+	if m.config.Called != nil {
+		m.config.Called(time.Since(sent))
+	}
 	switch {
 	case errors.Is(err, job.ErrWorkerLost):
 		m.Lost(worker)

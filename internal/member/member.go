@@ -52,6 +52,8 @@ type Config struct {
 	Rhythm *store.Rhythm
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
+	// Called is told how long a beat took, whatever was answered.
+	Called func(took time.Duration)
 }
 
 // Lease is a worker's right to its runs.

@@ -185,8 +185,10 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	r.stats.Looks++
 	r.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, r.config.callLimit()<<c.slowness)
+	asked := time.Now()
 	answer, err := r.store.Claim(limited, *claim)
 	cancel()
+	r.config.Meter.Call(time.Since(asked))
 	back := false
 	switch { // the member is told before mu is taken
 	case errors.Is(err, job.ErrWorkerLost):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/boot"
 	"github.com/pawlwork/pawl/internal/member"
+	"github.com/pawlwork/pawl/internal/meter"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -93,6 +94,8 @@ type Config struct {
 	Drain func(ctx context.Context, t *Task, limit string, d time.Duration) error
 	// Rhythm is that of the store, nil where beats and looks come by their own clock.
 	Rhythm *store.Rhythm
+	// Meter is told of runs and of calls of the store; nil measures nothing.
+	Meter *meter.Meter
 	// Registered is called after the first beat of each registration. It must not block.
 	Registered func()
 }

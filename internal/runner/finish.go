@@ -107,6 +107,7 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 		f.alone = 0
 		batch = r.settle(batch, verdicts)
 	}
+	r.config.Meter.Call(time.Since(sent))
 	switch {
 	case err == nil && len(verdicts) == len(batch):
 		f.size, f.alone = min(2*f.size, maxFinish), 0
@@ -257,6 +258,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		case f.Verdict == job.Already && t.doubt&doubtTx != 0:
 			r.stats.InTx++
 			f = t.finishedInTx() // most likely: its answer was lost first
+			r.measure(&f, now)
 		case f.Verdict == job.Already:
 			r.stats.Unclear++
 			r.endApplied(t, now)
@@ -266,6 +268,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		case r.overInTx(t, f.Verdict):
 			r.stats.InTx++
 			f = t.finishedInTx()
+			r.measure(&f, now)
 		case t.doubt != 0:
 			r.stats.Unclear++ // most likely its own first try
 		default:
@@ -290,6 +293,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	clear(batch)
 	r.config.Hub.Ready(ready...)
 	for i := range told {
+		r.measureFailure(&told[i])
 		r.tell(told[i])
 	}
 	return rest
@@ -297,7 +301,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 
 // endApplied counts an end that is stored. The caller holds mu.
 func (r *Runner) endApplied(t *Task, now time.Time) {
-	r.stats.byOutcome[t.outcome.Kind]++
+	r.countEnd(t, now)
 	if t.end.To == job.Waiting && t.queue.lookBy(now.Add(t.end.Delay)) {
 		r.signal(r.claimWanted) // it sleeps until a later look
 	}
@@ -338,8 +342,11 @@ func (r *Runner) toldOver() {
 		r.signal(r.calm) // a stop waits for them as well, and no end of another run may follow
 	}
 	r.mu.Unlock()
+	now = time.Now()
 	for _, t := range over {
-		r.tell(t.finishedInTx())
+		f := t.finishedInTx()
+		r.measure(&f, now)
+		r.tell(f)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/store"
 )
 
@@ -128,6 +129,7 @@ func (r *Runner) noPortions() {
 func (r *Runner) loseLease(t *Task) {
 	if t.cause() == nil {
 		r.stats.LeasesLost++
+		r.config.Meter.Count(t.Now(), t.Job.Queue, t.Job.Kind, metric.Lost)
 		t.cancel(job.ErrLeaseLost)
 	}
 }

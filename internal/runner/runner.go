@@ -101,7 +101,7 @@ func New(c Config) (*Runner, error) {
 	r.setQueues(c.Queues)
 	r.serves = r.servesNow()
 	r.member = member.New(member.Config{
-		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Rhythm: c.Rhythm, Registered: c.Registered,
+		Store: c.Store, Host: host{r}, Logger: c.Logger, Beat: c.Beat, Rhythm: c.Rhythm, Registered: c.Registered, Called: c.Meter.Call,
 		Worker: store.Worker{
 			Label: c.Label, Owner: c.Owner, Version: c.Version, Declares: c.Declares,
 			Host: c.Host, Process: c.Boot.Process, Machine: c.Boot.Machine, Start: c.Boot.Start,

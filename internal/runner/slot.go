@@ -103,7 +103,7 @@ func (r *Runner) start(t *Task) {
 func (r *Runner) begin(t *Task) {
 	t.began = time.Now()
 	r.tasks.move(t, placeRunning)
-	r.stats.Began++
+	r.countBegan(t)
 }
 
 // ended hands over what a run came to and returns the slot's next task, nil

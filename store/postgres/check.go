@@ -9,6 +9,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
@@ -17,9 +18,9 @@ import (
 )
 
 // checkRules are those of all rooms; the room of jobs mends some of its own.
-func checkRules(r *jobs.Room, l *limits.Room) []pg.TableRules {
+func checkRules(r *jobs.Room, l *limits.Room, m *metrics.Room) []pg.TableRules {
 	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules,
-		schedules.CheckRules, limits.CheckRules(l))
+		schedules.CheckRules, limits.CheckRules(l), metrics.CheckRules(m))
 }
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.
@@ -35,7 +36,7 @@ func (s *Store) Check(ctx context.Context, c store.Check) (store.CheckReport, er
 		r.AddFault(faults...)
 		return nil, 0, err
 	}}}
-	for _, w := range checkRules(s.jobs, s.limits) {
+	for _, w := range checkRules(s.jobs, s.limits, s.metrics) {
 		parts = append(parts, check.Part{Name: w.Table, Look: func(
 			ctx context.Context, c *store.Check, after []byte, r *store.CheckReport,
 		) ([]byte, int64, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
@@ -46,6 +47,7 @@ type Store struct {
 	intents    *intents.Room
 	operations *operations.Room
 	schedules  *schedules.Room
+	metrics    *metrics.Room
 
 	closeOnce sync.Once
 }
@@ -113,6 +115,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.operations = operations.New(s.pg, s.settings, s.jobs, s.lists)
 	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
 	s.limits = limits.New(s.pg, s.settings)
+	s.metrics = metrics.New(s.pg)
 	return s, nil
 }
 

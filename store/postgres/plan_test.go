@@ -20,6 +20,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
@@ -29,7 +30,7 @@ import (
 
 // plans are those of all rooms.
 var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables, asks), claims.Plans, lists.Plans, intents.Plans,
-	operations.Plans, schedules.Plans, limits.Plans)
+	operations.Plans, schedules.Plans, limits.Plans, metrics.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
 var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}

@@ -17,7 +17,7 @@ var _ store.Repairer = (*Store)(nil)
 // Rules lists what Check holds a database against.
 func (s *Store) Rules() []store.Rule {
 	list := []store.Rule{check.Rule("", table.NoNamespace, recovered)}
-	for _, w := range checkRules(nil, nil) {
+	for _, w := range checkRules(nil, nil, nil) {
 		for _, r := range w.Rules {
 			list = append(list, check.Rule(w.Table, r.Name, r.Fix.Does))
 		}
@@ -34,7 +34,7 @@ func (s *Store) Repair(ctx context.Context, faults []store.Fault, r store.Repair
 	if len(faults) > store.MaxFaults {
 		return nil, job.Invalid("faults", len(faults), "must be at most "+strconv.Itoa(store.MaxFaults))
 	}
-	rules, grace := checkRules(s.jobs, s.limits), check.WithDefaults(store.Check{Grace: r.Grace}).Grace.Microseconds()
+	rules, grace := checkRules(s.jobs, s.limits, s.metrics), check.WithDefaults(store.Check{Grace: r.Grace}).Grace.Microseconds()
 	var changed []job.ID
 	for i := range faults {
 		f := &faults[i]

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
+	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
@@ -20,7 +21,7 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables)
+}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
 
 // asks are what later rooms ask with the look for what is due.
-var asks = []jobs.Ask{operations.Due}
+var asks = []jobs.Ask{operations.Due, metrics.Due}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lists"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
 	"github.com/pawlwork/pawl/store/sqlite/internal/schedules"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
@@ -21,7 +22,7 @@ import (
 
 // checkRules are those of all rooms; r is what their fixes go by.
 func checkRules(r jobs.Rules) []lite.TableRules {
-	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules, limits.CheckRules)
+	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules, limits.CheckRules, metrics.CheckRules)
 }
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a

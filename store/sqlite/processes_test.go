@@ -215,6 +215,18 @@ func (s *spread) Queues(ctx context.Context, names []string) ([]store.QueueState
 	return s.Store.(store.QueueReader).Queues(ctx, names)
 }
 
+func (s *spread) AddMetrics(ctx context.Context, f store.MetricFlush) error {
+	return s.Store.(store.Metrics).AddMetrics(ctx, f)
+}
+
+func (s *spread) ReadMetrics(ctx context.Context, q store.MetricQuery) (store.MetricReply, error) {
+	return s.Store.(store.Metrics).ReadMetrics(ctx, q)
+}
+
+func (s *spread) RollUp(ctx context.Context, limit int) (store.RollUpReply, error) {
+	return s.Store.(store.Metrics).RollUp(ctx, limit)
+}
+
 // CheckRules are those of the build, which both run.
 func (s *spread) CheckRules() []string {
 	return s.Store.(interface{ CheckRules() []string }).CheckRules()

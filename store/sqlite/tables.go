@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
+	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
 	"github.com/pawlwork/pawl/store/sqlite/internal/schedules"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
@@ -19,4 +20,4 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "pawl_namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables)
+}, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)

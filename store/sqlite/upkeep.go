@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 	"github.com/pawlwork/pawl/store/sqlite/internal/workers"
@@ -24,7 +25,10 @@ func (s *Store) Due(ctx context.Context) (store.Due, error) {
 		if due.Intents, err = s.intents.Due(c); err != nil {
 			return due, err
 		}
-		due.Operations, err = operations.Due(c)
+		if due.Operations, err = operations.Due(c); err != nil {
+			return due, err
+		}
+		due.RollUp, err = metrics.Due(c)
 		return due, err
 	})
 }

@@ -45,6 +45,9 @@ var rules = []string{
 	"pause of an unknown scope",
 	"worker that left and is not lost",
 	"cool-down of no length",
+	"metric out of bounds",
+	"metric without its flush",
+	"metric in two places",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

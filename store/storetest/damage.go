@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -134,6 +135,14 @@ var damages = []damaged{
 			d.Fatal(err)
 		}
 	}, sql: []string{"UPDATE <bucket> SET level = 2000000000"}, left: []string{"DELETE FROM <bucket>"}},
+	{rule: "metric out of bounds", in: "metric", before: func(d *database) { measured(d, false) },
+		sql: []string{"UPDATE <metric> SET roll = NULL"}, left: []string{"DELETE FROM <metric>"}},
+	{rule: "metric without its flush", in: "metric", before: func(d *database) { measured(d, false) },
+		sql: []string{"DELETE FROM <metric_flush>"}, left: []string{"DELETE FROM <metric>"}},
+	{rule: "metric in two places", in: "metric", before: func(d *database) { measured(d, true) }, sql: []string{
+		`INSERT INTO <metric> (namespace, class, width, start, name, kind, source, flush, roll, expires, data)
+		SELECT namespace, class, 2, start, name, kind, source, flush, expires, expires, data FROM <metric> WHERE width = 3`,
+	}, left: []string{"DELETE FROM <metric>"}},
 	{rule: "schedule due again", in: "schedule", sql: []string{
 		`INSERT INTO <schedule> (namespace, name, revision, anchor, next, last, expires, cron, zone)
 		SELECT namespace, 's', 1, @past, @past, @past, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,
@@ -255,4 +264,21 @@ func (d *database) sql(s *scene, texts ...string) {
 type Words struct {
 	*strings.Replacer
 	ID func(id job.ID) string // as a literal
+}
+
+// measured keeps something that a process measured: just now, or days ago, by the hour.
+func measured(d *database, hours bool) {
+	d.Helper()
+	at := d.now()
+	if hours {
+		at = at.Add(-3 * 24 * time.Hour)
+	}
+	d.process().add(ran(at.Truncate(time.Hour), "q", "k", 1, time.Second))
+	for hours {
+		r, err := d.metrics().RollUp(d.ctx, 100)
+		if err != nil {
+			d.Fatal(err)
+		}
+		hours = r.Merged > 0
+	}
 }

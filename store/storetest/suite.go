@@ -78,6 +78,7 @@ func suite() []verb {
 		{"redate", redate()},
 		{"purge", purge()},
 		{"due", due()},
+		{"metric", metrics()},
 		{"unserved", unserved()},
 		{"check", check()},
 		{"repair", append(repair(), repairLoad()...)},

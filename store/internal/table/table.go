@@ -20,6 +20,8 @@ type Table struct {
 	Ours   []string
 	Parent Parent
 	Expiry Expiry
+	// Roll is when rows are rolled up into others, which the round of that name does.
+	Roll Expiry
 	// Derived: the rows can be lost without losing anything.
 	Derived bool
 }
@@ -64,6 +66,17 @@ func InNamespace(list []Table) []Table {
 		left = slices.Delete(left, free, free+1)
 	}
 	return order
+}
+
+// Rolling are the tables whose rows are rolled up, each with that as its expiry.
+func Rolling(list []Table) (rolling []Table) {
+	for _, t := range list {
+		if t.Roll.Column != "" {
+			t.Expiry = t.Roll
+			rolling = append(rolling, t)
+		}
+	}
+	return rolling
 }
 
 // NoNamespace is the rule of Check that holds for every table: its rows are of a

@@ -365,6 +365,36 @@ CREATE TABLE pawl.bucket (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX bucket_expires ON pawl.bucket (namespace, expires);
 
+-- What processes measure: rows of one process and minute, of all processes and a
+-- minute, and of all processes and an hour. A row is rolled up into the next width, in
+-- one transaction, so that each thing is counted in one row.
+CREATE TABLE pawl.metric (
+    namespace int         NOT NULL,
+    class     smallint    NOT NULL,             -- metric.Class
+    width     smallint    NOT NULL,             -- store.MetricWidth
+    flush     bigint      NOT NULL,             -- and source: whose part it is; zero for what is merged
+    start     timestamptz NOT NULL,
+    roll      timestamptz,                      -- when it is rolled up; NULL for hours
+    expires   timestamptz NOT NULL,
+    source    uuid        NOT NULL,
+    name      text        COLLATE "C" NOT NULL, -- of a queue, a fingerprint, a worker
+    kind      text        COLLATE "C" NOT NULL,
+    data      bytea       NOT NULL,             -- metric.Value
+    PRIMARY KEY (namespace, class, width, start, name, kind, source, flush)
+);
+CREATE INDEX metric_roll ON pawl.metric (namespace, roll, class, width, name, kind, start) WHERE roll IS NOT NULL;
+CREATE INDEX metric_expires ON pawl.metric (namespace, expires) WHERE expires > '-infinity';
+
+-- The last flush of each process that was kept, so that none is kept twice.
+CREATE TABLE pawl.metric_flush (
+    namespace int         NOT NULL,
+    source    uuid        NOT NULL,
+    number    bigint      NOT NULL,
+    expires   timestamptz NOT NULL,
+    PRIMARY KEY (namespace, source)
+);
+CREATE INDEX metric_flush_expires ON pawl.metric_flush (namespace, expires) WHERE expires > '-infinity';
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl.audit (
     namespace int         NOT NULL,

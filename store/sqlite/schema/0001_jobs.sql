@@ -330,6 +330,36 @@ CREATE TABLE pawl_bucket (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pawl_bucket_expires ON pawl_bucket (namespace, expires);
 
+-- What processes measure: rows of one process and minute, of all processes and a
+-- minute, and of all processes and an hour. A row is rolled up into the next width, in
+-- one transaction, so that each thing is counted in one row.
+CREATE TABLE pawl_metric (
+    namespace INTEGER NOT NULL,
+    class     INTEGER NOT NULL, -- metric.Class
+    width     INTEGER NOT NULL, -- store.MetricWidth
+    start     INTEGER NOT NULL,
+    name      TEXT NOT NULL,    -- of a queue, a fingerprint, a worker
+    kind      TEXT NOT NULL,
+    source    BLOB NOT NULL,    -- and flush: whose part it is; zero for what is merged
+    flush     INTEGER NOT NULL,
+    roll      INTEGER,          -- when it is rolled up; NULL for hours
+    expires   INTEGER NOT NULL,
+    data      BLOB NOT NULL,    -- metric.Value
+    PRIMARY KEY (namespace, class, width, start, name, kind, source, flush)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_metric_roll ON pawl_metric (namespace, roll, class, width, name, kind, start) WHERE roll IS NOT NULL;
+CREATE INDEX pawl_metric_expires ON pawl_metric (namespace, expires);
+
+-- The last flush of each process that was kept, so that none is kept twice.
+CREATE TABLE pawl_metric_flush (
+    namespace INTEGER NOT NULL,
+    source    BLOB NOT NULL,
+    number    INTEGER NOT NULL,
+    expires   INTEGER NOT NULL,
+    PRIMARY KEY (namespace, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_metric_flush_expires ON pawl_metric_flush (namespace, expires);
+
 -- Operator actions, written in the transaction of the change.
 CREATE TABLE pawl_audit (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -71,6 +71,9 @@ func TablePlans(tables []table.Table, asks []Ask) []pg.Plan {
 		due = append(due, t.Expiry.Index)
 		plans = append(plans, pg.Plan{Name: "purge " + t.Name, Text: pg.PurgeText(&t), Indexes: []string{t.Expiry.Index}})
 	}
+	for _, t := range table.Rolling(tables) {
+		due = append(due, t.Roll.Index)
+	}
 	for _, t := range table.InNamespace(tables) {
 		key := t.Name + "_pkey"
 		if t.Except != "" {

@@ -194,8 +194,8 @@ func (p *purges) looked(at linePlace) {
 	p.logs = at
 }
 
-// lookDue says whether there is something to expire, and to purge: of the tables
-// that are simply purged, and of the others. Lines of jobs that are gone have no
+// lookDue says whether there is something to expire, to purge, and to roll up: of the
+// tables that are simply purged, and of the others. Lines of jobs that are gone have no
 // index of their own: where there are lines at all, a purge looks through some of
 // them.
 //
