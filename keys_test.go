@@ -153,3 +153,33 @@ func TestJ30_ALimitChangesWhileJobsWait(t *testing.T) {
 		t.Errorf("at most %v and then %d ran at once, %d are done; want %v, all 10 slots, and 100", mosts, most, done, want)
 	}
 }
+
+// A tenant with few jobs beside one with many has half of the slots while it has jobs.
+func TestJ19_ASmallTenantIsNotHeldUpByALargeOne(t *testing.T) {
+	var mu sync.Mutex
+	begun, last := 0, 0
+	pawltest.Run(t, func(e *pawl.Engine) {
+		pawl.Handle(e, func(ctx context.Context, j *pawl.Job[importRows]) error {
+			mu.Lock()
+			if begun++; pawl.InfoFrom(ctx).Key == "small" {
+				last = begun
+			}
+			mu.Unlock()
+			<-time.After(50 * time.Millisecond) // virtual: the work
+			return nil
+		})
+	}, func(t *testing.T, e *pawltest.Engine) {
+		for n := range 1000 {
+			e.Enqueue(importRows{n}, pawl.Key("large"))
+		}
+		for n := range 50 {
+			e.Enqueue(importRows{n}, pawl.Key("small"))
+		}
+		e.RunUntilIdle()
+	}, pawltest.Config(func(c *pawl.Config) {
+		c.Limits = []pawl.Limit{{Name: "tenants", Queue: "default", PerKey: true}}
+	}))
+	if begun != 1050 || last > 120 {
+		t.Errorf("of %d jobs the last of the small tenant was the %dth to begin, want about the 100th", begun, last)
+	}
+}
