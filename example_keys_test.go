@@ -44,7 +44,10 @@ func ExampleLimit_perKey() {
 	go func() { done <- e.Run(ctx) }()
 	fmt.Println(<-started, <-started)
 	why, err := e.Why(ctx, last.ID)
-	fmt.Println(why, err)
+	fmt.Println(why)
+	if err != nil {
+		fmt.Println(err)
+	}
 	close(release)
 	fmt.Println(<-started)
 	stop()

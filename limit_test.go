@@ -40,7 +40,7 @@ func TestJ17_LimitsAreDeclaredSetAndTakenBack(t *testing.T) {
 		}
 		audit, err := w.Audit(ctx, pawl.AuditFilter{}, pawl.AuditPage{})
 		w.must(err)
-		if len(audit.Entries) != 2 || audit.Entries[0].By != "ann" || audit.Entries[0].Action != "set limit" {
+		if len(audit.Entries) != 2 || audit.Entries[0].By != "ann" || audit.Entries[0].Action != "reset limit" || audit.Entries[1].Action != "set limit" {
 			t.Errorf("the audit log has %+v", audit.Entries)
 		}
 		for field, err := range map[string]error{

@@ -165,7 +165,10 @@ func judged(err error) job.Outcome {
 	}
 	var throttled throttledError
 	if errors.As(err, &throttled) {
-		o := job.Outcome{Kind: job.Throttled, Delay: throttled.wait, Scope: throttled.scope}
+		o := job.Outcome{Kind: job.Throttled, Delay: throttled.wait}
+		if throttled.scope != "" {
+			o.Scope = &throttled.scope
+		}
 		o.Message = strings.TrimSuffix(strings.TrimSuffix(err.Error(), throttled.Error()), ": ")
 		return o
 	}

@@ -402,7 +402,7 @@ func TestJ16_OperatorsChangeSchedules(t *testing.T) {
 			did = append(did, e.Action+" "+e.Target)
 		}
 		want := []string{
-			"pause schedule minutely", "resume schedule minutely", "set schedule minutely", "set schedule minutely", "reset schedule minutely",
+			"pause schedule minutely", "resume schedule minutely", "set schedule minutely", "reset schedule minutely", "reset schedule minutely",
 			"trigger schedule minutely", "set schedule extra", "reset schedule extra", "set schedule extra",
 		}
 		if !slices.Equal(did, want) {

@@ -119,7 +119,7 @@ func TestJ8_AThrottleBurnsNoAttemptForAWhile(t *testing.T) {
 		reason  string
 	}{
 		{job.Outcome{Kind: job.Throttled}, "throttled"},
-		{job.Outcome{Kind: job.Throttled, Scope: "github", Message: "429"}, "throttled by github: 429"},
+		{job.Outcome{Kind: job.Throttled, Scope: new("github"), Message: "429"}, "throttled by github: 429"},
 	} {
 		c.outcome.Delay = time.Minute
 		for _, r.Throttles = range []int{0, job.MaxThrottles - 1} {

@@ -34,7 +34,7 @@ type Outcome struct {
 	Message string        // of the error, where there is one; of a snooze or a throttle its reason
 	Stack   string        // of a panic
 	Delay   time.Duration // of a snooze, of a throttle, or of a failure that chose its time
-	Scope   string        // of a throttle: the limit that cools down instead of the queue
+	Scope   *string       // of a throttle: the limit that cools down instead of the queue; nil for the queue
 	Result  []byte
 	Then    *FollowUps // of a success
 }
@@ -212,8 +212,8 @@ func Decide(r Run, o Outcome, p Policy) End {
 // throttledBy says by what a run was throttled, as far as it said.
 func throttledBy(o *Outcome) string {
 	text := "throttled"
-	if o.Scope != "" {
-		text += " by " + o.Scope
+	if o.Scope != nil {
+		text += " by " + *o.Scope
 	}
 	if o.Message != "" {
 		text += ": " + o.Message

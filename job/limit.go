@@ -49,7 +49,7 @@ const (
 func (s *LimitSettings) Check(at string) error {
 	errs := []error{s.CheckFields(at)}
 	bad := func(field string, value any, bound string) { errs = append(errs, Invalid(at+"."+field, value, bound)) }
-	if s.Concurrent == 0 && s.PerSecond == 0 {
+	if s.Concurrent == 0 && s.PerSecond == 0 && !s.PerKey { // with keys alone it is fairness between them
 		bad("PerSecond", s.PerSecond, "must be set, or Concurrent")
 	}
 	if s.Queue == "" && s.Kind == "" {

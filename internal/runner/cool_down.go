@@ -21,12 +21,12 @@ func (r *Runner) coolDown(t *Task, o job.Outcome) job.Outcome {
 	o.Delay = throttle.Alone()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.base), r.config.callLimit())
 	defer cancel()
-	if o.Scope != "" {
+	if o.Scope != nil {
 		if r.config.Drain == nil {
 			return o
 		}
-		if err := r.config.Drain(ctx, t, o.Scope, o.Delay); err != nil {
-			r.log.Warn("a limit could not be drained, only the throttled job waits", "limit", o.Scope, "job", t.Job.ID, "error", err)
+		if err := r.config.Drain(ctx, t, *o.Scope, o.Delay); err != nil {
+			r.log.Warn("a limit could not be drained, only the throttled job waits", "limit", *o.Scope, "job", t.Job.ID, "error", err)
 		}
 		return o
 	}

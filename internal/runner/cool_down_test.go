@@ -242,7 +242,7 @@ func TestJ8_AScopeDrainsItsLimitAndTheQueueGoesOn(t *testing.T) {
 		p := l.run(1, func(context.Context, *runner.Task) job.Outcome {
 			if runs.Add(1) == 1 {
 				o := throttled(time.Minute)
-				o.Scope = "github"
+				o.Scope = new("github")
 				return o
 			}
 			return succeed

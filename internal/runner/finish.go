@@ -209,10 +209,10 @@ func (r *Runner) refused(t *Task, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.refusals == 0 {
-		t.applied = r.ends.applied
+		t.applied = uint32(r.ends.applied)
 	}
 	t.refusals++
-	if t.refusals < maxRefusals || t.applied == r.ends.applied {
+	if t.refusals < maxRefusals || t.applied == uint32(r.ends.applied) {
 		return false
 	}
 	if !t.stripped {

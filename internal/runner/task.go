@@ -44,12 +44,12 @@ type Task struct {
 	outcome job.Outcome
 	end     job.End
 	took    time.Duration
-	weight  int    // of the end, in bytes
-	applied uint64 // Runner.ends.applied at the first of them
+	weight  int     // of the end, in bytes
+	applied uint32  // Runner.ends.applied at the first of them, the low bits
+	inTx    txState // guarded by mu
 
-	mu      sync.Mutex
-	inTx    txState
-	txEnd   *job.End // how the transaction ends the run
+	mu      sync.Mutex // guards inTx, too
+	txEnd   *job.End   // how the transaction ends the run
 	journal journal
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -265,6 +266,14 @@ func TestJ21_AProgramHasOnlyWhatItIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"COLOR PATH", "0 1 2 3", os.TempDir(), "SigIgn:\t0000000000000000", "NoNewPrivs:\t1"} // 3 is ls' own
+	// 32 and 33 are the C library's own, and whoever started us may have ignored them.
+	text = regexp.MustCompile(`SigIgn:\t[0-9a-f]+`).ReplaceAllFunc(text, func(line []byte) []byte {
+		ignored, err := strconv.ParseUint(string(line[len("SigIgn:\t"):]), 16, 64)
+		if err != nil {
+			return line
+		}
+		return fmt.Appendf(nil, "SigIgn:\t%016x", ignored&^(3<<31))
+	})
 	got := strings.Split(strings.TrimSpace(string(text)), "\n")
 	slices.Sort(want[3:])
 	slices.Sort(got[3:])

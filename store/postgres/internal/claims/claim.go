@@ -122,9 +122,11 @@ func NewOffer(o job.Offer) offer {
 // every claim, for claims of one job.
 func (k *claiming) run(ctx context.Context) error {
 	if k.c.Gates == nil {
-		err := k.front(ctx, k.c.Queues)
+		if err := k.front(ctx, k.c.Queues); err != nil {
+			return err
+		}
 		k.answer()
-		return err
+		return nil
 	}
 	turns := k.room.turnsOf(k.offer.Print)
 	turns.Open(k.c.Opened...)
