@@ -33,20 +33,3 @@ func (s *Store) Buckets(ctx context.Context, limit, after string, n int) ([]stor
 	n = min(n, store.MaxBuckets)
 	return view(ctx, s, func(c *lite.Snapshot) ([]store.BucketInfo, error) { return limits.List(c, limit, after, n) })
 }
-
-// checkBuckets looks for broken rules about buckets, in short snapshots.
-func (s *Store) checkBuckets(ctx context.Context, step int, report *store.CheckReport) error {
-	last, more := store.BucketName{}, true
-	for more {
-		var faults []store.Fault
-		err := s.read(ctx, func(c *lite.Snapshot) (err error) {
-			faults, last, more, err = limits.Check(c, last, step)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		report.Faults = append(report.Faults, faults...)
-	}
-	return nil
-}
