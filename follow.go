@@ -230,6 +230,9 @@ func (e *Engine) apply(now *store.Effective) {
 		e.cfg.Logger.Error("the settings of queues cannot be followed", "error", err)
 	}
 	gates := f.limits.Load().gates
+	for _, fault := range gates.Faults() {
+		e.cfg.Logger.Warn("limits: " + fault)
+	}
 	f.runner.SetGates(gates)
 	if gates != nil || f.gated {
 		f.runner.Wake(keeper.Tick("gates")) // jobs may wait where they do not belong any more

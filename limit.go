@@ -50,7 +50,7 @@ func limitSetting(name string) store.Setting {
 // checkLimits reports every fault of the declared limits.
 func (c *Config) checkLimits() error {
 	var errs []error
-	seen := map[string]bool{}
+	seen, settings := map[string]bool{}, map[string]LimitSettings{}
 	for i := range c.Limits {
 		l := &c.Limits[i]
 		at := fmt.Sprintf("Config.Limits[%d]", i)
@@ -61,6 +61,10 @@ func (c *Config) checkLimits() error {
 		seen[l.Name] = true
 		s := l.settings()
 		errs = append(errs, s.Check(at))
+		settings[l.Name] = s
+	}
+	for _, fault := range job.NewGateRules(settings).Faults() {
+		errs = append(errs, job.Invalid("Config.Limits", fmt.Sprintf("%d limits", len(c.Limits)), "must not have two that bound one job where only one rate can hold: "+fault))
 	}
 	return errors.Join(errs...)
 }
@@ -130,6 +134,16 @@ func (l LimitHandle) Set(ctx context.Context, s LimitSettings) error {
 	value, err := json.Marshal(s)
 	if err != nil {
 		return err
+	}
+	merged, known := l.engine.followed.limits.Load().find(l.name)
+	if err := json.Unmarshal(value, &merged); err != nil {
+		return err
+	}
+	if err := merged.Check("limit " + l.name); err != nil {
+		return err
+	}
+	if !known {
+		l.engine.cfg.Logger.WarnContext(ctx, "a limit is set that nobody declares", "limit", l.name)
 	}
 	if string(value) == "{}" {
 		return job.Invalid("LimitSettings", "nothing", "must set a field; Reset takes back what was set")

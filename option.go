@@ -99,8 +99,8 @@ func WithID(id ID) EnqueueOption {
 	return enqueueOption(func(d *draftBuilder) { d.ID, d.Resend = id, true })
 }
 
-// Key is a word to find jobs by: the customer, the order. Ordering, concurrency
-// and fairness by key are not there yet.
+// Key says whose a job is: the customer, the order. Jobs are found by it, and a Limit
+// with PerKey bounds, orders and shares out the jobs of each key.
 func Key(key string) EnqueueOption { return enqueueOption(func(d *draftBuilder) { d.Draft.Key = key }) }
 
 // Tags are words to find jobs by.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -13,12 +14,13 @@ import (
 // there: the limits that hold, as one process knows them. Nil has none.
 //
 // A job has one gate at most, so one limit is its own: of those that cover it, first
-// one by key, if it has a key; then the one that says most of it (queue and kind, kind,
-// queue); then the first by name. What it does not wait behind bounds it all the same:
-// Also.
+// one by key, if it has a key; then one with a rate; then the one that says most of it
+// (queue and kind, kind, queue); then the first by name. How many run is bounded by
+// those that it does not wait behind, too (Also); their rates are not (Faults).
 type GateRules struct {
 	limits  []gateLimit // in that order
 	overlap bool        // two of them may bound one job
+	print   string      // tells rules apart
 }
 
 // gateLimit is one limit about jobs.
@@ -41,6 +43,9 @@ func NewGateRules(limits map[string]LimitSettings) *GateRules {
 	}
 	says := func(l *gateLimit) (n int) {
 		if l.PerKey {
+			n += 8
+		}
+		if l.Rate() != (Rate{}) {
 			n += 4
 		}
 		if l.Kind != "" {
@@ -52,6 +57,9 @@ func NewGateRules(limits map[string]LimitSettings) *GateRules {
 		return n
 	}
 	slices.SortStableFunc(r.limits, func(a, b gateLimit) int { return cmp.Compare(says(&b), says(&a)) })
+	if text, err := r.MarshalBinary(); err == nil {
+		r.print = string(text)
+	}
 	for i := range r.limits {
 		for j := range r.limits[:i] {
 			r.overlap = r.overlap || r.limits[i].meets(&r.limits[j])
@@ -75,6 +83,30 @@ func (l *gateLimit) meets(o *gateLimit) bool {
 		return Matches(l.Kind, o.Kind)
 	}
 	return true // of two patterns nobody can tell
+}
+
+// Faults names the rates that do not hold for some jobs, because these wait behind
+// another limit.
+func (r *GateRules) Faults() (list []string) {
+	if r == nil {
+		return nil
+	}
+	for j := range r.limits {
+		for i := range r.limits[:j] {
+			if l, first := &r.limits[j], &r.limits[i]; l.Rate() != (Rate{}) && l.meets(first) {
+				list = append(list, fmt.Sprintf("the rate of limit %s does not hold for jobs that wait behind limit %s", l.name, first.name))
+			}
+		}
+	}
+	return list
+}
+
+// Print is the same for rules that say the same; empty for none.
+func (r *GateRules) Print() string {
+	if r == nil {
+		return ""
+	}
+	return r.print
 }
 
 // Touches reports whether jobs of a queue may have a gate.

@@ -5,7 +5,7 @@ import "fmt"
 var outcomeNames = [...]string{
 	Succeeded: "succeeded", Failed: "failed", GaveUp: "dead", Snoozed: "snoozed",
 	Released: "released", Undecoded: "parked", CancelSeen: "cancelled", OutOfTime: "deadline",
-	StoreFailed: "store failed",
+	StoreFailed: "store failed", Throttled: "throttled",
 }
 
 func (k OutcomeKind) String() string {

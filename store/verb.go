@@ -24,7 +24,7 @@ const (
 	VerbCancel   VerbName = "cancel"
 	VerbRetry    VerbName = "retry"
 	VerbDelete   VerbName = "delete"
-	VerbRequeue  VerbName = "requeue"      // into another queue; due time, gate and unique key stay
+	VerbRequeue  VerbName = "requeue"      // into another queue; due time and unique key stay, its gate is that of the new queue
 	VerbPriority VerbName = "set priority" // due time, gate and unique key stay
 	VerbRunNow   VerbName = "run now"      // due at once, before all others of its queue and priority
 )

@@ -32,7 +32,7 @@ func (k *Keeper) tick(ctx context.Context, r Round) error {
 	if r.Idle != nil && r.Idle() {
 		return supervise.NextIn(k.untilNext(since, interval))
 	}
-	if r.Due != nil {
+	if r.Due != nil && !k.last.more(r.Name) {
 		due, at, err := k.look(ctx, interval/lookFor)
 		if err != nil {
 			return err
@@ -43,6 +43,7 @@ func (k *Keeper) tick(ctx context.Context, r Round) error {
 		}
 	}
 	report, err := r.Do(ctx, k.config.Limit)
+	k.last.setMore(r.Name, err == nil && report.More)
 	switch {
 	case err != nil:
 		return err
@@ -68,6 +69,24 @@ type lastLook struct {
 	mu  sync.Mutex
 	due store.Due
 	at  time.Time // when it was asked; zero before the first
+	// going are the rounds that have said that there is more: they need no look, and one
+	// that came while they paused says that nothing is due yet.
+	going map[string]bool
+}
+
+func (l *lastLook) more(round string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.going[round]
+}
+
+func (l *lastLook) setMore(round string, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.going == nil {
+		l.going = map[string]bool{}
+	}
+	l.going[round] = more
 }
 
 // look says what is due, and when that was asked: by the last look if it is young

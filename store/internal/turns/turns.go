@@ -54,6 +54,7 @@ func (g *Gate[T]) Full() time.Duration { return fullFor << min(g.full, 3) }
 // Turns are those of all queues. The zero value is ready for use.
 type Turns[T any] struct {
 	mu     sync.Mutex
+	rules  string // by which gates were closed
 	queues map[string]*ring[T]
 }
 
@@ -142,6 +143,29 @@ func (t *Turns[T]) Open(numbers ...int64) (opened bool) {
 		}
 	}
 	return opened
+}
+
+// Under tells by which rules claims go now. With others what is closed may be open.
+func (t *Turns[T]) Under(rules string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rules != rules {
+		t.rules, t.queues = rules, nil
+	}
+}
+
+// OpenFull tells that fewer jobs run of a limit that bounds jobs behind several gates.
+func (t *Turns[T]) OpenFull() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.queues {
+		for _, g := range r.gates {
+			if g.full > 0 && !g.closed.IsZero() {
+				g.closed, g.full = time.Time{}, 0
+				g.told++
+			}
+		}
+	}
 }
 
 // Stale tells that a queue may have other gates, or what is closed be open; an empty

@@ -129,7 +129,10 @@ func (k *claiming) run(ctx context.Context) error {
 		return nil
 	}
 	turns := k.room.turnsOf(k.offer.Print)
-	turns.Open(k.c.Opened...)
+	turns.Under(k.c.Gates.Print())
+	if turns.Open(k.c.Opened...); len(k.c.Opened) > 0 && k.c.Gates.Overlap() {
+		turns.OpenFull()
+	}
 	asked := slices.Clone(k.c.Queues)
 	for i := range asked {
 		q := &k.c.Queues[i]

@@ -129,12 +129,14 @@ func (o *operation) retry(ctx context.Context, ids []job.ID) ([]store.Change, er
 const (
 	placeLive = `UPDATE pawl.job
 SET queue = CASE WHEN $3::text = '' THEN queue ELSE $3::text END,
-	priority = CASE WHEN $4::smallint = 0 THEN priority ELSE $4::smallint END
+	priority = CASE WHEN $4::smallint = 0 THEN priority ELSE $4::smallint END,
+	gate = CASE WHEN $3::text = '' THEN gate END
 FROM (` + GivenIDs + `) AS e
 WHERE job.namespace = e.namespace AND job.id = e.id`
 	placeArchived = `UPDATE pawl.job_archive AS a
 SET queue = CASE WHEN $3::text = '' THEN queue ELSE $3::text END,
-	priority = CASE WHEN $4::smallint = 0 THEN priority ELSE $4::smallint END
+	priority = CASE WHEN $4::smallint = 0 THEN priority ELSE $4::smallint END,
+	gate = CASE WHEN $3::text = '' THEN gate END
 FROM (` + GivenIDs + `) AS e
 WHERE a.namespace = e.namespace AND a.id = e.id`
 )

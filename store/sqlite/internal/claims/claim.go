@@ -29,7 +29,7 @@ func Claim(t *jobs.Transition, c *store.Claim, repeat bool, from Places, memory 
 		answer.Jobs, err = claimedBy(t, c)
 		return answer, err
 	}
-	memory.Turns.Open(c.Opened...)
+	memory.opened(c)
 	k := &claiming{Transition: t, claim: c, from: from, memory: memory, answer: &answer}
 	for i := range c.Queues {
 		if q := &c.Queues[i]; q.Limit > 0 {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/turns"
 )
 
@@ -22,6 +23,17 @@ type Memory struct {
 type claimer struct {
 	answered int64
 	places   Places
+}
+
+// opened takes over what a claim tells of gates.
+func (c *Memory) opened(claim *store.Claim) {
+	if claim.Gates == nil {
+		return
+	}
+	c.Turns.Under(claim.Gates.Print())
+	if c.Turns.Open(claim.Opened...); len(claim.Opened) > 0 && claim.Gates.Overlap() {
+		c.Turns.OpenFull()
+	}
 }
 
 // Answered reports whether a claim was answered before. The worker's row knows

@@ -58,12 +58,12 @@ const (
 	LIMIT 1`
 
 	placeLive = `UPDATE pawl_job
-	SET queue = ?, priority = ?
-	WHERE namespace = ? AND id = ?`
+	SET gate = CASE WHEN queue = ?1 THEN gate END, queue = ?1, priority = ?2
+	WHERE namespace = ?3 AND id = ?4`
 
 	placeArchived = `UPDATE pawl_job_archive
-	SET queue = ?, priority = ?
-	WHERE namespace = ? AND id = ?`
+	SET gate = CASE WHEN queue = ?1 THEN gate END, queue = ?1, priority = ?2
+	WHERE namespace = ?3 AND id = ?4`
 
 	gateOf = `SELECT gate
 	FROM pawl_job
