@@ -101,17 +101,22 @@ func verbs() []testCase {
 			equal(d, "job", [2]any{j.Queue, j.Priority}, [2]any{"other", 3})
 			equal(d, "claimed", ids(d.hire("other").ask(store.QueueClaim{Queue: "other", Limit: 5, Start: 5}).Jobs), []job.ID{s.dead})
 		}},
-		{name: "J25_UniqueKeyAndGateStay", run: func(d *database) {
+		{name: "J25_UniqueKeyStaysAndGateDoesNot", run: func(d *database) {
 			key := d.one(once("k", 0))
 			bounded := someLimits{"others": {Kind: "other", Concurrent: 5}}
 			gated := d.one(ofKind("other"), by(bounded))
 			d.do(requeue("other"), key, gated)
 			d.do(toPriority(2), key, gated)
 			d.duplicate("its key is held", key, draft(once("k", 0)))
+			j := d.get(gated)
+			equal(d, "its gate, of a queue in which it does not wait", j.Gate(), 0)
 			w := d.hire("other")
-			equal(d, "claimed", ids(w.ask(store.QueueClaim{Queue: "other", Limit: 5, Start: 5}).Jobs), []job.ID{key})
 			w.gates = job.NewGateRules(bounded)
-			equal(d, "claimed at the gate", ids(w.ask(store.QueueClaim{Queue: "other", Limit: 5, Start: 5}).Jobs), []job.ID{gated})
+			claimed := ids(w.ask(store.QueueClaim{Queue: "other", Limit: 5, Start: 5}).Jobs)
+			claimed = append(claimed, ids(w.ask(store.QueueClaim{Queue: "other", Limit: 5, Start: 5}).Jobs)...)
+			equal(d, "claimed in front and behind the gate of the new queue", claimed, []job.ID{key, gated})
+			j = d.get(gated)
+			equal(d, "its gate", j.Gate(), w.gates.Gate("other", "other", ""))
 		}},
 		{name: "J30_RunNowIsFirstOfItsQueueAndPriority", run: func(d *database) {
 			w := d.hire()
