@@ -103,7 +103,7 @@ type turns struct {
 func killedTurns(t *testing.T, g *ground, chance *rand.Rand) {
 	f := newFleet(t, g.address)
 	n := &turns{fleet: f, g: g, chance: chance, path: filepath.Join(t.TempDir(), "record"), keys: 20, each: 15, portion: 5}
-	kills := 15
+	kills := 10
 	if long() {
 		n.keys, n.each, kills = 40, 100, 200
 	}
