@@ -38,6 +38,7 @@ type fleet struct {
 	started int
 	heard   []string      // the last of what was said, for a failure
 	limit   time.Duration // of silence
+	env     []string      // what processes are told besides
 }
 
 // saying is one line that a process said, as words. None means that it has ended.
@@ -89,7 +90,7 @@ func (f *fleet) start(role string) *process {
 	defer reader.Close()
 	p.input = input
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"="+role, storeVariable+"="+f.address)
+	cmd.Env = append(append(os.Environ(), roleVariable+"="+role, storeVariable+"="+f.address), f.env...)
 	// Plain files, so that the end of the process is not waited for by a copier.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = reader, writer, log
 	if p.Process, err = child.Start(cmd, syscall.SIGKILL); err != nil {

@@ -43,6 +43,7 @@ var roles = map[string]role{
 	"bulker":    {config, advance},
 	"scheduler": {withSchedules, tock},
 	"acquirer":  {limited, acquire},
+	"keyed":     {byKey, inTurn},
 }
 
 // goOn is closed when the test says "go on".
