@@ -183,3 +183,43 @@ func TestJ19_ASmallTenantIsNotHeldUpByALargeOne(t *testing.T) {
 		t.Errorf("of %d jobs the last of the small tenant was the %dth to begin, want about the 100th", begun, last)
 	}
 }
+
+// A job that runs when its limit goes, and fails, is not stranded behind the gate.
+func TestJ19_ALimitGoesWhileAJobRuns(t *testing.T) {
+	var mu sync.Mutex
+	attempts, done, seen := 0, 0, -1
+	pawltest.Run(t, func(e *pawl.Engine) {
+		pawl.Handle(e, func(ctx context.Context, j *pawl.Job[importRows]) error {
+			if j.Args.N == 2 { // the engine goes on running
+				<-time.After(30 * time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
+				seen = done
+				return nil
+			}
+			mu.Lock()
+			attempts++
+			mu.Unlock()
+			if j.Attempt == 1 {
+				if err := e.Limit("imports").Set(ctx, pawl.LimitSettings{Concurrent: pawl.NoLimit}); err != nil {
+					return pawl.Dead(err)
+				}
+				<-time.After(2 * time.Minute) // virtual: upkeep has put right what waits
+				return fmt.Errorf("not yet")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			return nil
+		}, pawl.Timeout(time.Hour))
+	}, func(t *testing.T, e *pawltest.Engine) {
+		e.Enqueue(importRows{1})
+		e.Enqueue(importRows{2})
+		e.RunUntilIdle()
+	}, pawltest.Config(func(c *pawl.Config) {
+		c.Limits = []pawl.Limit{{Name: "imports", Kind: "import", Concurrent: 2}}
+	}))
+	if seen != 1 {
+		t.Errorf("%d attempts, %d done half an hour after the limit was taken away", attempts, seen)
+	}
+}

@@ -39,7 +39,7 @@ func (k *Keeper) Rounds() []Round {
 	}
 	if k.gates.store != nil {
 		rounds = append(rounds, Round{
-			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound, Idle: func() bool { return k.gates.idle(k.config.Gates()) },
+			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound,
 		})
 	}
 	if k.operations != nil {

@@ -51,7 +51,7 @@ func suite() []verb {
 		{"unique", unique()},
 		{"job_claim", jobClaim()},
 		{"claim_filter", claimFilter()},
-		{"gate", gates()},
+		{"gate", append(gates(), gateTurns()...)},
 		{"claim_repeat", claimRepeat()},
 		{"job_finish", jobFinish()},
 		{"job_fence", jobFence()},

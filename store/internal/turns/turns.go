@@ -35,6 +35,8 @@ const (
 	// scanPause is how much longer than a scan the pause is that follows it, so that
 	// hints without end do not make claims scan all the time.
 	scanPause = 10
+	// maxChanges bounds what is kept for claims that are under way.
+	maxChanges = 256
 )
 
 // Gate is one that may have waiting jobs.
@@ -43,8 +45,10 @@ type Gate[T any] struct {
 	Kind, Key string // of the job by which it was found
 	Data      T      // the store's own
 	closed    time.Time
-	told      int // how often somebody told of it
-	full      int // how often in a row it had no room
+	changes   int  // that it has seen, of those of its queue
+	told      int  // how often somebody told of it
+	full      int  // how often in a row it had no room
+	idle      bool // closed until a job falls due: one that comes earlier opens it
 }
 
 // Full is how long it is passed when it has no room, unless somebody tells that it
@@ -66,6 +70,8 @@ type ring[T any] struct {
 	stale   bool       // there may be others since the last scan
 	scanned time.Time  // zero: never
 	pause   time.Duration
+	changes []func(*T) // the last ones, for claims that are under way
+	before  int        // how many came before those
 }
 
 func (t *Turns[T]) ring(queue string) *ring[T] {
@@ -125,6 +131,10 @@ func (t *Turns[T]) Change(queue string, change func(*T)) {
 	if r := t.queues[queue]; r != nil {
 		for _, g := range r.gates {
 			change(&g.Data)
+		}
+		if r.changes = append(r.changes, change); len(r.changes) > maxChanges {
+			r.changes = slices.Delete(r.changes, 0, 1)
+			r.before++
 		}
 	}
 }
@@ -197,7 +207,7 @@ func (t *Turns[T]) Scan(queue string, now time.Time) (after int64, due bool) {
 	switch {
 	case r.scanned.IsZero() || since < 0 || since >= max(ScanEvery, r.pause):
 	case r.stale && since >= r.pause:
-	case !r.whole && (len(r.gates) == 0 || r.at > r.gates[len(r.gates)-1].Number): // the window has had its turn
+	case r.passed() && since >= r.pause:
 		if n := len(r.gates); n > 0 {
 			return r.gates[n-1].Number, true
 		}
@@ -209,6 +219,11 @@ func (t *Turns[T]) Scan(queue string, now time.Time) (after int64, due bool) {
 		return r.gates[0].Number - 1, true
 	}
 	return math.MinInt64, true
+}
+
+// passed reports whether the window has had its turn.
+func (r *ring[T]) passed() bool {
+	return !r.whole && (len(r.gates) == 0 || r.at > r.gates[len(r.gates)-1].Number)
 }
 
 // Found is a gate that a scan met.
@@ -235,6 +250,9 @@ func (t *Turns[T]) Found(queue string, after int64, list []Found, whole bool, no
 			g = &Gate[T]{Number: f.Number}
 		}
 		g.Kind, g.Key = f.Kind, f.Key
+		if g.idle { // there may be another job by now
+			g.closed, g.idle = time.Time{}, false
+		}
 		r.gates = append(r.gates, g)
 	}
 	if r.whole = whole && after == math.MinInt64; whole && !r.whole {
@@ -250,13 +268,17 @@ func (t *Turns[T]) Found(queue string, after int64, list []Found, whole bool, no
 }
 
 // Next lists up to n gates that are not closed, in turn, and how much of the first
-// one's turn is left: 0 means all.
-func (t *Turns[T]) Next(queue string, n int, now time.Time) (list []Gate[T], left int) {
+// one's turn is left: 0 means all. more: there are others, whose turn it is then.
+func (t *Turns[T]) Next(queue string, n int, now time.Time) (list []Gate[T], left int, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.ring(queue)
 	first, _ := r.find(r.at)
-	for i := range len(r.gates) {
+	rest := len(r.gates)
+	if !r.whole { // no second turn of a gate before the other windows had theirs
+		rest -= first
+	}
+	for i := range rest {
 		if len(list) == n {
 			break
 		}
@@ -268,14 +290,19 @@ func (t *Turns[T]) Next(queue string, n int, now time.Time) (list []Gate[T], lef
 			left = r.left
 		}
 		list = append(list, *g)
+		list[len(list)-1].changes = r.before + len(r.changes)
 	}
-	return list, left
+	if !r.whole && len(list) == 0 && len(r.gates) > 0 && r.gates[len(r.gates)-1].Number < math.MaxInt64 {
+		r.at, r.left = r.gates[len(r.gates)-1].Number+1, 0 // the window has had its turn
+	}
+	return list, left, !r.whole || len(list) == n
 }
 
 // Visit is what a claim found at a gate that it got from Next.
 type Visit[T any] struct {
 	Of     *Gate[T]
 	Full   bool      // it had no room
+	Idle   bool      // it is closed until its next job falls due
 	Gone   bool      // neither waits nor runs a job there
 	Closed time.Time // until then it is passed; zero: it is not
 	Data   T
@@ -300,7 +327,13 @@ func (t *Turns[T]) Settle(queue string, visits []Visit[T], at int64, left int) {
 		case v.Gone && !told:
 			r.gates = slices.Delete(r.gates, i, i+1)
 		case !told:
-			r.gates[i].closed, r.gates[i].Data = v.Closed, v.Data
+			r.gates[i].closed, r.gates[i].idle = v.Closed, v.Idle
+			if missed := v.Of.changes - r.before; missed >= 0 && missed <= len(r.changes) { // otherwise it keeps what it had
+				r.gates[i].Data = v.Data
+				for _, change := range r.changes[missed:] {
+					change(&r.gates[i].Data)
+				}
+			}
 		}
 	}
 }
@@ -318,7 +351,7 @@ func (t *Turns[T]) Wait(queue string, now time.Time) time.Duration {
 			}
 		}
 	}
-	if r := t.queues[queue]; r != nil && r.stale {
+	if r := t.queues[queue]; r != nil && (r.stale || r.passed()) {
 		if at := r.scanned.Add(r.pause); first.IsZero() || at.Before(first) {
 			first = at
 		}

@@ -36,7 +36,7 @@ func scanned(t *testing.T, all ...int64) *Turns[int] {
 
 func expect(t *testing.T, turns *Turns[int], what string, now time.Time, want ...int64) []Gate[int] {
 	t.Helper()
-	list, _ := turns.Next("q", 10, now)
+	list, _, _ := turns.Next("q", 10, now)
 	if got := numbers(list); !slices.Equal(got, want) {
 		t.Errorf("%s: next are %v, want %v", what, got, want)
 	}
@@ -48,7 +48,7 @@ func TestJ19_TurnsGoRound(t *testing.T) {
 	expect(t, turns, "at first", noon, -5, 1, 7)
 	turns.Settle("q", nil, 1, 2)
 	expect(t, turns, "then", noon, 1, 7, -5)
-	if _, left := turns.Next("q", 10, noon); left != 2 {
+	if _, left, _ := turns.Next("q", 10, noon); left != 2 {
 		t.Errorf("%d are left of the turn, want 2", left)
 	}
 	turns.Settle("q", nil, 8, 0)
@@ -87,7 +87,7 @@ func TestJ19_AGateWithoutRoomIsPassedEverLonger(t *testing.T) {
 	turns := scanned(t, 1)
 	var waits []time.Duration
 	for range 6 {
-		list, _ := turns.Next("q", 1, noon)
+		list, _, _ := turns.Next("q", 1, noon)
 		waits = append(waits, list[0].Full())
 		turns.Settle("q", []Visit[int]{{Of: &list[0], Full: true}}, 1, 0)
 	}
@@ -132,7 +132,7 @@ func TestP10_AWindowMovesOverManyGates(t *testing.T) {
 			}
 			turns.Found("q", after, list, len(list) < Window, now, 0)
 		}
-		list, _ := turns.Next("q", Window, now)
+		list, _, _ := turns.Next("q", Window, now)
 		for _, g := range list {
 			seen[g.Number] = true
 		}
@@ -143,5 +143,16 @@ func TestP10_AWindowMovesOverManyGates(t *testing.T) {
 	}
 	if len(seen) != all {
 		t.Errorf("%d of %d gates had a turn", len(seen), all)
+	}
+}
+
+// What is told while a claim is under way is not undone by what that claim saw.
+func TestJ19_AHintWhileAClaimIsUnderWayIsKept(t *testing.T) {
+	turns := scanned(t, 7)
+	list := expect(t, turns, "at first", noon, 7)
+	turns.Change("q", func(n *int) { *n = 1 }) // something was committed
+	turns.Settle("q", []Visit[int]{{Of: &list[0], Data: 5}}, 7, 0)
+	if list = expect(t, turns, "then", noon, 7); list[0].Data == 5 {
+		t.Errorf("the claim's own view has replaced the hint: %+v", list)
 	}
 }

@@ -139,7 +139,7 @@ func (k *claiming) run(ctx context.Context) error {
 		if q.Limit <= 0 || !k.c.Gates.Touches(q.Queue) {
 			continue
 		}
-		g := &gatedQueue{queue: q, turns: turns, half: (q.Limit + int(k.c.Seq%2)) / 2}
+		g := &gatedQueue{queue: q, turns: turns, half: (q.Limit + int(k.c.Seq%2)) / 2, room: (k.c.PerQueue() + 1) / 2}
 		k.gated = append(k.gated, g)
 		if err := k.behind(ctx, g, g.half, 0); err != nil {
 			return err
@@ -152,9 +152,10 @@ func (k *claiming) run(ctx context.Context) error {
 	}
 	for _, g := range k.gated {
 		took := 0
+		g.room = k.c.PerQueue()
 		for _, l := range k.queues {
 			if l.queue.Queue == g.queue.Queue {
-				took = len(l.jobs)
+				took, g.bytes = len(l.jobs), g.bytes+l.bytes
 			}
 		}
 		if rest := g.queue.Limit - took - len(g.jobs); rest > 0 {
@@ -176,6 +177,11 @@ func (k *claiming) front(ctx context.Context, queues []store.QueueClaim) error {
 			continue
 		}
 		l := &claimQueue{queue: q, offer: &k.offer, room: k.c.PerQueue(), gates: k.c.Gates.Touches(q.Queue)}
+		for _, g := range k.gated {
+			if g.queue.Queue == q.Queue {
+				l.room = max(l.room-g.bytes, 0)
+			}
+		}
 		l.view = k.room.Frontiers.View(l.name())
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet

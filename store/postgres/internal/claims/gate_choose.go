@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/internal/turns"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
@@ -50,11 +51,15 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 		list = []gateJob{*v.state.head}
 	}
 	var next time.Time
-	refused, held := false, [job.MaxPriority + 1]bool{}
+	refused, left, held := false, false, [job.MaxPriority + 1]bool{}
 	for i := range list {
 		c := &list[i]
 		if gate := p.k.c.Gates.Gate(p.g.queue.Queue, c.kind, c.key); gate != v.Of.Number {
 			p.moves.add(c.ID, v.Of.Number, gate) // to where it belongs by the limits that hold
+			continue
+		}
+		if !v.known { // it belongs here, and what bounds it is known by the next scan
+			held[c.priority] = true
 			continue
 		}
 		if c.due.After(p.now) {
@@ -64,12 +69,13 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 			continue
 		}
 		take := c.takes && len(v.chosen) < most && room > 0 && !(c.rescued && starts <= 0)
+		if take && p.count != nil && !p.count.Allow(p.g.queue.Queue, c.kind, c.key) {
+			take, refused = false, true
+		}
+		left = left || c.takes && !take
 		if c.takes && v.bound.Ordered && !take {
 			held[c.priority] = true
 			break
-		}
-		if take && p.count != nil && !p.count.Allow(p.g.queue.Queue, c.kind, c.key) {
-			take, refused = false, true
 		}
 		switch {
 		case take:
@@ -93,14 +99,17 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 	case v.bound.Concurrent > 0 && v.running+len(v.chosen) >= v.bound.Concurrent || refused:
 		v.full(p.now)
 	case !v.Closed.IsZero() || len(v.chosen) == v.given:
-	case slices.Contains(held[:], true) && next.IsZero(): // jobs are left for others, or another time
+	case left && room <= 0: // the answer is full
+	case left || slices.Contains(held[:], true) && next.IsZero(): // jobs are left for others, or another time
 		v.full(p.now)
 	case !next.IsZero():
-		v.Closed = next
+		if v.Closed, v.Idle = next, true; v.Closed.After(p.now.Add(turns.ScanEvery)) {
+			v.Closed = p.now.Add(turns.ScanEvery)
+		}
 	case len(v.chosen) == 0 && v.running == 0 && len(v.found) == 0:
 		v.Gone = true
 	case len(v.chosen) == 0 && len(v.found) == 0:
-		v.Closed = p.now.Add(drainedFor)
+		v.Closed, v.Idle = p.now.Add(drainedFor), true
 	}
 	return starts, room
 }
@@ -133,6 +142,7 @@ type gateState struct {
 	id     job.ID // that is to be remembered
 	write  bool
 	drop   bool
+	refill bool
 }
 
 // What reads and writes it.
@@ -204,9 +214,10 @@ func (p *gatePass) allowed(v *gateVisit) int {
 		if s.tokens.At == 0 {
 			s.tokens = v.bound.Rate.Full(now)
 		}
+		s.refill = s.stored && s.tokens.At > now // the clock was set back: tokens come from now on
 		s.tokens.Fill(v.bound.Rate, now)
 		if most = min(most, s.tokens.There()); most == 0 {
-			v.Closed = p.now.Add(s.tokens.Wait(v.bound.Rate))
+			v.Closed = p.now.Add(min(s.tokens.Wait(v.bound.Rate), drainedFor)) // another rate may hold then
 			return 0
 		}
 	}
@@ -238,7 +249,7 @@ func (p *gatePass) remember(v *gateVisit) {
 		s.id = v.chosen[0].ID
 	}
 	if s.tokens.Take(len(v.chosen)); rated && len(v.chosen) > 0 && s.tokens.There() == 0 {
-		v.Closed = p.now.Add(s.tokens.Wait(v.bound.Rate))
+		v.Closed = p.now.Add(min(s.tokens.Wait(v.bound.Rate), drainedFor))
 	}
 	nothing := s.id == (job.ID{}) && (!rated || s.tokens.IsFull(v.bound.Rate))
 	s.drop = nothing && s.stored
@@ -264,7 +275,7 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 		switch s := &v.state; {
 		case s.drop:
 			drop = append(drop, v.Of.Number)
-		case s.write:
+		case s.write || s.refill:
 			rated := v.bound.Rate != (job.Rate{})
 			set = append(set, v.Of.Number)
 			heads = append(heads, pgtype.UUID{Bytes: s.id, Valid: s.id != (job.ID{})})
@@ -277,7 +288,7 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 			keeps = append(keeps, keep.Microseconds())
 		}
 	}
-	if ids == nil && drop == nil {
+	if ids == nil && drop == nil && set == nil {
 		return nil, nil
 	}
 	alive = new(bool)

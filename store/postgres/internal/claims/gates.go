@@ -115,13 +115,14 @@ type gatedQueue struct {
 	queue *store.QueueClaim
 	turns *gateTurns
 	jobs  []store.LeasedJob
-	bytes int64
+	bytes int64 // of them, and of those in front
+	room  int64
 	half  int
 }
 
 // behind takes up to limit jobs of a queue from behind gates.
 func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int) error {
-	room := k.c.PerQueue()
+	room := g.room
 	now := k.room.pg.Clock.Estimate()
 	for n := 0; limit > 0 && g.bytes < room; n++ {
 		if n == passes {
@@ -134,15 +135,21 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 				return err
 			}
 		}
-		list, left := g.turns.Next(g.queue.Queue, visits, now)
+		list, left, more := g.turns.Next(g.queue.Queue, visits, now)
 		if len(list) == 0 {
 			break
 		}
-		p := &gatePass{k: k, g: g, list: list, left: left, limit: limit, start: max(g.queue.Start-before-len(g.jobs), 0), room: room - g.bytes}
+		p := &gatePass{k: k, g: g, list: list, left: left, more: more, limit: limit, start: max(g.queue.Start-before-len(g.jobs), 0), room: room - g.bytes}
 		if err := k.lease(ctx, p.run); err != nil {
 			return err
 		}
 		p.settle()
+		if p.count != nil && !p.locked { // another claim counts
+			now = p.now
+			k.seen(now)
+			k.upcoming(now.Add(contendedFor))
+			return nil
+		}
 		if now = p.now; p.paused {
 			k.seen(now)
 			k.cools(g.queue.Queue, p.cools)
@@ -155,11 +162,11 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 		g.jobs = append(g.jobs, p.leased...)
 		g.bytes += p.bytes
 		limit -= len(p.leased)
-		if len(p.leased)+n == 0 && len(list) < visits {
+		if len(p.leased)+n == 0 && !more {
 			break
 		}
 	}
-	if g.bytes >= room {
+	if g.bytes >= k.c.PerQueue() {
 		k.claimed.More = true
 	}
 	if wait := g.turns.Wait(g.queue.Queue, now); wait > 0 && limit > 0 {
@@ -224,6 +231,7 @@ type gatePass struct {
 	g     *gatedQueue
 	list  []turns.Gate[gateFront]
 	left  int
+	more  bool // gates, behind those of the list
 	limit int
 	start int
 	room  int64 // bytes
@@ -378,12 +386,12 @@ func (p *gatePass) begin() {
 		round += min(deal[i].Weight, deal[i].Room)
 	}
 	limit := p.limit
-	if len(p.list) == visits { // there may be others, whose turn it is then
+	if p.more { // there may be others, whose turn it is then
 		limit = min(limit, round)
 	}
 	given, next, rest := job.Deal(deal, p.left, limit)
 	p.at, p.rest = p.list[next].Number, rest
-	if len(p.list) == visits && limit == round {
+	if p.more && limit == round {
 		p.at, p.rest = p.list[len(p.list)-1].Number+1, 0
 	}
 	for i := range p.visits {

@@ -27,6 +27,10 @@ const (
 	setGate = `INSERT OR REPLACE INTO pawl_gate (namespace, gate, head, level, filled, expires)
 	VALUES (?, ?, ?, ?, ?, ?)`
 
+	refill = `UPDATE pawl_gate
+	SET filled = ?3
+	WHERE namespace = ?1 AND gate = ?2`
+
 	dropGate = `DELETE FROM pawl_gate
 	WHERE namespace = ? AND gate = ?`
 )
@@ -51,9 +55,14 @@ func (k *claiming) readState(v *gateVisit) error {
 		return err
 	}
 	if v.bound.Rate != (job.Rate{}) {
+		if v.state.stored && v.state.tokens.At > k.Now { // the clock was set back: tokens come from now on
+			if err := k.On(refill).Int(v.Of.Number).Int(k.Now).Exec(); err != nil {
+				return err
+			}
+		}
 		v.state.tokens.Fill(v.bound.Rate, k.Now)
 		if v.room = min(v.room, v.state.tokens.There()); v.room == 0 {
-			v.Closed = now.Add(v.state.tokens.Wait(v.bound.Rate))
+			v.Closed = earlier(now.Add(v.state.tokens.Wait(v.bound.Rate)), now.Add(drainedFor))
 		}
 	}
 	switch {
@@ -83,13 +92,14 @@ var takenByID = "SELECT " + jobs.TakenRow.Columns + `
 
 // takeHead takes the job that has to end before the others of its gate, if the worker
 // can run it.
-func (k *claiming) takeHead(v *gateVisit, part *store.QueueClaim) ([]store.LeasedJob, error) {
+func (k *claiming) takeHead(v *gateVisit, part *store.QueueClaim, also *job.GateCount) ([]store.LeasedJob, error) {
 	q := k.On(takenByID).Blob(v.state.head[:]).Int(k.Now)
 	var leased []store.LeasedJob
 	if q.Step() {
 		needs, err := jobs.ParseWords(q.ColText(atCapabilities))
 		if err == nil && k.claim.Offer.Takes(q.ColText(atKind), int(q.ColInt(atVersion)), needs) &&
-			!(q.ColInt(atRescues) > 0 && part.Start == 0) && q.ColText(atQueue) == part.Queue {
+			!(q.ColInt(atRescues) > 0 && part.Start == 0) && q.ColText(atQueue) == part.Queue &&
+			(also == nil || also.Allow(part.Queue, q.ColText(atKind), q.ColText(atKey))) {
 			leased = make([]store.LeasedJob, 1)
 			jobs.TakenRow.Read(q, &leased[0].Job)
 			leased[0].Rarely().Gate = v.Of.Number
@@ -114,7 +124,8 @@ func (k *claiming) writeState(v *gateVisit, leased []store.LeasedJob) error {
 	v.state.tokens.Take(len(leased))
 	rated := v.bound.Rate != (job.Rate{})
 	if rated && len(leased) > 0 && v.state.tokens.There() == 0 {
-		v.Closed = lite.TimeOf(k.Now).Add(v.state.tokens.Wait(v.bound.Rate))
+		now := lite.TimeOf(k.Now)
+		v.Closed = earlier(now.Add(v.state.tokens.Wait(v.bound.Rate)), now.Add(drainedFor))
 	}
 	if head == (job.ID{}) && (!rated || v.state.tokens.IsFull(v.bound.Rate)) {
 		if !v.state.stored {

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/turns"
+	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -77,17 +78,17 @@ func (k *claiming) behind(q *store.QueueClaim, limit, before int, room *int64) (
 				return took, err
 			}
 		}
-		list, left := memory.Next(q.Queue, visits, now)
+		list, left, more := memory.Next(q.Queue, visits, now)
 		if len(list) == 0 {
 			break
 		}
 		part, moved := partOf(q, limit-took, before+took), k.moved
-		n, err := k.pass(&part, list, left, room)
+		n, err := k.pass(&part, list, left, more, room)
 		took += n
 		if err != nil {
 			return took, err
 		}
-		if n == 0 && k.moved == moved && len(list) < visits {
+		if n == 0 && k.moved == moved && !more {
 			break
 		}
 	}
@@ -154,7 +155,7 @@ type gateVisit struct {
 func (v *gateVisit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.Full()) }
 
 // pass takes one round from some gates, or several if there are no others.
-func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left int, room *int64) (int, error) {
+func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left int, more bool, room *int64) (int, error) {
 	now := lite.TimeOf(k.Now)
 	all := make([]gateVisit, len(list))
 	deal := make([]job.Turn, len(list))
@@ -173,7 +174,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		round += min(deal[i].Weight, deal[i].Room)
 	}
 	limit := q.Limit
-	if len(list) == visits { // there may be others, whose turn it is then
+	if more { // there may be others, whose turn it is then
 		limit = min(limit, round)
 	}
 	given, next, rest := job.Deal(deal, left, limit)
@@ -192,7 +193,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		return 0, err
 	}
 	at := list[next].Number
-	if len(list) == visits && limit == round {
+	if more && limit == round {
 		at, rest = list[len(list)-1].Number+1, 0
 	}
 	settled := make([]turns.Visit[struct{}], len(all))
@@ -236,14 +237,17 @@ func (k *claiming) through(
 	q *store.QueueClaim, v *gateVisit, n, took int, room *int64, also *job.GateCount,
 ) ([]store.LeasedJob, error) {
 	part := partOf(q, n, took)
-	look := look{Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room}
+	look := look{Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room, ordered: v.bound.Ordered, strangers: v.bound.Gate == 0}
 	if also != nil {
 		look.allow = func(kind, key string) bool { return also.Allow(q.Queue, kind, key) }
 	}
 	var leased []store.LeasedJob
 	var err error
 	if v.state.head != (job.ID{}) {
-		leased, err = k.takeHead(v, &part)
+		leased, err = k.takeHead(v, &part, also)
+		for i := range leased {
+			*room -= jobs.Large(&leased[i].Job)
+		}
 	} else {
 		leased, err = look.take(nil)
 		*room = look.room
@@ -272,25 +276,25 @@ func (k *claiming) through(
 
 // drained closes a gate that gave less than it was asked for, until its next job falls
 // due, and forgets one that has none.
-func (k *claiming) drained(q *store.QueueClaim, v *gateVisit, leased []store.LeasedJob, refused bool, now time.Time) error {
+func (k *claiming) drained(q *store.QueueClaim, v *gateVisit, leased []store.LeasedJob, left bool, now time.Time) error {
 	due, err := nextDue(k.Transition, q, v.Of.Number)
 	switch {
 	case err != nil:
 		return err
-	case refused:
+	case left:
 		v.full(now)
 	case due != 0:
-		v.Closed = lite.TimeOf(due)
+		v.Closed, v.Idle = earlier(lite.TimeOf(due), now.Add(turns.ScanEvery)), true
 	case v.running == 0 && len(leased) == 0:
 		some, err := k.On(anyBehind).Text(q.Queue).Int(v.Of.Number).Found()
 		if err != nil {
 			return err
 		}
 		if v.Gone = !some; some { // for others
-			v.Closed = now.Add(drainedFor)
+			v.Closed, v.Idle = now.Add(drainedFor), true
 		}
 	default:
-		v.Closed = now.Add(drainedFor)
+		v.Closed, v.Idle = now.Add(drainedFor), true
 	}
 	return nil
 }
@@ -301,7 +305,8 @@ const anyBehind = `SELECT 1
 	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue = ? AND gate = ?
 	LIMIT 1`
 
-// refused reports whether a job was passed for which another bound has no room.
+// refused reports whether a job was passed for which another bound has no room, or
+// that may only start.
 func (l *look) refused() bool {
 	for _, lane := range l.lanes {
 		if lane != nil && lane.refused {

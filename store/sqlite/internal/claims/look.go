@@ -19,6 +19,10 @@ type look struct {
 	// allow says whether the bounds beside its gate's own have room for a job, which
 	// it is given then; nil: there are none.
 	allow func(kind, key string) bool
+	// ordered: what cannot be taken is not passed.
+	ordered bool
+	// strangers: only they are looked for. What bounds the others is not known.
+	strangers bool
 
 	lanes   [job.MaxPriority + 1]*lane
 	next    int // behind a gate, nothing waits of a priority that is lower, unless it has a lane
@@ -70,7 +74,8 @@ type lane struct {
 	head    position // the row that q stands on, when row is set
 	row     bool     // q stands on a row that the worker can run
 	rescued bool     // and which was taken back from a lost worker before
-	refused bool     // a job was passed for which another bound has no room
+	refused bool     // a job was left that this worker takes: another bound has no room, or it may only start
+	blocked bool     // q stands on a row that nobody behind it may pass
 }
 
 // position is a place in the order of a lane.
@@ -132,6 +137,23 @@ func (l *look) take(leased []store.LeasedJob) ([]store.LeasedJob, error) {
 			return leased, err
 		}
 		lane := l.lanes[p]
+		if lane.blocked {
+			lane.refused = true
+			return leased, nil
+		}
+		if l.allow != nil && !l.allow(lane.q.ColText(atKind), lane.q.ColText(atKey)) {
+			if lane.refused = true; l.ordered {
+				return leased, nil
+			}
+			if err := l.advance(lane); err != nil {
+				return leased, err
+			}
+			if lane.skipped++; lane.skipped >= lane.bound {
+				l.bounded = true
+				return leased, nil
+			}
+			continue
+		}
 		leased = append(leased, store.LeasedJob{})
 		j := &leased[len(leased)-1].Job
 		jobs.TakenRow.Read(lane.q, j)
@@ -168,7 +190,10 @@ func (l *look) first() (int, error) {
 			}
 		}
 		lane := l.lanes[p]
-		if lane.row && lane.rescued && l.taken >= l.queue.Start { // it was found while there were slots
+		if lane.row && !lane.blocked && lane.rescued && l.taken >= l.queue.Start { // it was found while there were slots
+			if lane.refused = true; l.ordered {
+				return 0, nil
+			}
 			if err := l.advance(lane); err != nil {
 				return 0, err
 			}
@@ -241,13 +266,14 @@ func (l *look) advance(lane *lane) error {
 		lane.rescued = lane.q.ColInt(atRescues) > 0
 		if gate, is := l.misplaced(lane.q); is {
 			l.gated = append(l.gated, gatedJob{lane.head.id, gate, lane.q.ColText(atKind), lane.q.ColText(atKey)})
-		} else if err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs) &&
-			!(lane.rescued && l.taken >= l.queue.Start) {
-			if l.allow == nil || l.allow(lane.q.ColText(atKind), lane.q.ColText(atKey)) {
+		} else if !l.strangers {
+			takes := err == nil && l.claim.Offer.Takes(lane.q.ColText(atKind), int(lane.q.ColInt(atVersion)), needs)
+			late := lane.rescued && l.taken >= l.queue.Start
+			lane.refused = lane.refused || takes && late
+			if lane.blocked = l.ordered && (!takes || late); lane.blocked || takes && !late {
 				lane.row = true
 				return nil
 			}
-			lane.refused = true
 		}
 		lane.passed = lane.head
 		if lane.skipped++; lane.skipped >= lane.bound {
