@@ -29,9 +29,6 @@ func (k *Keeper) tick(ctx context.Context, r Round) error {
 		interval *= othersEvery
 	}
 	since := time.Now()
-	if r.Idle != nil && r.Idle() {
-		return supervise.NextIn(k.untilNext(since, interval))
-	}
 	if r.Due != nil && !k.last.more(r.Name) {
 		due, at, err := k.look(ctx, interval/lookFor)
 		if err != nil {

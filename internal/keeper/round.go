@@ -19,8 +19,6 @@ type Round struct {
 	// Due reads off a look whether there is something to do; nil where Do is itself
 	// no more than a question while there is not.
 	Due func(store.Due) bool
-	// Idle says without asking that there is nothing to do; nil: it cannot.
-	Idle func() bool
 }
 
 // Rounds are the upkeep of a namespace, in the order in which it is best done by hand.
