@@ -505,8 +505,9 @@ func TestJ30_IdleProcessesDoNotAskForSettings(t *testing.T) {
 		}
 		web.must(web.Queue("default").Set(t.Context(), pawl.QueueSettings{Attempts: 3}))
 		pass(time.Hour)
-		if n := w.way.reads.Load() - reads; n != 1 {
-			t.Errorf("%d reads for one change, want 1", n)
+		// A hint and an answer tell of it. Which comes first is open, and a hint after the look costs another.
+		if n := w.way.reads.Load() - reads; n < 1 || n > 2 {
+			t.Errorf("%d reads for one change, want 1 or 2", n)
 		}
 		for range 20 {
 			web.add(1)
