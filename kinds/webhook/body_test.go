@@ -39,7 +39,7 @@ func TestJ23_SlowAndEndlessBodiesAreBounded(t *testing.T) {
 	} {
 		server := newReceiver(t, c.answer)
 		s := sending(t, nil)
-		s.bodyWait = 50 * time.Millisecond
+		s.bodyWait = 500 * time.Millisecond
 		answer, err := s.attempt(t.Context(), Post{URL: server.URL})
 		if err != nil || !answer.Truncated || !strings.HasPrefix(answer.Body, c.want) || len(answer.Body) > 3*4<<10 {
 			t.Errorf("%s: %d bytes kept, truncated %v, %v", name, len(answer.Body), answer.Truncated, err)
