@@ -275,7 +275,7 @@ func TestJ22_WaitingForAChildEndsWithACancel(t *testing.T) {
 }
 
 func TestJ22_WhoWaitsTooLongIsPutOff(t *testing.T) {
-	with(t, func(c *pool.Config) { c.Env[roleVariable], c.Ready, c.Wait = "crash", true, 5 * time.Second }, func(t *testing.T, e *pawltest.Engine, _ *pool.Pool, said *events) {
+	with(t, func(c *pool.Config) { c.Env[roleVariable], c.Ready, c.Wait = "crash", true, 5*time.Second }, func(t *testing.T, e *pawltest.Engine, _ *pool.Pool, said *events) {
 		j, err := e.Work(asked{Do: "ok"})
 		if j.State != job.Waiting || len(j.Failures.List()) != 0 || !pawl.IsSnooze(err) {
 			t.Errorf("%s, %v", j.State, err)
