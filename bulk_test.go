@@ -89,12 +89,12 @@ func TestJ25_BulkIsDoneByWhoRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second) // virtual
+		time.Sleep(2 * time.Second) // virtual: two seconds of its pace
 		half, err := e.Operation(ctx, op.ID)
 		if err != nil || half.State != pawl.OperationOpen || half.Counts.Changed < 180 || half.Counts.Changed > 210 {
 			t.Errorf("after two seconds: %s, %s, %v", half.State, half.Counts, err)
 		}
-		time.Sleep(2 * time.Second) // virtual
+		time.Sleep(2 * time.Second) // virtual: the rest of it
 		op, err = e.Operation(ctx, op.ID)
 		if err != nil || op.State != pawl.OperationDone || op.Counts.Changed != 300 {
 			t.Errorf("%s, %s, %v", op.State, op.Counts, err)
@@ -112,12 +112,12 @@ func TestJ25_ACancelledOperationStops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // virtual
+		time.Sleep(time.Second) // virtual: a second of its pace
 		op, err = e.CancelOperation(pawl.As(ctx, "bob", "enough"), op.ID)
 		if err != nil || op.State != pawl.OperationCancelled || op.Counts.Changed == 0 || op.Counts.Changed == 300 {
 			t.Fatalf("%s, %s, %v", op.State, op.Counts, err)
 		}
-		time.Sleep(time.Minute) // virtual
+		time.Sleep(time.Minute) // virtual: time in which it would have gone on
 		if later, err := e.WaitOperation(ctx, op.ID); err != nil || later.Counts != op.Counts || later.Reason != "cancelled by bob" {
 			t.Errorf("%s, %s, %v", later.State, later.Counts, err)
 		}

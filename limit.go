@@ -131,11 +131,27 @@ func (l LimitHandle) Set(ctx context.Context, s LimitSettings) error {
 	if err := s.CheckFields("LimitSettings"); err != nil {
 		return err
 	}
-	value, err := json.Marshal(s)
+	value, err := patchOf("LimitSettings", s)
 	if err != nil {
 		return err
 	}
-	merged, known := l.engine.followed.limits.Load().find(l.name)
+	if err := l.goesWith(ctx, value); err != nil {
+		return err
+	}
+	return l.engine.override(ctx, limitSetting(l.name), value)
+}
+
+// goesWith refuses fields that make no limit together with those that hold now, as the
+// store has them: who operates may know of no limit itself.
+func (l LimitHandle) goesWith(ctx context.Context, value json.RawMessage) error {
+	limits, err := l.engine.Limits(ctx)
+	if err != nil {
+		return err
+	}
+	merged, known := l.engine.followed.limits.Load().find(l.name) // one of its own code, that nobody has declared yet
+	if i := slices.IndexFunc(limits, func(s LimitSetting) bool { return s.Name == l.name }); i >= 0 {
+		merged, known = limits[i].Holds, true
+	}
 	if err := json.Unmarshal(value, &merged); err != nil {
 		return err
 	}
@@ -145,10 +161,7 @@ func (l LimitHandle) Set(ctx context.Context, s LimitSettings) error {
 	if !known {
 		l.engine.cfg.Logger.WarnContext(ctx, "a limit is set that nobody declares", "limit", l.name)
 	}
-	if string(value) == "{}" {
-		return job.Invalid("LimitSettings", "nothing", "must set a field; Reset takes back what was set")
-	}
-	return l.engine.override(ctx, limitSetting(l.name), value)
+	return nil
 }
 
 // Reset takes back what was set: the fields that are named, as JSON names them

@@ -66,3 +66,29 @@ func TestJ17_DeclaredLimitsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Who operates need not know of a limit itself: what it sets goes with what is declared,
+// and what does not go with it is refused.
+func TestJ30_ALimitIsSetByWhoDoesNotDeclareIt(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		at.work(pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 1}},
+			Limits: []pawl.Limit{
+				{Name: "github", Burst: 100, PerSecond: 1.4},
+				{Name: "orders", Queue: "orders", PerKey: true, Concurrent: 1, Ordered: true},
+			},
+		}, ignoring)
+		ops := at.settle(pawl.Config{})
+		ops.must(ops.Limit("github").Set(t.Context(), pawl.LimitSettings{Burst: 7}))
+		if limits, err := ops.Limits(t.Context()); err != nil || limits[0].Holds.Burst != 7 || limits[0].Holds.PerSecond != 1.4 {
+			t.Errorf("the limits are %+v, %v", limits, err)
+		}
+		err := ops.Limit("orders").Set(t.Context(), pawl.LimitSettings{Concurrent: 3})
+		if err == nil || !strings.Contains(err.Error(), "limit orders.Ordered") {
+			t.Errorf("three of an ordered key at once: %v", err)
+		}
+		if err := ops.Limit("nobody").Set(t.Context(), pawl.LimitSettings{Burst: 7}); err == nil {
+			t.Error("a burst of no rate was set")
+		}
+	})
+}

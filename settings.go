@@ -33,14 +33,20 @@ func (q QueueHandle) Set(ctx context.Context, s QueueSettings) error {
 	if err := s.Check("QueueSettings"); err != nil {
 		return err
 	}
-	value, err := json.Marshal(s)
+	value, err := patchOf("QueueSettings", s)
 	if err != nil {
 		return err
 	}
-	if string(value) == "{}" {
-		return job.Invalid("QueueSettings", "nothing", "must set a field; Reset takes back what was set")
-	}
 	return q.engine.override(ctx, queueSetting(q.name), value)
+}
+
+// patchOf is what puts the fields of settings that are not zero over what is declared.
+func patchOf(field string, settings any) (json.RawMessage, error) {
+	value, err := json.Marshal(settings)
+	if err == nil && string(value) == "{}" {
+		err = job.Invalid(field, "nothing", "must set a field; Reset takes back what was set")
+	}
+	return value, err
 }
 
 // Reset takes back what was set: the fields that are named, as JSON names them

@@ -192,7 +192,8 @@ func (p *OperationPage) Check() error {
 
 // TooManyOpen is the error of an operation that would be one too many.
 func TooManyOpen() error {
-	return job.Invalid("operations", MaxOperations+1, fmt.Sprintf("must be at most %d open at once: wait for some, or cancel them", MaxOperations))
+	bound := fmt.Sprintf("must be at most %d open at once: wait for some, or cancel them", MaxOperations)
+	return job.Invalid("operations", MaxOperations+1, bound)
 }
 
 // Begin makes the operation one that is to be kept from now on. What is created

@@ -101,7 +101,7 @@ func TestJ20_MinutesAreFlushedWhenTheyAreOver(t *testing.T) {
 		if s.calls != 0 {
 			t.Errorf("%d calls while the minute is not over", s.calls)
 		}
-		time.Sleep(time.Minute) // virtual
+		time.Sleep(time.Minute) // virtual: the minute that is measured is over
 		ended(m, "q", "k", time.Hour)
 		flush(t, m)
 		if v := s.sum(t, all); v.Count(metric.Done) != 1 || v.RunTime.Quantile(1) > 2*time.Second || s.count(metric.OfWorkers) != 1 {
@@ -125,7 +125,7 @@ func TestJ20_AFailedFlushKeepsItsSamples(t *testing.T) {
 			*fail = down
 			for range 3 {
 				ended(m, "q", "k", time.Second)
-				time.Sleep(time.Minute) // virtual
+				time.Sleep(time.Minute) // virtual: the minute that is measured is over
 				if err := m.FlushOnce(t.Context()); !errors.Is(err, down) {
 					t.Fatalf("%v", err)
 				}
@@ -146,7 +146,7 @@ func TestJ20_WhatIsKeptIsBounded(t *testing.T) {
 		for i := range 500 { // minutes, each with another kind
 			ended(m, "q", fmt.Sprint("kind", i), time.Second)
 			m.Failed(fmt.Sprint("kind", i), metric.Sample{FailedJob: metric.FailedJob{Job: job.NewID(), Time: time.Now()}, Message: "no"})
-			time.Sleep(time.Minute) // virtual
+			time.Sleep(time.Minute) // virtual: the minute that is measured is over
 			if m.FlushOnce(t.Context()) == nil {
 				t.Fatal("it is not down")
 			}
@@ -175,7 +175,7 @@ func TestJ20_NamesBeyondTheBoundAreCountedTogether(t *testing.T) {
 				ended(m, "q", fmt.Sprint("kind", shift+i), time.Second)
 				m.Failed("k", metric.Sample{FailedJob: metric.FailedJob{Job: job.NewID(), Time: time.Now()}, Message: fmt.Sprint("no ", string(rune('a'+i%26)), string(rune('a'+i/26)))})
 			}
-			time.Sleep(time.Minute) // virtual
+			time.Sleep(time.Minute) // virtual: the minute that is measured is over
 			flush(t, m)
 			if n := s.count(metric.OfJobs); n != m.config.Names+1 {
 				t.Errorf("%d rows of jobs, want %d and one for all others", n, m.config.Names)
@@ -198,7 +198,7 @@ func TestJ20_AnIdleProcessFlushesAlmostNothing(t *testing.T) {
 		m := newMeter(s)
 		for range 60 {
 			m.Call(time.Millisecond) // beats
-			time.Sleep(time.Minute)  // virtual
+			time.Sleep(time.Minute)  // virtual: the minute that is measured is over
 			flush(t, m)
 		}
 		if s.calls > 6 || s.count(metric.OfJobs) != 0 || s.count(metric.OfWorkers) != s.calls {
@@ -219,7 +219,7 @@ func TestJ20_LoadsAreOfTheTimeSinceTheLast(t *testing.T) {
 			ended(m, "q", "k", time.Second)
 			m.Call(5 * time.Millisecond)
 			m.Call(50 * time.Millisecond)
-			time.Sleep(time.Minute) // virtual
+			time.Sleep(time.Minute) // virtual: the minute that is measured is over
 			flush(t, m)
 		}
 		var sum metric.Load
@@ -271,7 +271,7 @@ func TestJ20_NothingIsLostOrKeptTwice(t *testing.T) {
 					ended(m, "q", kind, time.Duration(r.Int64N(1e10)))
 					want[kind]++
 				case 2:
-					time.Sleep(time.Duration(r.IntN(90)) * time.Second) // virtual
+					time.Sleep(time.Duration(r.IntN(90)) * time.Second) // virtual: a flush now and then
 				case 3:
 					s.before, s.after = nil, nil
 					switch r.IntN(3) {

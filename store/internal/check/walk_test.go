@@ -73,7 +73,10 @@ func TestJ27_WalkRefusesWhatHasNoMeaning(t *testing.T) {
 	if _, err := Walk(t.Context(), store.Check{}, []Part{stuck}); err == nil {
 		t.Error("a part that does not go on was walked for ever")
 	}
-	for _, c := range []store.Check{{Step: -1}, {Step: 1_000_000}, {Rows: -1}, {Grace: -time.Second}, {After: "a"}, {After: "stuck/x"}, {After: "other/00"}} {
+	for _, c := range []store.Check{
+		{Step: -1}, {Step: 1_000_000}, {Rows: -1}, {Grace: -time.Second},
+		{After: "a"}, {After: "stuck/x"}, {After: "other/00"},
+	} {
 		if _, err := Walk(t.Context(), c, []Part{stuck}); !errors.Is(err, job.ErrInvalid) && c.After != "a" {
 			t.Errorf("%+v: %v, want ErrInvalid", c, err)
 		}

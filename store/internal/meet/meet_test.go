@@ -22,22 +22,24 @@ type place struct {
 func newPlace(expected int64) *place {
 	p := &place{}
 	p.expected.Store(expected)
-	p.Meeting = New(Options[int, int]{Patience: 20 * time.Millisecond, Most: 5, Expected: &p.expected, Run: func(_ context.Context, asks []int) []*int {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.met = append(p.met, slices.Clone(asks))
-		if p.fails {
-			return nil
-		}
-		answers := make([]*int, len(asks))
-		for i, n := range asks {
-			if n >= 0 {
-				answers[i] = new(int)
-				*answers[i] = 2 * n
+	p.Meeting = New(Options[int, int]{
+		Patience: 20 * time.Millisecond, Most: 5, Expected: &p.expected, Run: func(_ context.Context, asks []int) []*int {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.met = append(p.met, slices.Clone(asks))
+			if p.fails {
+				return nil
 			}
-		}
-		return answers
-	}})
+			answers := make([]*int, len(asks))
+			for i, n := range asks {
+				if n >= 0 {
+					answers[i] = new(int)
+					*answers[i] = 2 * n
+				}
+			}
+			return answers
+		},
+	})
 	return p
 }
 

@@ -58,7 +58,10 @@ func TestJ19_TurnsGoRound(t *testing.T) {
 func TestJ19_ClosedGatesArePassedUntilSomebodyTells(t *testing.T) {
 	turns := scanned(t, 1, 2, 3)
 	list := expect(t, turns, "at first", noon, 1, 2, 3)
-	turns.Settle("q", []Visit[int]{{Of: &list[0], Closed: noon.Add(time.Second), Full: true}, {Of: &list[1], Closed: noon.Add(time.Minute)}}, math.MinInt64, 0)
+	turns.Settle("q", []Visit[int]{
+		{Of: &list[0], Closed: noon.Add(time.Second), Full: true},
+		{Of: &list[1], Closed: noon.Add(time.Minute)},
+	}, math.MinInt64, 0)
 	expect(t, turns, "while two are closed", noon, 3)
 	if w := turns.Wait("q", noon); w != time.Second {
 		t.Errorf("the first opens in %v", w)
@@ -91,8 +94,9 @@ func TestJ19_AGateWithoutRoomIsPassedEverLonger(t *testing.T) {
 		waits = append(waits, list[0].Full())
 		turns.Settle("q", []Visit[int]{{Of: &list[0], Full: true}}, 1, 0)
 	}
-	if want := []time.Duration{200, 400, 800, 1600, 1600, 1600}; !slices.EqualFunc(waits, want, func(a, b time.Duration) bool { return a == b*time.Millisecond }) {
-		t.Errorf("waits %v", waits)
+	const ms = time.Millisecond
+	if want := []time.Duration{200 * ms, 400 * ms, 800 * ms, 1600 * ms, 1600 * ms, 1600 * ms}; !slices.Equal(waits, want) {
+		t.Errorf("waits %v, want %v", waits, want)
 	}
 }
 

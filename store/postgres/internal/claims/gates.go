@@ -139,7 +139,10 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 		if len(list) == 0 {
 			break
 		}
-		p := &gatePass{k: k, g: g, list: list, left: left, more: more, limit: limit, start: max(g.queue.Start-before-len(g.jobs), 0), room: room - g.bytes}
+		p := &gatePass{
+			k: k, g: g, list: list, left: left, more: more,
+			limit: limit, start: max(g.queue.Start-before-len(g.jobs), 0), room: room - g.bytes,
+		}
 		if err := k.lease(ctx, p.run); err != nil {
 			return err
 		}

@@ -316,7 +316,8 @@ func (r *Room) TellOf(ctx context.Context, ids []job.ID) error {
 	var told hints.Set
 	err := r.pg.Retry(ctx, "repair", pg.Reading, func(ctx context.Context, _ bool) error {
 		told = nil
-		return r.pg.Send(ctx, r.pg.Work, nil, &pg.Statement{Text: waitingOf, Args: []any{r.pg.Namespace, UUIDs(ids)}, Each: func(scan pg.Scan) error {
+		args := []any{r.pg.Namespace, UUIDs(ids)}
+		return r.pg.Send(ctx, r.pg.Work, nil, &pg.Statement{Text: waitingOf, Args: args, Each: func(scan pg.Scan) error {
 			var queue string
 			var priority int
 			var due time.Time

@@ -50,7 +50,10 @@ var Plans = []pg.Plan{
 	{Name: "purgeLogs", Text: purgeLogs, Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey"}},
 	{Name: "purgeWorkers", Text: leaveWorkers, Indexes: []string{"job_held"}},
 	{Name: "forgetWorkers", Text: forgetWorkers, Indexes: []string{"job_held"}},
-	{Name: "check of job", Text: checkTexts[0], Indexes: []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey", "job_log_pkey"}},
+	{
+		Name: "check of job", Text: checkTexts[0],
+		Indexes: []string{"job_pkey", "job_archive_pkey", "worker_pkey", "job_unique_pkey", "job_log_pkey"},
+	},
 	{Name: "check of job_archive", Text: checkTexts[1], Indexes: []string{"job_archive_pkey"}},
 	{Name: "check of job_unique", Text: checkTexts[2], Indexes: []string{"job_unique_pkey", "job_pkey"}},
 	{Name: "check of job_log", Text: checkTexts[3], Indexes: []string{"job_log_pkey", "job_pkey", "job_archive_pkey", "tombstone_pkey"}},
