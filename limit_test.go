@@ -71,6 +71,7 @@ func TestJ17_DeclaredLimitsAreChecked(t *testing.T) {
 // and what does not go with it is refused.
 func TestJ30_ALimitIsSetByWhoDoesNotDeclareIt(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
+		ops := at.settle(pawl.Config{}) // opened before anybody declares them
 		at.work(pawl.Config{
 			Queues: pawl.Queues{"default": {Workers: 1}},
 			Limits: []pawl.Limit{
@@ -78,7 +79,7 @@ func TestJ30_ALimitIsSetByWhoDoesNotDeclareIt(t *testing.T) {
 				{Name: "orders", Queue: "orders", PerKey: true, Concurrent: 1, Ordered: true},
 			},
 		}, ignoring)
-		ops := at.settle(pawl.Config{})
+		soon()
 		ops.must(ops.Limit("github").Set(t.Context(), pawl.LimitSettings{Burst: 7}))
 		if limits, err := ops.Limits(t.Context()); err != nil || limits[0].Holds.Burst != 7 || limits[0].Holds.PerSecond != 1.4 {
 			t.Errorf("the limits are %+v, %v", limits, err)
