@@ -46,11 +46,11 @@ type Draft struct {
 	Timeout      time.Duration // of one attempt; 0 means the handler's
 	Deadline     time.Time     // of the whole job; zero means none
 	Unique       Unique
-	Key          string // to find it by; ordering, concurrency and fairness by key are not there yet
+	Key          string // whose it is: to find it by, and for limits by key
 	Tags         []string
 	Capabilities []string
 	Budget       string
-	// Gate is what it waits behind: claims only look for it when they name the gate.
+	// Gate is what it waits behind, by the limits that its sender knows (GateRules).
 	// Zero is none.
 	Gate        int64
 	HeaderBytes []byte // the headers as a store keeps them; see Headers and SetHeader

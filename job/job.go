@@ -53,8 +53,8 @@ type Job struct {
 
 // Rare is what few jobs have.
 type Rare struct {
-	// Gate is what the job waits behind: claims only look for it when they name the
-	// gate. Zero is none.
+	// Gate is what the job waits behind: claims let through what its limit allows
+	// (GateRules). Zero is none.
 	Gate      int64
 	Snoozed   time.Time // last
 	Throttled time.Time // last

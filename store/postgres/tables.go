@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
@@ -21,7 +22,7 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
+}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
 
 // asks are what later rooms ask with the look for what is due.
 var asks = []jobs.Ask{operations.Due, metrics.Due}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
@@ -20,4 +21,4 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "pawl_namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, settings.Tables, workers.Tables, jobs.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
+}, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)

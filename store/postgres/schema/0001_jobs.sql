@@ -45,7 +45,7 @@ CREATE TABLE pawl.job (
     snoozes        int         NOT NULL DEFAULT 0,
     throttles      int         NOT NULL DEFAULT 0,
     deferred       int         NOT NULL DEFAULT 0,     -- as a suspect that could not run alone
-    gate           bigint,                             -- claims look for it only when they name this
+    gate           bigint,                             -- behind which it waits, or came through: job.GateRules
     node           int,                                -- of its flow
     timeout        bigint,
     deadline       timestamptz,
@@ -75,8 +75,8 @@ CREATE TABLE pawl.job (
 -- entries are alike, so looking for such before a page is split is in vain.
 CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id)
     WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NULL;
--- What is refused for a time waits behind a gate, where claims do not meet it
--- unless they name the gate. Who bounds what runs behind one counts it here.
+-- What a limit bounds waits behind a gate, where only claims meet it that know the
+-- limit; what came through is counted in the second index.
 CREATE INDEX job_gated ON pawl.job (namespace, queue, gate, priority, due, id)
     WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NOT NULL;
 CREATE INDEX job_gate_held ON pawl.job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;

@@ -41,7 +41,7 @@ CREATE TABLE pawl_job (
     deadline       INTEGER,
     snoozed        INTEGER,                     -- last
     throttled      INTEGER,                     -- last
-    gate           INTEGER,                     -- claims look for it only when they name this
+    gate           INTEGER,                     -- behind which it waits, or came through: job.GateRules
     queue          TEXT NOT NULL,
     kind           TEXT NOT NULL,
     "key"          TEXT,
@@ -65,8 +65,8 @@ CREATE TABLE pawl_job (
 
 -- Claims seek here by queue and priority, in the order in which they take.
 CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WHERE state = 2 AND gate IS NULL;
--- What is refused for a time waits behind a gate, where claims do not meet it
--- unless they name the gate. Who bounds what runs behind one counts it here.
+-- What a limit bounds waits behind a gate, where only claims meet it that know the
+-- limit; what came through is counted in the second index.
 CREATE INDEX pawl_job_gated ON pawl_job (namespace, queue, gate, priority, due, id) WHERE state = 2 AND gate IS NOT NULL;
 CREATE INDEX pawl_job_gate_held ON pawl_job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
 -- What is remembered of a gate between claims: of an ordered one the job that has to

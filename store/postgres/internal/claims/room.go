@@ -4,11 +4,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
+
+// Tables are those of this room.
+var Tables = []table.Table{
+	{Name: "gate", Key: []string{"namespace", "gate"}, Expiry: table.Expiry{Own: "its job has ended and its tokens are all there"}},
+}
 
 // Room leases ready jobs to workers.
 type Room struct {

@@ -42,9 +42,6 @@ var Tables = []table.Table{
 		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "tombstone_expires"},
 	},
 	{
-		Name: "gate", Key: []string{"namespace", "gate"}, Expiry: table.Expiry{Own: "its job has ended and its tokens are all there"},
-	},
-	{
 		Name: "job_log", Key: []string{"namespace", "job", "line"}, Users: []string{"text"},
 		Parent: table.Parent{Column: "job", Tables: []string{"job", "job_archive"}},
 	},

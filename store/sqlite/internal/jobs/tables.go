@@ -25,10 +25,6 @@ var Tables = []table.Table{
 		Expiry: table.Expiry{Column: "expires", Index: "pawl_tombstone_expires"},
 	},
 	{
-		Name: "pawl_gate", Key: []string{"namespace", "gate"}, Ours: []string{"head"},
-		Expiry: table.Expiry{Own: "its job has ended and its tokens are all there"},
-	},
-	{
 		Name: "pawl_job_log", Key: []string{"namespace", "job", "line"}, Users: []string{"text"},
 		Parent: table.Parent{Column: "job", Tables: []string{"pawl_job", "pawl_job_archive"}},
 	},
