@@ -120,7 +120,7 @@ func (o twice) Open(ctx context.Context, s store.Settings) (store.Store, error) 
 	there := &remote{client: o.other.client}
 	keep := map[string]job.Keep{}
 	if s.Keep != nil { // functions do not travel: the queues of the suite do
-		for _, queue := range []string{"q", "a", "b", "c", "forget"} {
+		for _, queue := range []string{"q", "a", "b", "c", "d", "e", "forget"} {
 			keep[queue] = s.Keep(queue)
 		}
 	}

@@ -50,6 +50,18 @@ func gateTurns() []testCase {
 			})
 			equal(d, "claimed", ids(w.patient(5, time.Minute)), []job.ID{list[0].ID})
 		}},
+		{name: "J19_ManyJobsForOthersInFrontOfOne", run: func(d *database) {
+			fiveOfQueue := someLimits{"all": {Queue: queue, Concurrent: 5}}
+			d.enqueue(drafts(3000, ofKind("foreign"), by(fiveOfQueue))...)
+			d.one(in(time.Hour), priority(1), by(fiveOfQueue))
+			id := d.one(by(fiveOfQueue))
+			w := d.under(fiveOfQueue)
+			var got []job.ID
+			for n := 0; n < 5 && len(got) == 0; n++ {
+				got = ids(w.ask(store.QueueClaim{Queue: queue, Limit: 5, Start: 5}).Jobs)
+			}
+			equal(d, "claimed within five claims", got, []job.ID{id})
+		}},
 		{name: "J19_RunNow", run: func(d *database) {
 			id := d.one(withKey("a"), in(time.Hour), by(twoPerKey))
 			w := d.under(twoPerKey)

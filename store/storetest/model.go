@@ -19,7 +19,9 @@ type model struct {
 	unique   map[string]holder
 	workers  []modelWorker
 	paused   map[string]bool
-	registry int // one more than how often the workers that share totals have changed
+	limits   map[string]modelLimit // of queues
+	heads    map[modelKey]job.ID   // taken last, where jobs run in order
+	registry int                   // one more than how often the workers that share totals have changed
 }
 
 // moment is a time of the model: whole ticks that programs move the clock by,
@@ -36,7 +38,7 @@ func (m moment) add(ticks int) moment { return moment{m.tick + ticks, m.operatio
 // modelJob is one job.
 type modelJob struct {
 	id                          job.ID
-	queue, kind                 string
+	queue, kind, owner          string // owner is its key
 	version, priority, attempts int
 	state                       job.State
 	created, due                moment
@@ -86,7 +88,8 @@ const (
 )
 
 func newModel() *model {
-	return &model{registry: 1, jobs: map[job.ID]*modelJob{}, graves: map[job.ID]moment{}, unique: map[string]holder{}, paused: map[string]bool{}}
+	return &model{registry: 1, jobs: map[job.ID]*modelJob{}, graves: map[job.ID]moment{}, unique: map[string]holder{}, paused: map[string]bool{},
+		limits: map[string]modelLimit{}, heads: map[modelKey]job.ID{}}
 }
 
 // forgets reports whether a queue keeps nothing.
@@ -119,7 +122,7 @@ func (m *model) enqueue(d modelDraft) job.Receipt {
 		m.unique[d.key] = holder{id: d.id}
 	}
 	j := &modelJob{
-		id: d.id, queue: d.queue, kind: d.kind, version: d.version, priority: d.priority, attempts: d.attempts,
+		id: d.id, queue: d.queue, kind: d.kind, owner: d.owner, version: d.version, priority: d.priority, attempts: d.attempts,
 		state: job.Waiting, created: m.now, due: m.now.add(d.in), key: d.key, period: d.period, worker: -1,
 	}
 	if d.at != nil {
@@ -156,7 +159,11 @@ func (m *model) claim(w int, seq int64, queues []store.QueueClaim, offer job.Off
 			continue
 		}
 		n := 0
-		for _, j := range m.ready(q.Queue, offer) {
+		jobs := m.ready(q.Queue, offer)
+		if l, limited := m.limits[q.Queue]; limited {
+			jobs = m.through(q.Queue, l, offer)
+		}
+		for _, j := range jobs {
 			if n == q.Limit {
 				break
 			}

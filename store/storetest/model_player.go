@@ -29,9 +29,10 @@ type modelDraft struct {
 	resend                      bool
 	queue, kind                 string
 	version, priority, attempts int
-	at, deadline                *int // ticks since the program began
-	in, period                  int  // ticks
-	key                         string
+	at, deadline                *int   // ticks since the program began
+	in, period                  int    // ticks
+	key                         string // of uniqueness
+	owner                       string
 }
 
 func (d modelDraft) String() string {
@@ -45,6 +46,9 @@ func (d modelDraft) String() string {
 	if d.key != "" {
 		s += fmt.Sprintf(" unique %q+%d", d.key, d.period)
 	}
+	if d.owner != "" {
+		s += fmt.Sprintf(" key %q", d.owner)
+	}
 	if d.deadline != nil {
 		s += fmt.Sprintf(" until %d", *d.deadline)
 	}
@@ -52,10 +56,11 @@ func (d modelDraft) String() string {
 }
 
 // draft is the draft that this store is given.
-func (p *player) draft(d modelDraft) job.Draft {
+func (p *player) draft(d modelDraft, rules *job.GateRules) job.Draft {
 	j := job.Draft{
 		ID: d.id, Resend: d.resend, Kind: d.kind, Version: d.version, Queue: d.queue, Priority: d.priority,
 		Attempts: d.attempts, In: time.Duration(d.in) * tick, Args: d.id[:],
+		Key: d.owner, Gate: rules.Gate(d.queue, d.kind, d.owner),
 	}
 	if d.at != nil {
 		j.At = p.time(*d.at)
@@ -118,7 +123,7 @@ func modelKeep(queue string) job.Keep {
 // seen is what both sides must agree on about one job.
 type seen struct {
 	State                        job.State
-	Queue, Kind                  string
+	Queue, Kind, Key             string
 	Version, Priority, Attempts  int
 	Run                          int64
 	Used, Lost, Rescues, Snoozes int
@@ -135,7 +140,7 @@ type seen struct {
 // see reads a job as this store shows it. Due times count only while waiting.
 func (p *player) see(j *job.Job) seen {
 	s := seen{
-		State: j.State, Queue: j.Queue, Kind: j.Kind, Version: j.Version, Priority: j.Priority, Attempts: j.MaxAttempts,
+		State: j.State, Queue: j.Queue, Kind: j.Kind, Key: j.Key, Version: j.Version, Priority: j.Priority, Attempts: j.MaxAttempts,
 		Run: j.Run, Used: j.Used, Lost: j.Lost, Rescues: j.Rescues, Snoozes: j.Snoozes, Deferred: j.Deferred,
 		Created: p.ticks(j.Created), Worker: -1, Reason: j.Reason, Result: string(j.Result), Wait: j.Wait,
 	}
@@ -165,7 +170,7 @@ func (p *player) see(j *job.Job) seen {
 // see shows the model's job in the same way.
 func (j *modelJob) see() seen {
 	s := seen{
-		State: j.state, Queue: j.queue, Kind: j.kind, Version: j.version, Priority: j.priority, Attempts: j.attempts,
+		State: j.state, Queue: j.queue, Kind: j.kind, Key: j.owner, Version: j.version, Priority: j.priority, Attempts: j.attempts,
 		Run: j.run, Used: j.used, Lost: j.lost, Rescues: j.rescues, Snoozes: j.snoozes, Deferred: j.deferred,
 		Created: j.created.tick, Worker: j.worker, Reason: j.reason, Result: j.result, Wait: j.wait,
 	}

@@ -25,8 +25,9 @@ type program struct {
 	claims  []pastClaim
 	offset  int // ticks
 	queues  []string
-	prefix  string // of its unique keys
-	lossy   bool   // some store loses answers
+	keyed   []string // queues with a limit for each key: a bound that changes, and order
+	prefix  string   // of its unique keys
+	lossy   bool     // some store loses answers
 }
 
 type pastRun struct {
@@ -40,6 +41,7 @@ type pastClaim struct {
 	seq    int64
 	queues []store.QueueClaim
 	offer  job.Offer
+	rules  *job.GateRules // nil: it asks for queues without a limit
 }
 
 // play makes one step in the model and in each store, and compares the answers.

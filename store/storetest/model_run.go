@@ -78,7 +78,8 @@ func (s *stage) play(t *rapid.T) {
 	}
 	s.clean = false
 	ctx := context.Background()
-	p := &program{lossy: s.lossy, model: newModel(), queues: modelQueues(s.played), prefix: fmt.Sprintf("program %d ", s.played)}
+	p := &program{lossy: s.lossy, model: newModel(), queues: modelQueues(s.played), keyed: keyedQueues(s.played), prefix: fmt.Sprintf("program %d ", s.played)}
+	p.model.limits[p.keyed[0]], p.model.limits[p.keyed[1]] = modelLimit{most: 2}, modelLimit{most: 1, ordered: true}
 	for i, st := range s.stores {
 		shift(t, st, 0)
 		begin, err := st.Now(ctx)
@@ -182,6 +183,7 @@ func (p *program) steps() []step {
 		{4, "enqueue", p.enqueue},
 		{2, "resend", p.resend},
 		{7, "claim", p.claim},
+		{4, "claim by keys", p.claimKeys},
 		{1, "claim again", p.claimAgain},
 		{8, "finish", p.finish},
 		{2, "cancel", p.operate("cancel", (*model).cancel, operators["cancel"], job.Waiting, job.Running, job.Suspended)},

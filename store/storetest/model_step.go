@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"pgregory.net/rapid"
@@ -19,16 +20,24 @@ func modelQueues(program int) []string {
 	return []string{"a" + n, "b" + n, "c" + n}
 }
 
+func keyedQueues(program int) []string {
+	n := strconv.Itoa(program)
+	return []string{"d" + n, "e" + n}
+}
+
 func (p *program) enqueue(t *rapid.T) {
 	var list []modelDraft
 	for range choose(t, "drafts", 1, 2, 3) {
 		d := modelDraft{
 			id: job.NewID(), resend: rapid.Bool().Draw(t, "resend"), attempts: 3,
-			queue:    choose(t, "queue", p.queues...),
+			queue:    choose(t, "queue", append(p.keyed, p.queues...)...),
 			kind:     choose(t, "kind", "k", "k", "k", "rare"),
 			version:  choose(t, "version", 0, 0, 0, 1),
 			priority: choose(t, "priority", 5, 5, 1, 9),
 			key:      choose(t, "key", "", "", "x", "y"),
+		}
+		if slices.Contains(p.keyed, d.queue) {
+			d.owner = choose(t, "owner", p.owners()...)
 		}
 		if d.key != "" {
 			d.key = p.prefix + d.key
@@ -78,7 +87,7 @@ func (p *program) send(t *rapid.T, list []modelDraft) {
 	}, func(pl *player) ([]job.Receipt, error) {
 		var drafts []job.Draft
 		for _, d := range list {
-			drafts = append(drafts, pl.draft(d))
+			drafts = append(drafts, pl.draft(d, p.rules(1)))
 		}
 		return pl.store.Enqueue(pl.ctx, drafts)
 	})
@@ -133,14 +142,14 @@ func (p *program) ask(t *rapid.T, c pastClaim, begun []store.RunRef) {
 			list = append(list, leased{j.id, j.run, j.begun})
 			p.runs = append(p.runs, pastRun{c.worker, j.queue, store.RunRef{ID: j.id, Run: j.run}})
 		}
-		return inOrder(list, repeat), nil
+		return inOrder(list, repeat || c.rules != nil), nil
 	}, func(pl *player) ([]leased, error) {
-		claimed, err := pl.store.Claim(pl.ctx, store.Claim{Worker: pl.workers[c.worker], Seq: c.seq, Queues: c.queues, Offer: c.offer, Begun: begun})
+		claimed, err := pl.store.Claim(pl.ctx, store.Claim{Worker: pl.workers[c.worker], Seq: c.seq, Queues: c.queues, Offer: c.offer, Begun: begun, Gates: c.rules})
 		var list []leased
 		for _, j := range claimed.Jobs {
 			list = append(list, leased{j.ID, j.Run, j.Begun})
 		}
-		return inOrder(list, repeat), err
+		return inOrder(list, repeat || c.rules != nil), err
 	})
 	if repeat && len(got) > 0 {
 		p.runs = p.runs[:len(p.runs)-len(got)] // known already

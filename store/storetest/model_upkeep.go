@@ -257,7 +257,7 @@ func (p *program) purge(t *rapid.T) {
 }
 
 func (p *program) pause(t *rapid.T) {
-	q, paused := choose(t, "queue", p.queues...), oneIn(t, 3, "paused")
+	q, paused := choose(t, "queue", append(p.keyed, p.queues...)...), oneIn(t, 3, "paused")
 	play(t, p, fmt.Sprintf("pause %s: %v", q, paused), func(m *model) (bool, error) { m.paused[q] = paused; return true, nil },
 		func(pl *player) (bool, error) {
 			return true, pl.store.SetPaused(pl.ctx, store.OfQueue(q), paused, store.Operator{Name: "ann"})

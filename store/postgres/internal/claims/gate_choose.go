@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -92,7 +93,7 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 			break
 		}
 	}
-	p.passTo(v)
+	beyond := p.passTo(v, &held) && len(v.chosen) < most && v.state.head == nil
 	p.count.Took(&v.bound, len(v.chosen))
 	p.remember(v)
 	switch {
@@ -100,6 +101,8 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 		v.full(p.now)
 	case !v.Closed.IsZero() || len(v.chosen) == v.given:
 	case left && room <= 0: // the answer is full
+	case beyond:
+		p.further = true
 	case left || slices.Contains(held[:], true) && next.IsZero(): // jobs are left for others, or another time
 		v.full(p.now)
 	case !next.IsZero():
@@ -115,8 +118,9 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 }
 
 // passTo keeps the frontier of a gate behind what may still be committed, and notes
-// where nothing waits.
-func (p *gatePass) passTo(v *gateVisit) {
+// where nothing waits. It reports whether the next look sees more than this one, which
+// met only jobs that are for others as far as it went.
+func (p *gatePass) passTo(v *gateVisit, held *[job.MaxPriority + 1]bool) (beyond bool) {
 	counts := [job.MaxPriority + 1]int{}
 	for i := range v.found {
 		counts[v.found[i].priority]++
@@ -129,7 +133,14 @@ func (p *gatePass) passTo(v *gateVisit) {
 		if highest.before(v.Data.at[priority]) {
 			v.Data.at[priority] = highest
 		}
+		if counts[priority] == v.asked && !held[priority] {
+			beyond = beyond || v.from[priority].before(v.Data.at[priority]) || v.asked < widest/len(p.visits)
+		}
 	}
+	if v.Data.wide++; !beyond {
+		v.Data.wide = 0
+	}
+	return beyond
 }
 
 // gateState is what is remembered of a gate between claims: of an ordered one the job
@@ -198,7 +209,7 @@ func (p *gatePass) readStates(gates []int64, at []int) *pg.Statement {
 		}
 		if state.Valid {
 			s.head = &gateJob{candidate: candidate{
-				position: position{due.Time, s.id}, priority: int(priority.Int16), rescued: rescued.Bool,
+				position: position{dueOf(due), s.id}, priority: int(priority.Int16), rescued: rescued.Bool,
 				takes: queue.String == p.g.queue.Queue && p.k.offer.takes(kind.String, int(version.Int32), needs),
 			}, kind: kind.String, key: key}
 		}
@@ -261,7 +272,7 @@ func (p *gatePass) remember(v *gateVisit) {
 func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 	room := p.k.room
 	gateOf := map[job.ID]*gateVisit{}
-	var ids [][16]byte
+	var chosen []gateJob
 	var set, drop []int64
 	var heads []pgtype.UUID
 	var levels []pgtype.Float8
@@ -270,8 +281,9 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 	for i := range p.visits {
 		v := &p.visits[i]
 		for n := range v.chosen {
-			ids, gateOf[v.chosen[n].ID] = append(ids, v.chosen[n].ID), v
+			gateOf[v.chosen[n].ID] = v
 		}
+		chosen = append(chosen, v.chosen...)
 		switch s := &v.state; {
 		case s.drop:
 			drop = append(drop, v.Of.Number)
@@ -288,16 +300,20 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 			keeps = append(keeps, keep.Microseconds())
 		}
 	}
-	if ids == nil && drop == nil && set == nil {
+	if chosen == nil && drop == nil && set == nil {
 		return nil, nil
 	}
 	alive = new(bool)
 	*alive = true
-	if ids != nil {
-		slices.SortFunc(ids, func(a, b [16]byte) int { return slices.Compare(a[:], b[:]) })
+	if chosen != nil {
+		slices.SortFunc(chosen, func(a, b gateJob) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		ids, gates := make([][16]byte, len(chosen)), make([]int64, len(chosen))
+		for i := range chosen {
+			ids[i], gates[i] = chosen[i].ID, gateOf[chosen[i].ID].Of.Number
+		}
 		reader := &leaseReader{lane: p.g.queue, worker: p.k.c.Worker}
 		steps = append(steps,
-			&pg.Statement{Text: leaseChosen, Args: []any{room.pg.Namespace, p.k.c.Worker, p.k.c.Seq, ids}, Raw: func(cols [][]byte) error {
+			&pg.Statement{Text: leaseChosen, Args: []any{room.pg.Namespace, p.k.c.Worker, p.k.c.Seq, ids, gates}, Raw: func(cols [][]byte) error {
 				err := reader.read(cols)
 				p.leased = reader.jobs
 				l := &p.leased[len(p.leased)-1]

@@ -39,6 +39,9 @@ const (
 	drainedFor = time.Second
 	// contendedFor is how long one is passed that another claim has locked.
 	contendedFor = 5 * time.Millisecond
+	// fewest and widest are how many jobs of a gate and priority a look reads, at least
+	// and in all of a pass: more each time that it met only such as are for others.
+	fewest, widest = 4, 4096
 	// gateLag is how far behind now the frontier of a gate stays: a commit that comes
 	// later than that is found by the sweep.
 	gateLag = 250 * time.Millisecond
@@ -49,6 +52,7 @@ type gateFront struct {
 	at    positions
 	empty uint16    // priorities of which nothing waits, as far as is known
 	swept time.Time // when it last began in front; zero: never
+	wide  uint8     // how often in a row it met only jobs that are for others
 }
 
 // lower takes a hint over.
@@ -165,7 +169,7 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 		g.jobs = append(g.jobs, p.leased...)
 		g.bytes += p.bytes
 		limit -= len(p.leased)
-		if len(p.leased)+n == 0 && !more {
+		if len(p.leased)+n == 0 && !more && !p.further {
 			break
 		}
 	}
@@ -173,7 +177,6 @@ func (k *claiming) behind(ctx context.Context, g *gatedQueue, limit, before int)
 		k.claimed.More = true
 	}
 	if wait := g.turns.Wait(g.queue.Queue, now); wait > 0 && limit > 0 {
-		k.seen(now)
 		k.upcoming(now.Add(wait))
 	}
 	return nil
@@ -250,6 +253,8 @@ type gatePass struct {
 	bytes  int64
 	moves  moved          // that wait where they do not belong
 	count  *job.GateCount // where bounds overlap
+	// further: behind jobs that are for others there may be some for this worker.
+	further bool
 }
 
 // gateVisit is one gate of a pass.
@@ -262,6 +267,7 @@ type gateVisit struct {
 	running int
 	found   []gateJob // in the order of priority, due and id
 	asked   int       // of each priority
+	from    positions // where the look began
 	sought  uint16    // priorities
 	state   gateState
 	chosen  []gateJob
@@ -368,7 +374,7 @@ func (p *gatePass) run(ctx context.Context) error {
 // begin forgets what a try before has found, and deals the turns.
 func (p *gatePass) begin() {
 	p.visits = make([]gateVisit, len(p.list))
-	p.leased, p.bytes, p.paused, p.locked, p.count, p.moves = nil, 0, false, false, nil, moved{}
+	p.leased, p.bytes, p.paused, p.locked, p.further, p.count, p.moves = nil, 0, false, false, false, nil, moved{}
 	deal := make([]job.Turn, len(p.list))
 	round := 0
 	for i := range p.list {
@@ -422,8 +428,9 @@ func (p *gatePass) looks() []*pg.Statement {
 		at = append(at, i)
 		locks, gates = append(locks, room.gateLock(v.Of.Number)), append(gates, v.Of.Number)
 		most = append(most, int32(max(v.bound.Concurrent, 1)))
-		v.asked = max(v.given, 4)
+		v.asked = max(v.given, fewest, min(fewest<<min(v.Data.wide, 10), widest/len(p.visits)))
 		p.sweep(v)
+		v.from = v.Data.at
 		for _, priority := range jobs.Priorities {
 			if v.Data.empty&(1<<priority) == 0 {
 				v.sought |= 1 << priority
@@ -478,7 +485,7 @@ func (p *gatePass) sweep(v *gateVisit) {
 	if since := now.Sub(v.Data.swept); !v.Data.swept.IsZero() && since >= 0 && since < SweepEvery {
 		return
 	}
-	v.Data = gateFront{swept: now}
+	v.Data = gateFront{swept: now, wide: v.Data.wide}
 	for i := range v.Data.at {
 		v.Data.at[i] = Start
 	}
@@ -515,14 +522,19 @@ func (p *gatePass) readWaiting(scan pg.Scan) error {
 		return err
 	}
 	c.candidate = candidate{
-		position: position{due.Time, id}, priority: int(priority), rescued: rescued.Bool, bytes: bytes,
+		position: position{dueOf(due), id}, priority: int(priority), rescued: rescued.Bool, bytes: bytes,
 		takes: p.k.offer.takes(c.kind, version, needs),
-	}
-	if due.InfinityModifier == pgtype.Infinity {
-		c.due = time.Unix(math.MaxInt32*1000, 0)
 	}
 	p.visits[n].found = append(p.visits[n].found, c)
 	return nil
+}
+
+// dueOf reads when a job falls due. One that never does comes last.
+func dueOf(due pgtype.Timestamptz) time.Time {
+	if due.InfinityModifier == pgtype.Infinity {
+		return time.Unix(math.MaxInt32*1000, 0)
+	}
+	return due.Time
 }
 
 // settle takes a pass over that was committed. Jobs come in the order of their ids, and

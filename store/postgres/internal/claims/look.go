@@ -222,8 +222,8 @@ func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
 	return chosen
 }
 
-// leaseChosen leases jobs by id, in the order of their ids. What is locked or no
-// longer waiting is left out.
+// leaseChosen leases jobs by id, in the order of their ids. What is locked, no longer
+// waiting or behind another gate by now is left out: whoever moved it counts it there.
 //
 //   - worker_pkey and job_pkey find the rows.
 var leaseChosen = `WITH me AS MATERIALIZED (
@@ -236,11 +236,11 @@ var leaseChosen = `WITH me AS MATERIALIZED (
 	FROM me
 	CROSS JOIN (
 		SELECT $1::int AS namespace, 2::smallint AS waiting, c.*
-		FROM unnest($4::uuid[]) AS c (id)
+		FROM unnest($4::uuid[], $5::bigint[]) AS c (id, gate)
 		OFFSET 0
 	) AS c
 	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
-	WHERE job.state = c.waiting AND job.due <= {now}
+	WHERE job.state = c.waiting AND job.due <= {now} AND job.gate IS NOT DISTINCT FROM c.gate
 	ORDER BY job.id
 	FOR UPDATE OF job SKIP LOCKED
 )
@@ -271,7 +271,7 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	alive := false
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{lane: l.queue, worker: k.c.Worker}
-		args := []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids}
+		args := []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids, []int64{}} // in front of gates
 		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
 			&pg.Statement{Text: leaseChosen, Args: args, Raw: leased.read},
 			&pg.Statement{Text: isAlive, Args: []any{k.room.pg.Namespace, k.c.Worker},
