@@ -109,3 +109,36 @@ func (s *Store) picture(t *testing.T) []seen {
 	}
 	return list
 }
+
+// A copy in the archive that should not be there stops neither the end of its job nor
+// those of the group that it ends with.
+func TestP8_AStrayCopyInTheArchiveStopsNoEnd(t *testing.T) {
+	s := open(t, Memory())
+	w := s.mustRegister(t)
+	s.mustEnqueue(t, drafts(jobs.Group + 1)...)
+	leased := s.mustClaim(t, claimOf(w, 1, jobs.Group+1)).Jobs
+	first, leased := leased[0], leased[1:]
+	stray := leased[jobs.Group/2].ID
+	if _, err := s.Finish(t.Context(), w, []job.End{{ID: first.ID, Run: first.Run, To: job.Done}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DB().ExecContext(t.Context(), "UPDATE pawl_job_archive SET id = ? WHERE id = ?", stray[:], first.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	var ends []job.End
+	for _, l := range leased {
+		ends = append(ends, job.End{ID: l.ID, Run: l.Run, To: job.Done})
+	}
+	verdicts, err := s.Finish(t.Context(), w, ends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range verdicts {
+		if v != job.Applied {
+			t.Errorf("end %d: %v", i, v)
+		}
+	}
+	if n, err := s.Count(t.Context(), store.Filter{States: []job.State{job.Done}}, 0); err != nil || n.Jobs != jobs.Group {
+		t.Errorf("%d are done (error %v), want %d", n.Jobs, err, jobs.Group)
+	}
+}

@@ -97,13 +97,6 @@ func (s *Store) Listen(ctx context.Context, hear func(store.Hint)) error {
 			return store.ErrClosed
 		}
 	}
-	others := hear
-	hear = func(h store.Hint) {
-		if h.Subject == store.SubjectQueue {
-			s.claims.Turns.Stale("")
-		}
-		others(h)
-	}
 	if s.watcher != nil {
 		return s.watcher.Listen(ctx, s.namespace, &s.splits, s.closing, s.lookAlso, hear)
 	}

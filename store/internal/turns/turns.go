@@ -35,9 +35,21 @@ const (
 	// scanPause is how much longer than a scan the pause is that follows it, so that
 	// hints without end do not make claims scan all the time.
 	scanPause = 10
+	// longest bounds Long.
+	longest = 4
 	// maxChanges bounds what is kept for claims that are under way.
 	maxChanges = 256
 )
+
+// Long is how many times its weight a gate gets in its turn, where there are more gates
+// than a claim visits at once and it asks for more jobs than that. Shares stay as they
+// are, rounds are longer, and what a visit costs is paid for more jobs.
+func Long(limit, visits int, more bool) int {
+	if !more {
+		return 1
+	}
+	return min(max((limit+visits-1)/visits, 1), longest)
+}
 
 // Gate is one that may have waiting jobs.
 type Gate[T any] struct {

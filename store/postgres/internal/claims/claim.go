@@ -117,6 +117,10 @@ func NewOffer(o job.Offer) offer {
 	return made
 }
 
+// frontEvery is how many claims may take all that they ask for from behind gates, where
+// nothing is known to wait in front of them, until one looks there.
+const frontEvery = 8
+
 // run takes what waits behind gates and what has none, by halves, so that neither
 // starves, and what one leaves the other gets. Which of the two has more changes with
 // every claim, for claims of one job.
@@ -140,6 +144,9 @@ func (k *claiming) run(ctx context.Context) error {
 			continue
 		}
 		g := &gatedQueue{queue: q, turns: turns, half: (q.Limit + int(k.c.Seq%2)) / 2, room: (k.c.PerQueue() + 1) / 2}
+		if k.c.Seq%frontEvery != 0 && k.room.Frontiers.isQuiet(Lane(q.Queue, k.offer.Print)) {
+			g.half, g.room = q.Limit, k.c.PerQueue()
+		}
 		k.gated = append(k.gated, g)
 		if err := k.behind(ctx, g, g.half, 0); err != nil {
 			return err
@@ -186,7 +193,7 @@ func (k *claiming) front(ctx context.Context, queues []store.QueueClaim) error {
 		k.queues = append(k.queues, l)
 		quiet = quiet && l.view.quiet
 	}
-	if len(k.c.Begun) > 0 || len(k.queues) == 0 {
+	if len(k.c.Begun) > 0 || len(k.queues) == 0 && k.claimed.Now.IsZero() {
 		if err := k.attend(ctx); err != nil {
 			return err
 		}

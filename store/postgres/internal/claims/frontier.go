@@ -168,6 +168,14 @@ func (f *frontiers) View(name frontName) View {
 		mixed: f.latest.Sub(l.mixed) < mixedFor}
 }
 
+// isQuiet reports whether nothing is ready in a lane, as far as is known.
+func (f *frontiers) isQuiet(name frontName) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.Fronts[name]
+	return l != nil && l.quiet
+}
+
 // leave ends a view: hints are no longer kept for it.
 func (f *frontiers) leave(v View) {
 	f.mu.Lock()

@@ -93,7 +93,7 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 			break
 		}
 	}
-	beyond := p.passTo(v, &held) && len(v.chosen) < most && v.state.head == nil
+	beyond := p.passTo(v, &held, len(v.chosen) < most && v.state.head == nil)
 	p.count.Took(&v.bound, len(v.chosen))
 	p.remember(v)
 	switch {
@@ -118,9 +118,9 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 }
 
 // passTo keeps the frontier of a gate behind what may still be committed, and notes
-// where nothing waits. It reports whether the next look sees more than this one, which
-// met only jobs that are for others as far as it went.
-func (p *gatePass) passTo(v *gateVisit, held *[job.MaxPriority + 1]bool) (beyond bool) {
+// where nothing waits. When the gate gave less than it might have it reports whether the
+// next look sees more than this one, which met jobs for others as far as it went.
+func (p *gatePass) passTo(v *gateVisit, held *[job.MaxPriority + 1]bool, less bool) (beyond bool) {
 	counts := [job.MaxPriority + 1]int{}
 	for i := range v.found {
 		counts[v.found[i].priority]++
@@ -133,7 +133,7 @@ func (p *gatePass) passTo(v *gateVisit, held *[job.MaxPriority + 1]bool) (beyond
 		if highest.before(v.Data.at[priority]) {
 			v.Data.at[priority] = highest
 		}
-		if counts[priority] == v.asked && !held[priority] {
+		if less && counts[priority] == v.asked && !held[priority] {
 			beyond = beyond || v.from[priority].before(v.Data.at[priority]) || v.asked < widest/len(p.visits)
 		}
 	}

@@ -39,9 +39,9 @@ const (
 	drainedFor = time.Second
 	// contendedFor is how long one is passed that another claim has locked.
 	contendedFor = 5 * time.Millisecond
-	// fewest and widest are how many jobs of a gate and priority a look reads, at least
-	// and in all of a pass: more each time that it met only such as are for others.
-	fewest, widest = 4, 4096
+	// widest is how many jobs of a priority a pass reads at most beyond those that it may
+	// take: more each time that a gate showed only such as are for others.
+	widest = 4096
 	// gateLag is how far behind now the frontier of a gate stays: a commit that comes
 	// later than that is found by the sweep.
 	gateLag = 250 * time.Millisecond
@@ -376,14 +376,14 @@ func (p *gatePass) begin() {
 	p.visits = make([]gateVisit, len(p.list))
 	p.leased, p.bytes, p.paused, p.locked, p.further, p.count, p.moves = nil, 0, false, false, false, nil, moved{}
 	deal := make([]job.Turn, len(p.list))
-	round := 0
+	round, long := 0, turns.Long(p.limit, visits, p.more)
 	for i := range p.list {
 		v := &p.visits[i]
 		v.Of = &p.list[i]
 		v.Data = v.Of.Data
 		v.bound, v.known = p.k.c.Gates.Bound(p.g.queue.Queue, v.Of.Kind, v.Of.Key)
 		v.known = v.known && v.bound.Gate == v.Of.Number
-		deal[i] = job.Turn{Weight: max(v.bound.Weight, 1)}
+		deal[i] = job.Turn{Weight: long * max(v.bound.Weight, 1)}
 		if !v.known {
 			v.bound = job.GateBound{}
 			deal[i] = job.Turn{Weight: strangers, Room: strangers}
@@ -428,7 +428,7 @@ func (p *gatePass) looks() []*pg.Statement {
 		at = append(at, i)
 		locks, gates = append(locks, room.gateLock(v.Of.Number)), append(gates, v.Of.Number)
 		most = append(most, int32(max(v.bound.Concurrent, 1)))
-		v.asked = max(v.given, fewest, min(fewest<<min(v.Data.wide, 10), widest/len(p.visits)))
+		v.asked = max(v.given, min(1<<min(2*v.Data.wide, 12), widest/len(p.visits)))
 		p.sweep(v)
 		v.from = v.Data.at
 		for _, priority := range jobs.Priorities {

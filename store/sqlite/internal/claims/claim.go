@@ -143,7 +143,7 @@ const (
 	SET state = 3, run = run + 1, worker = ?, claim = ?, started = ?
 	WHERE namespace = ? AND id = ?`
 
-	leaseGroup = `UPDATE pawl_job
+	leaseGroup = `UPDATE OR FAIL pawl_job
 	SET state = 3, run = run + 1, worker = ?, claim = ?, started = ?
 	WHERE namespace = ? AND id IN ` + jobs.GroupOfIDs
 

@@ -66,6 +66,11 @@ const (
 // behind takes jobs from behind gates in turn, as far as their limits allow.
 func (k *claiming) behind(q *store.QueueClaim, limit, before int, room *int64) (int, error) {
 	memory, now := &k.memory.Turns, lite.TimeOf(k.Now)
+	version, err := k.Query("PRAGMA data_version").One()
+	if err != nil {
+		return 0, err
+	}
+	k.memory.changed(version)
 	took := 0
 	for n := 0; took < limit && *room > 0; n++ {
 		if n == passes {
@@ -159,7 +164,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 	now := lite.TimeOf(k.Now)
 	all := make([]gateVisit, len(list))
 	deal := make([]job.Turn, len(list))
-	round := 0
+	round, long := 0, turns.Long(q.Limit, visits, more)
 	also, err := k.countByKind()
 	if err != nil {
 		return 0, err
@@ -170,7 +175,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		if err := k.enter(q, v, also, now); err != nil {
 			return 0, err
 		}
-		deal[i] = job.Turn{Weight: max(v.bound.Weight, 1), Room: v.room}
+		deal[i] = job.Turn{Weight: long * max(v.bound.Weight, 1), Room: v.room}
 		round += min(deal[i].Weight, deal[i].Room)
 	}
 	limit := q.Limit

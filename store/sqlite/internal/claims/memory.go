@@ -16,6 +16,7 @@ type Memory struct {
 	Turns turns.Turns[struct{}] // of gates
 
 	mu      sync.Mutex
+	version int64 // of the file, as far as others have changed it
 	regated RegatePlace
 	workers map[job.WorkerID]*claimer
 }
@@ -33,6 +34,17 @@ func (c *Memory) opened(claim *store.Claim) {
 	c.Turns.Under(claim.Gates.Print())
 	if c.Turns.Open(claim.Opened...); len(claim.Opened) > 0 && claim.Gates.Overlap() {
 		c.Turns.OpenFull()
+	}
+}
+
+// changed notes the version of the file as the writer's connection sees it: commits of
+// its own do not change that.
+func (c *Memory) changed(version int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.version != version {
+		c.version = version
+		c.Turns.Stale("")
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 // What Regate reads and writes.
-//   - nextOfAll: a seek on pawl_job_gated.
+//   - firstOfNext: a seek on pawl_job_gated, when a queue has no more (nextGate).
 //   - behindOne: pawl_job_gated, from a place on.
 //   - forgetGates: the primary keys of both tables.
 const (
-	nextOfAll = `SELECT queue, gate, kind, "key"
+	firstOfNext = `SELECT queue, gate, kind, "key"
 	FROM pawl_job INDEXED BY pawl_job_gated
-	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND (queue, gate) > (?, ?)
+	WHERE namespace = ? AND state = 2 AND gate IS NOT NULL AND queue > ?
 	ORDER BY queue, gate
 	LIMIT 1`
 
@@ -47,15 +47,11 @@ func Regate(t *jobs.Transition, rules *job.GateRules, limit int, at RegatePlace)
 		at.gate = math.MinInt64
 	}
 	for range store.RegateVisits {
-		q := t.On(nextOfAll).Text(at.queue).Int(at.gate)
-		some := q.Step()
-		var kind, key string
-		if some {
-			at, kind, key = RegatePlace{q.ColText(0), q.ColInt(1)}, q.ColText(2), q.ColText(3)
-		}
-		if err := q.Done(); err != nil {
+		next, kind, key, some, err := gateBehind(t, at)
+		if err != nil {
 			return reply, at, err
 		}
+		at = next
 		if !some {
 			n, err := t.Query(forgetGates).Int(t.Namespace).Int(t.Now).Int(int64(limit)).Changes()
 			reply.Forgotten = int(n)
@@ -76,6 +72,23 @@ func Regate(t *jobs.Transition, rules *job.GateRules, limit int, at RegatePlace)
 	}
 	reply.More = true
 	return reply, at, nil
+}
+
+// gateBehind is the gate behind a place that has waiting jobs, with its first job: of
+// the same queue, or of the next.
+func gateBehind(t *jobs.Transition, at RegatePlace) (next RegatePlace, kind, key string, some bool, err error) {
+	q := t.On(nextGate).Text(at.queue).Int(at.gate)
+	if some = q.Step(); some {
+		next, kind, key = RegatePlace{at.queue, q.ColInt(0)}, q.ColText(1), q.ColText(2)
+	}
+	if err = q.Done(); err != nil || some {
+		return next, kind, key, some, err
+	}
+	q = t.On(firstOfNext).Text(at.queue)
+	if some = q.Step(); some {
+		next, kind, key = RegatePlace{q.ColText(0), q.ColInt(1)}, q.ColText(2), q.ColText(3)
+	}
+	return next, kind, key, some, q.Done()
 }
 
 // regateOne moves the jobs of one gate.

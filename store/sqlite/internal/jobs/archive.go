@@ -79,10 +79,12 @@ var (
 // What archives jobs.
 //   - A primary key for each job that is meant.
 //   - REPLACE, because a copy that should not be there must not stop the end of a job.
-var copied, copiedPlain = copies(along), copies(plain)
+//   - A group fails over it, and then each is ended by itself: what can be undone as a
+//     statement is written to a file of its own meanwhile.
+var copied, copiedPlain, copiedGroup = copies("REPLACE", along), copies("REPLACE", plain), copies("FAIL", plain)
 
-func copies(list choice) string {
-	return `INSERT OR REPLACE INTO pawl_job_archive (` + list.names() + `, ` + ofEnd.names() + `)
+func copies(or string, list choice) string {
+	return `INSERT OR ` + or + ` INTO pawl_job_archive (` + list.names() + `, ` + ofEnd.names() + `)
 	SELECT ` + list.names() + `, ` + ofEnd.parameters() + `
 	FROM pawl_job
 	WHERE namespace = ? AND `
@@ -108,7 +110,7 @@ const (
 var (
 	ofOne        = remembering{copied + one, tombstoned + one}
 	ofOwned      = remembering{copiedPlain + ownedOne, tombstoned + ownedOne}
-	ofOwnedGroup = remembering{copiedPlain + ownedGroup, tombstoned + ownedGroup}
+	ofOwnedGroup = remembering{copiedGroup + ownedGroup, tombstoned + ownedGroup}
 )
 
 // What removes a job from a table, by the primary key of each.

@@ -1,6 +1,12 @@
 package jobs
 
-import "github.com/pawlwork/pawl/job"
+import (
+	"errors"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/pawlwork/pawl/job"
+)
 
 // Finish ends runs, each fenced by its worker and run number.
 func (t *Transition) Finish(w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
@@ -113,7 +119,11 @@ func (t *Transition) finishGroup(w job.WorkerID, ends []job.End) (bool, error) {
 	for i := range ends {
 		q.Blob(ends[i].ID[:]).Int(ends[i].Run)
 	}
-	if n, err := q.Int(int64(w)).Changes(); err != nil || n != Group {
+	n, err := q.Int(int64(w)).Changes()
+	if errors.Is(err, sqlite3.CONSTRAINT) {
+		return false, nil
+	}
+	if err != nil || n != Group {
 		return false, err
 	}
 	q = t.On(deleteGroup)

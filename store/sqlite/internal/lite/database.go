@@ -56,6 +56,11 @@ func (d *Database) openRaw(ctx context.Context) (*sqlite3.Conn, error) {
 		if err := raw.BusyHandler(func(ctx context.Context, count int) bool { return waitBusy(ctx, count, limit) }); err != nil {
 			return err
 		}
+		// A plan goes by its text alone. Otherwise SQLite prepares a statement with LIMIT ?
+		// anew each time that it is bound.
+		if _, err := raw.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+			return err
+		}
 		// trusted_schema: functions in a foreign file's views and triggers may not reach further than SQL.
 		return raw.Exec("PRAGMA synchronous=" + d.Synchronous + "; PRAGMA trusted_schema=off; PRAGMA wal_autocheckpoint=2000; " +
 			// A log that was large once is cut when it begins anew: its space goes back, and its size tells again.
