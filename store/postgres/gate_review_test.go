@@ -3,11 +3,13 @@ package postgres
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // A claim that finds another one counting comes back in a moment, not with the poll.
@@ -50,52 +52,34 @@ func TestJ19_WhoFindsAnotherCountingComesBack(t *testing.T) {
 
 // A job that goes behind another gate between the look of a claim and its lease is left
 // to who counts there: what runs from a gate went through it.
-func TestJ19_AJobThatMovesWhileItIsClaimedIsLeft(t *testing.T) {
+func TestJ19_ALeaseTakesFromTheGateThatWasLookedAt(t *testing.T) {
 	s := openInternal(t)
 	c := hire(t, s)
-	rules := job.NewGateRules(map[string]job.LimitSettings{"kinds": {Kind: "k", Concurrent: 5}})
-	gate := rules.Gate("q", "k", "")
-	d := someDraft(func(d *job.Draft) { d.Gate = gate })
+	d := someDraft(func(d *job.Draft) { d.Gate = 7 })
 	c.enqueue(d)
-	tx, err := s.pg.Users.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	execute := func(text string, args ...any) {
+	at := slices.IndexFunc(plans, func(p pg.Plan) bool { return p.Name == "leaseChosen" })
+	lease := func(gates ...int64) int {
 		t.Helper()
-		if _, err := tx.Exec(t.Context(), s.pg.SQL(text), args...); err != nil {
+		rows, err := s.pg.Users.Query(t.Context(), s.pg.SQL(plans[at].Text), s.pg.Namespace, c.worker, 1, [][16]byte{d.ID}, gates)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	// A lease shares the worker's row: it waits here, and its claim has looked.
-	execute("SELECT FROM pawl.worker WHERE namespace = $1 AND id = $2 FOR UPDATE", s.pg.Namespace, c.worker)
-	var pid int
-	if err := tx.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
-		t.Fatal(err)
-	}
-	type answer struct {
-		reply store.ClaimReply
-		err   error
-	}
-	answers := make(chan answer, 1)
-	c.seq++
-	go func() {
-		r, err := s.Claim(t.Context(), store.Claim{
-			Worker: c.worker, Seq: c.seq, Offer: knowsK, Gates: rules, Queues: []store.QueueClaim{{Queue: "q", Limit: 5, Start: 5}},
-		})
-		answers <- answer{r, err}
-	}()
-	for waits := false; !waits; {
-		row := s.DB().QueryRowContext(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))", pid)
-		if err := row.Scan(&waits); err != nil {
+		n := 0
+		for rows.Next() {
+			n++
+		}
+		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
+		return n
 	}
-	execute("UPDATE pawl.job SET gate = gate + 1 WHERE namespace = $1 AND id = $2", s.pg.Namespace, d.ID)
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if a := <-answers; a.err != nil || len(a.reply.Jobs) != 0 {
-		t.Errorf("%d jobs, error %v; want none, and no error", len(a.reply.Jobs), a.err)
+	for _, l := range []struct {
+		what  string
+		gates []int64
+		want  int
+	}{{"in front of gates", nil, 0}, {"behind another", []int64{8}, 0}, {"behind its own", []int64{7}, 1}} {
+		if got := lease(l.gates...); got != l.want {
+			t.Errorf("%s: %d were leased, want %d", l.what, got, l.want)
+		}
 	}
 }

@@ -31,8 +31,15 @@ func withKey(key string) func(*job.Draft) { return func(d *job.Draft) { d.Key = 
 // under hires a worker that knows the limits.
 func (d *database) under(l someLimits) *hand {
 	d.Helper()
-	w := d.hire()
+	w := d.unlimited()
 	w.gates = job.NewGateRules(l)
+	return w
+}
+
+// unlimited hires a worker that takes the same kinds and knows no limits.
+func (d *database) unlimited() *hand {
+	d.Helper()
+	w := d.hire()
 	w.offer = job.Offer{Kinds: map[string]int{"render": 0, "other": 0, kind: 0}}
 	return w
 }
@@ -74,7 +81,7 @@ func gates() []testCase {
 		{name: "J19_ClaimsWithoutRulesDoNotMeetGates", run: func(d *database) {
 			closed := d.enqueue(drafts(5, ofKind("render"), by(oneOfRender))...)
 			plain := d.enqueue(drafts(3)...)
-			w := d.hire()
+			w := d.unlimited()
 			equal(d, "claimed", ids(w.claim(10)), plain)
 			nothing := w.ask(store.QueueClaim{Queue: queue, Limit: 10, Start: 10})
 			equal(d, "claimed of what is behind gates", ids(nothing.Jobs), nil)
@@ -211,7 +218,7 @@ func gates() []testCase {
 		{name: "J19_WhatGoesBackWaitsBehindItsGate", run: func(d *database) {
 			id := d.one(ofKind("render"), by(oneOfRender))
 			gate := gateOf(d, id)
-			w, plain := d.under(oneOfRender), d.hire()
+			w, plain := d.under(oneOfRender), d.unlimited()
 			w.end(w.take(), job.Waiting)
 			equal(d, "claimed in front", ids(plain.claim(10)), nil)
 			lost := d.under(oneOfRender)
@@ -307,7 +314,7 @@ func gates() []testCase {
 		}},
 		{name: "P5_WhyAJobBehindAGateWaits", run: func(d *database) {
 			id := d.one(withKey("a"), by(onePerKey))
-			d.hire()
+			d.unlimited()
 			sit := must[job.Situation](d, "situation")(store.SituationOf(d.ctx, d.Store, id))
 			equal(d, "why, of a limit that nobody knows", job.Explain(sit).Code, job.WhyGate)
 		}},
@@ -347,7 +354,7 @@ func gates() []testCase {
 		}},
 		{name: "J18_AQueueWithNothingButGatesIsReportedWhenNobodyServesIt", run: func(d *database) {
 			d.one(behindGate(7), onQueue("elsewhere"))
-			w := d.hire()
+			w := d.unlimited()
 			d.advance(time.Hour)
 			w.beat()
 			list := must[[]store.Unserved](d, "unserved")(d.Store.Unserved(d.ctx, w.id, time.Minute))
