@@ -42,6 +42,11 @@ type Config struct {
 	DeadOn []int
 	// MaxRetryAfter bounds what a receiver can ask for by Retry-After [1 h].
 	MaxRetryAfter time.Duration
+	// Limit names a declared rate (pawl.Config.Limits) of which every post takes a token
+	// before it is sent, and which a 429 drains instead of cooling the whole queue down
+	// [none]. With one that is per key, and a key for each receiver (pawl.Key), a
+	// receiver that says 429 stops nobody else's posts.
+	Limit string
 
 	HTTPSOnly bool  // plain http is refused
 	Ports     []int // to which posts may go [all]
@@ -100,7 +105,7 @@ func (c Config) checked() (Config, error) {
 	c.AllowHosts, c.RedirectHosts = slices.Clone(c.AllowHosts), slices.Clone(c.RedirectHosts)
 	return c, errors.Join(
 		c.checkSecrets(), c.checkBounds(), c.checkAnswers(), c.checkPlaces(), c.checkProxy(),
-		checkHeaderValue("webhook user agent", c.UserAgent),
+		checkHeaderValue("webhook user agent", c.UserAgent), c.checkLimit(),
 	)
 }
 
@@ -155,6 +160,13 @@ func (c *Config) checkAnswers() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) checkLimit() error {
+	if c.Limit == "" {
+		return nil
+	}
+	return job.CheckName("webhook limit", c.Limit)
 }
 
 func (c *Config) checkPlaces() error {

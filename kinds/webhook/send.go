@@ -55,6 +55,11 @@ func (s *sender) ready(ctx context.Context, j *pawl.Job[Post]) (*request, error)
 	if err != nil {
 		return nil, err
 	}
+	if s.cfg.Limit != "" {
+		if err := pawl.Acquire(ctx, s.cfg.Limit, 1); err != nil { // last: a token is for a post that goes out
+			return nil, err
+		}
+	}
 	now := s.now()
 	r.timestamp = strconv.FormatInt(now.Unix(), 10)
 	r.signature = Sign(secrets, r.id, now, r.body)
