@@ -117,6 +117,28 @@ func ExampleConfig() {
 	// Output: pawl: invalid webhook url "http://hooks.example": must not have a user: give a header Authorization
 }
 
+// One receiver that says 429 stops its own posts and no others.
+func ExampleConfig_limit() {
+	ctx := context.Background()
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{
+		Queues: pawl.Queues{"default": {Workers: 10}},
+		Limits: []pawl.Limit{{Name: "receivers", Kind: webhook.Kind, PerKey: true, PerSecond: 10}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+	post := webhook.Post{URL: "https://hooks.example/orders"}
+
+	if err := webhook.Register(e, webhook.Config{AllowUnsigned: true, Limit: "receivers"}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := e.Enqueue(ctx, post, pawl.Key("acme")); err != nil { // a key for each receiver
+		log.Fatal(err)
+	}
+	// Output:
+}
+
 // Tests of a receiver sign for themselves.
 func ExampleSign() {
 	secret := webhook.NewSecret()
