@@ -148,7 +148,7 @@ func (e *Engine) Operation(ctx context.Context, id ID) (Operation, error) {
 	case err != nil:
 		return Operation{}, err
 	case len(list) == 0:
-		return Operation{}, fmt.Errorf("%w: operation %s", ErrNotFound, id)
+		return Operation{}, job.NotFound("operation", id)
 	}
 	return list[0], nil
 }

@@ -313,7 +313,7 @@ func afterOverride(known *store.EffectiveSetting, value json.RawMessage) (json.R
 	return over.Over(under).Text()
 }
 
-func (h ScheduleHandle) notFound() error { return fmt.Errorf("%w: schedule %s", ErrNotFound, h.name) }
+func (h ScheduleHandle) notFound() error { return job.NotFound("schedule", h.name) }
 
 // holds is what the schedule comes to, now.
 func (h ScheduleHandle) holds(ctx context.Context) (store.EffectiveSetting, bool, error) {

@@ -435,7 +435,7 @@ func TestJ16_OperatorsAreToldWhatIsWrong(t *testing.T) {
 		}
 		_, triggered := w.Schedule("typo").Trigger(ctx)
 		for _, err := range []error{w.Schedule("typo").Pause(ctx), w.Schedule("typo").Delete(ctx), triggered} {
-			if !errors.Is(err, pawl.ErrNotFound) {
+			if !errors.Is(err, pawl.ErrNotFound) || err.Error() != "pawl: no such schedule: typo" {
 				t.Errorf("typo: %v", err)
 			}
 		}
