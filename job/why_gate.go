@@ -43,7 +43,7 @@ func gated(s *Situation, w *Why) (WhyCode, string) {
 		t := use.Tokens
 		if t.Fill(b.Rate, s.Now.UnixMicro()); t.There() == 0 {
 			w.Until = s.Now.Add(t.Wait(b.Rate))
-			return WhyRate, fmt.Sprintf("ready: %s lets %v jobs a second through, the next one at %s", whose, b.Rate.PerSecond, stamp(w.Until))
+			return WhyRate, fmt.Sprintf("ready: %s lets %v %s a second through, the next one at %s", whose, b.Rate.PerSecond, plural(b.Rate.PerSecond, "job", "jobs"), stamp(w.Until))
 		}
 	}
 	w.Blocker = ""
