@@ -93,6 +93,15 @@ const (
 
 // checked is the configuration with its defaults, or all its faults.
 func (c Config) checked() (Config, error) {
+	c = c.filled()
+	return c, errors.Join(
+		c.checkSecrets(), c.checkBounds(), c.checkAnswers(), c.checkPlaces(), c.checkProxy(),
+		checkHeaderValue("webhook user agent", c.UserAgent), c.checkLimit(),
+	)
+}
+
+// filled has the defaults, and lists of its own.
+func (c Config) filled() Config {
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.KeepBody = max(cmp.Or(c.KeepBody, 4<<10), 0)
@@ -103,16 +112,13 @@ func (c Config) checked() (Config, error) {
 	c.DeadOn, c.Ports = slices.Clone(c.DeadOn), slices.Clone(c.Ports)
 	c.AllowAddresses = slices.Clone(c.AllowAddresses)
 	c.AllowHosts, c.RedirectHosts = slices.Clone(c.AllowHosts), slices.Clone(c.RedirectHosts)
-	return c, errors.Join(
-		c.checkSecrets(), c.checkBounds(), c.checkAnswers(), c.checkPlaces(), c.checkProxy(),
-		checkHeaderValue("webhook user agent", c.UserAgent), c.checkLimit(),
-	)
+	return c
 }
 
 func (c *Config) checkSecrets() error {
 	var errs []error
 	if len(c.Secrets) == 0 && c.SecretsOf == nil && !c.AllowUnsigned {
-		errs = append(errs, job.Invalid("webhook secrets", "none", "must have one, or SecretsOf, or AllowUnsigned"))
+		errs = append(errs, job.Invalid("webhook Config.Secrets", "none", "must have a secret (webhook.NewSecret), or set SecretsOf, or AllowUnsigned to send without signature"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
 		list := slices.Clone(c.Secrets[name])
