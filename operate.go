@@ -220,7 +220,7 @@ func (e *Engine) Queues(ctx context.Context, names ...string) ([]QueueState, err
 	for i := range states {
 		if q := &states[i]; q.Total == 0 && known != nil {
 			holds, _ := known.Queue(q.Name)
-			q.Total = max(queueSettingOf(holds).Holds.Total, 0)
+			q.Total = max(effectiveQueue(holds).Holds.Total, 0)
 		}
 	}
 	return states, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -371,6 +372,11 @@ func TestJ16_OperatorsChangeSchedules(t *testing.T) {
 		ops.must(err)
 		if j, err := ops.Get(ctx, r.ID); err != nil || j.Priority != 5 || j.Headers()["pawl-schedule"] != "minutely" || j.Headers()["pawl-due"] != "" {
 			t.Errorf("triggered: %+v, %v", j, err)
+		}
+		shown, err := ops.Settings(ctx)
+		ops.must(err)
+		if len(shown.Schedules) != 1 || !reflect.DeepEqual(shown.Schedules[0], ops.schedule("minutely")) {
+			t.Errorf("the settings show %+v", shown.Schedules)
 		}
 
 		own := ops.Schedule("extra")
