@@ -242,8 +242,9 @@ func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 
 // bound adds what the limits allow that this process knows.
 func (e *Engine) bound(s *job.Situation) {
-	if b, ok := e.followed.limits.Load().gates.Bound(s.Job.Queue, s.Job.Kind, s.Job.Key); ok {
-		s.Bound = &b
+	gates := e.followed.limits.Load().gates
+	if b, ok := gates.Bound(s.Job.Queue, s.Job.Kind, s.Job.Key); ok {
+		s.Bound, s.Also = &b, gates.Also(s.Job.Queue, s.Job.Kind, s.Job.Key)
 	}
 }
 

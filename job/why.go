@@ -29,8 +29,10 @@ type Situation struct {
 	Holding []Unheard
 	// Gate is how the gate of a job that waits behind one stands, Bound what it allows,
 	// by the limits that who asks knows; nil: it knows none.
-	Gate        GateUse
-	Bound       *GateBound
+	Gate  GateUse
+	Bound *GateBound
+	// Also bounds it beside that gate. How many of those run is not counted.
+	Also        []GateBound
 	Ahead       int // ready jobs of the queue that come first, capped
 	AheadCapped bool
 }
@@ -195,6 +197,11 @@ func ready(s *Situation, w *Why) (WhyCode, string) {
 		text += "; " + s.Use.String()
 		if s.Use.Running >= s.Use.Total {
 			code = WhyTotal
+		}
+	}
+	for i := range s.Also {
+		if b := &s.Also[i]; b.Concurrent > 0 {
+			text += fmt.Sprintf("; %s bounds it too, at most %d at once", b.whose(), b.Concurrent)
 		}
 	}
 	n := len(s.Holding)
