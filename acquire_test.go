@@ -272,9 +272,9 @@ func TestJ17_NoRateStandsOverADrain(t *testing.T) {
 		limit := w.Limit("github")
 		w.must(limit.Drain(t.Context(), time.Hour))
 		before := w.add(1)[0]
-		pass(time.Second)
+		pass(300 * time.Millisecond)
 		w.must(limit.Set(t.Context(), pawl.LimitSettings{PerSecond: pawl.NoLimit}))
-		pass(2 * time.Second)
+		pass(300 * time.Millisecond) // a refusal as young as this counts, if its rate still holds
 		during := w.add(1)[0]
 		pass(time.Second)
 		w.must(limit.Reset(t.Context()))
