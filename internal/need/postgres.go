@@ -32,17 +32,27 @@ const dropLimit = time.Minute
 // those for itself takes PostgresServer.
 func Postgres(t testing.TB) Database {
 	t.Helper()
+	db := create(t)
+	t.Cleanup(func() {
+		if err := drop(db); err != nil {
+			t.Errorf("need: dropping the test's schema (does a connection hold locks on it?): %v", err)
+		}
+	})
+	return db
+}
+
+func create(t testing.TB) Database {
+	t.Helper()
 	server := address(t, "postgres", postgresVariable)
 	schema := unique(t)
 	if err := execute(server, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
 		t.Fatalf("need: %s: %v", postgresVariable, err)
 	}
-	t.Cleanup(func() {
-		if err := execute(server, "DROP SCHEMA "+pgx.Identifier{schema}.Sanitize()+" CASCADE"); err != nil {
-			t.Errorf("need: dropping the test's schema (does a connection hold locks on it?): %v", err)
-		}
-	})
 	return Database{URL: withSearchPath(t, server, schema), Server: server, Schema: schema}
+}
+
+func drop(db Database) error {
+	return execute(db.Server, "DROP SCHEMA "+pgx.Identifier{db.Schema}.Sanitize()+" CASCADE")
 }
 
 func execute(server, statement string) error {

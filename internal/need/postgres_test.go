@@ -119,3 +119,36 @@ func TestPostgresServer_ComesBack(t *testing.T) {
 		t.Error("a second Start of a running server succeeds")
 	}
 }
+
+// A schema goes from one test to the next, emptied; one whose test has failed does not.
+func TestReusedPostgres_IsEmptiedForTheNext(t *testing.T) {
+	const empty = "DELETE FROM job"
+	var first Database
+	t.Run("First", func(t *testing.T) {
+		first = ReusedPostgres(t, empty)
+		c := connect(t, first.URL)
+		run(t, c, "CREATE TABLE job (content text)")
+		run(t, c, "INSERT INTO job VALUES ('left')")
+	})
+	t.Run("Second", func(t *testing.T) {
+		second := ReusedPostgres(t, empty)
+		if second.Schema != first.Schema {
+			t.Errorf("it has schema %q, want that of the first, %q", second.Schema, first.Schema)
+		}
+		if n := value[int](t, connect(t, second.URL), "SELECT count(*)::int FROM job"); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+		if third := ReusedPostgres(t, empty); third.Schema == first.Schema {
+			t.Error("two tests have the same schema")
+		} else {
+			run(t, connect(t, third.URL), "CREATE TABLE job (content text)")
+		}
+	})
+	if err := DropReused(); err != nil {
+		t.Fatal(err)
+	}
+	server := connect(t, first.Server)
+	if n := value[int](t, server, "SELECT count(*)::int FROM pg_namespace WHERE nspname = $1", first.Schema); n != 0 {
+		t.Error("its schema is still there")
+	}
+}

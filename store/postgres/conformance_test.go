@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -25,7 +26,13 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := need.DropReused(); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
+	}))
 }
 
 // pool connects to a schema of the test's own.
@@ -46,7 +53,7 @@ func connect(t testing.TB, address string) *pgxpool.Pool {
 
 // fresh makes an empty database.
 func fresh(t *testing.T) store.Opener {
-	db := need.Postgres(t)
+	db := need.ReusedPostgres(t, postgres.Emptying)
 	return spoiler{postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema})}
 }
 
@@ -110,21 +117,11 @@ func wantErr(t *testing.T, what string, err, want error) {
 	}
 }
 
-// A small service has two connections: everything works, and nothing waits for a
-// second connection while it holds the first.
-func TestConformance_TwoConnections(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, storetest.Declared("postgres two connections"), func(t *testing.T) store.Opener {
-		db := need.Postgres(t)
-		return postgres.Pool(pool(t, db), postgres.Options{Schema: db.Schema, Connections: 2})
-	})
-}
-
 // Everything goes through the user's pool, which is as small as it may be.
 func TestConformance_OnlyTheUsersPool(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, storetest.Declared("postgres only the user's pool"), func(t *testing.T) store.Opener {
-		db := need.Postgres(t)
+		db := need.ReusedPostgres(t, postgres.Emptying)
 		config, err := pgxpool.ParseConfig(db.URL)
 		if err != nil {
 			t.Fatal(err)

@@ -2,11 +2,11 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -155,22 +155,33 @@ func (c checked) Open(ctx context.Context, s store.Settings) (store.Store, error
 }
 
 // A team applies the exported SQL with its own tool, as its own owner, and Pawl
-// connects as a role that may make no table there, not even a temporary one.
-func TestConformance_RoleWithoutTables(t *testing.T) {
+// connects as a role that may make no table there, not even a temporary one. And it is a
+// small service with two connections: everything works, and nothing waits for a second
+// connection while it holds the first.
+func TestConformance_RoleWithTwoConnections(t *testing.T) {
 	t.Parallel()
 	owner := need.PostgresServer(t).URL()
 	execute(t, owner, "CREATE ROLE worker LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
-	var schemas atomic.Int32
-	features := storetest.Declared("postgres")
-	features.Spoil = false // its statements need the search_path, which is another schema here
-	storetest.Run(t, features, func(t *testing.T) store.Opener {
-		n := schemas.Add(1)
-		pawl, own := fmt.Sprintf("pawl_%d", n), fmt.Sprintf("own_%d", n)
-		for _, m := range postgres.Migrations(pawl) {
-			execute(t, owner, m.SQL)
-		}
-		execute(t, owner, fmt.Sprintf(grants, pawl, "worker"))
-		execute(t, owner, fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION worker", own)) // for the user's rows of the suite
+	var schemas shelf
+	storetest.Run(t, storetest.Declared("postgres two connections"), func(t *testing.T) store.Opener {
+		names := func(n int) (pawl, own string) { return fmt.Sprintf("pawl_%d", n), fmt.Sprintf("own_%d", n) }
+		pawl, own := names(schemas.take(t, func(n int) error {
+			pawl, own := names(n)
+			for _, m := range postgres.Migrations(pawl) {
+				execute(t, owner, m.SQL)
+			}
+			execute(t, owner, fmt.Sprintf(grants, pawl, "worker"))
+			execute(t, owner, fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION worker", own)) // for the user's rows of the suite
+			return nil
+		}, func(n int) error {
+			pawl, own := names(n)
+			conn, err := pgx.Connect(context.Background(), owner)
+			if err != nil {
+				return err
+			}
+			_, err = conn.Exec(context.Background(), fmt.Sprintf("SET search_path = %s, %s; ", pawl, own)+postgres.Emptying)
+			return errors.Join(err, conn.Close(context.Background()))
+		}))
 		address, err := url.Parse(owner)
 		if err != nil {
 			t.Fatal(err)
@@ -185,6 +196,6 @@ func TestConformance_RoleWithoutTables(t *testing.T) {
 				t.Fatalf("the role may %s", statement)
 			}
 		}
-		return checked{postgres.Pool(p, postgres.Options{Schema: pawl})}
+		return checked{postgres.Pool(p, postgres.Options{Schema: pawl, Connections: 2})}
 	})
 }

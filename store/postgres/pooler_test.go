@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -19,6 +19,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need/child"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres"
 	"github.com/pawlwork/pawl/store/storetest"
 )
 
@@ -33,7 +34,7 @@ type pooler struct {
 	address *url.URL
 	server  string
 	prefix  string
-	named   atomic.Int32
+	shelf   shelf
 }
 
 func startPooler(t *testing.T) *pooler {
@@ -108,8 +109,19 @@ server_idle_timeout = 1
 	})
 	address := *server
 	address.Host = fmt.Sprintf("127.0.0.1:%d", port)
-	return &pooler{address: &address, server: db.Server, prefix: db.Schema}
+	p := &pooler{address: &address, server: db.Server, prefix: db.Schema}
+	direct := connect(t, db.Server)
+	t.Cleanup(func() {
+		for n := range p.shelf.made {
+			if _, err := direct.Exec(context.Background(), "DROP SCHEMA IF EXISTS "+p.schema(n)+" CASCADE"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return p
 }
+
+func (p *pooler) schema(n int) string { return fmt.Sprintf("%s_%d", p.prefix, n) }
 
 // fresh makes an empty database behind the pooler.
 func (p *pooler) fresh(t *testing.T) store.Opener {
@@ -130,27 +142,63 @@ func parse(t *testing.T, address *url.URL) store.Opener {
 	return opener
 }
 
+// shelf is where tests leave numbered databases for others: making one takes longer than
+// most cases of the suite.
+type shelf struct {
+	mu   sync.Mutex
+	made int
+	free []int
+}
+
+// take gives the test one that was left and emptied, or makes the next. When the test has
+// failed it is not used again.
+func (s *shelf) take(t *testing.T, make, empty func(int) error) int {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.made
+	if last := len(s.free) - 1; last >= 0 {
+		n, s.free = s.free[last], s.free[:last]
+	} else if s.made++; true {
+		if err := make(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		if err := empty(n); err != nil {
+			t.Error(err)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, n)
+	})
+	return n
+}
+
 // database makes an empty one and returns its address.
 func (p *pooler) database(t *testing.T) *url.URL {
 	t.Helper()
-	n := p.named.Add(1) - 1
-	if n >= maxPooled {
-		t.Fatalf("more than %d tests want a database behind the pooler", maxPooled)
-	}
-	schema := fmt.Sprintf("%s_%d", p.prefix, n)
 	direct := connect(t, p.server)
-	if _, err := direct.Exec(t.Context(), "CREATE SCHEMA "+schema); err != nil {
-		t.Fatal(err)
+	execute := func(statements string) error {
+		_, err := direct.Exec(context.Background(), statements)
+		return err
 	}
-	t.Cleanup(func() {
-		if _, err := direct.Exec(context.Background(), "DROP SCHEMA "+schema+" CASCADE"); err != nil {
-			t.Error(err)
+	n := p.shelf.take(t, func(n int) error {
+		if n >= maxPooled {
+			return fmt.Errorf("more than %d tests want a database behind the pooler", maxPooled)
 		}
+		return execute("CREATE SCHEMA " + p.schema(n))
+	}, func(n int) error {
+		return execute("SET search_path = " + p.schema(n) + "; " + postgres.Emptying + "RESET search_path")
 	})
 	address := *p.address
 	address.Path = fmt.Sprintf("/pooled_%d", n)
 	query := address.Query()
-	query.Set("pawl_schema", schema)
+	query.Set("pawl_schema", p.schema(n))
 	address.RawQuery = query.Encode()
 	return &address
 }

@@ -58,7 +58,11 @@ func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEnd
 // newSpaces is Spaces on a schema of the test's own, and what it sends.
 func newSpaces(t *testing.T) (*postgres.Spaces, *pgxpool.Pool, *statements) {
 	t.Helper()
-	db := need.Postgres(t)
+	return spacesOn(t, need.Postgres(t))
+}
+
+func spacesOn(t *testing.T, db need.Database) (*postgres.Spaces, *pgxpool.Pool, *statements) {
+	t.Helper()
 	config, err := pgxpool.ParseConfig(db.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -447,7 +451,7 @@ func (s inCompany) Unserved(ctx context.Context, by job.WorkerID, older time.Dur
 func TestConformance_Spaces(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, storetest.Declared("postgres spaces"), func(t *testing.T) store.Opener {
-		spaces, _, _ := newSpaces(t)
+		spaces, _, _ := spacesOn(t, need.ReusedPostgres(t, postgres.Emptying))
 		return company{spoiler{spaces}, openSpaces(t, spaces, 1)[0]}
 	})
 }

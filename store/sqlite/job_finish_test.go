@@ -115,7 +115,7 @@ func (s *Store) picture(t *testing.T) []seen {
 func TestP8_AStrayCopyInTheArchiveStopsNoEnd(t *testing.T) {
 	s := open(t, Memory())
 	w := s.mustRegister(t)
-	s.mustEnqueue(t, drafts(jobs.Group + 1)...)
+	s.mustEnqueue(t, drafts(jobs.Group+1)...)
 	leased := s.mustClaim(t, claimOf(w, 1, jobs.Group+1)).Jobs
 	first, leased := leased[0], leased[1:]
 	stray := leased[jobs.Group/2].ID
