@@ -84,7 +84,7 @@ func suite() []verb {
 		{"repair", append(repair(), repairLoad()...)},
 		{"unreadable", unreadable()},
 		{"read", read()},
-		{"list", list()},
+		{"list", append(list(), listsOfMany()...)},
 		{"queues", queues()},
 		{"audit", audit()},
 		{"tx", transactions()},

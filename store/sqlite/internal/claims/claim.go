@@ -137,7 +137,8 @@ func (k *claiming) lease(leased []store.LeasedJob) error {
 	return nil
 }
 
-// What a claim writes, by primary keys.
+// What a claim writes, by primary keys. A claim that fails is undone as a whole: with FAIL
+// SQLite need not keep what it takes to undo one statement.
 const (
 	leaseOne = `UPDATE pawl_job
 	SET state = 3, run = run + 1, worker = ?, claim = ?, started = ?

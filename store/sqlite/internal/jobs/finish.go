@@ -1,11 +1,8 @@
 package jobs
 
 import (
-	"errors"
-
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // Finish ends runs, each fenced by its worker and run number.
@@ -120,7 +117,7 @@ func (t *Transition) finishGroup(w job.WorkerID, ends []job.End) (bool, error) {
 		q.Blob(ends[i].ID[:]).Int(ends[i].Run)
 	}
 	n, err := q.Int(int64(w)).Changes()
-	if errors.Is(err, sqlite3.CONSTRAINT) {
+	if lite.IsConstraint(err) {
 		return false, nil
 	}
 	if err != nil || n != Group {

@@ -72,3 +72,6 @@ func meant(err error) bool {
 func Ambiguous(err error) bool {
 	return errors.Is(err, sqlite3.IOERR_FSYNC) || errors.Is(err, sqlite3.IOERR_DIR_FSYNC)
 }
+
+// IsConstraint reports whether a row was refused because of those that are there.
+func IsConstraint(err error) bool { return errors.Is(err, sqlite3.CONSTRAINT) }
