@@ -259,6 +259,69 @@ func TestJ17_AChangedRateIsFollowedByThoseWhoWait(t *testing.T) {
 	})
 }
 
+// No rate is nothing to wait for, also while the bucket is drained: the next job passes, and is not put off until the
+// drain would have ended. When there is a rate again, so is the drain.
+func TestJ17_NoRateStandsOverADrain(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		w := at.work(pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 5}},
+			Limits: []pawl.Limit{{Name: "github", PerSecond: 10}},
+		}, func(e *pawl.Engine) {
+			pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error { return pawl.Acquire(ctx, "github", 1) })
+		})
+		limit := w.Limit("github")
+		w.must(limit.Drain(t.Context(), time.Hour))
+		before := w.add(1)[0]
+		pass(300 * time.Millisecond)
+		w.must(limit.Set(t.Context(), pawl.LimitSettings{PerSecond: pawl.NoLimit}))
+		pass(300 * time.Millisecond) // a refusal as young as this counts, if its rate still holds
+		during := w.add(1)[0]
+		pass(time.Second)
+		w.must(limit.Reset(t.Context()))
+		pass(2 * time.Second)
+		after := w.add(1)[0]
+		pass(time.Second)
+		for id, want := range map[pawl.ID]pawl.State{before: pawl.StateWaiting, during: pawl.StateDone, after: pawl.StateWaiting} {
+			if s := w.state(id); s != want {
+				t.Errorf("a job is %s, want %s (before %s, during %s, after %s)", s, want, before, during, after)
+			}
+		}
+		// What was given back keeps its time, and a retry makes it due.
+		w.must(limit.Undrain(t.Context()))
+		pass(time.Minute)
+		if s := w.state(before); s != pawl.StateWaiting {
+			t.Errorf("after the drain the first job is %s", s)
+		}
+		scheduled := pawl.Filter{Kind: "welcome", States: []pawl.State{pawl.StateWaiting}}
+		n, err := w.RetryAll(t.Context(), scheduled)
+		w.must(err)
+		pass(2 * time.Second)
+		if s := w.state(before); n != 2 || s != pawl.StateDone {
+			t.Errorf("%d were retried, and the first is %s", n, s)
+		}
+	})
+}
+
+// Another process ends a drain: the next job gets its token, and is not put off by what its process knew before.
+func TestJ17_AnEndedDrainIsHeardByTheNextJob(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		cfg := pawl.Config{Queues: pawl.Queues{"default": {Workers: 5}}, Limits: []pawl.Limit{{Name: "github", PerSecond: 10}}}
+		w := at.work(cfg, func(e *pawl.Engine) {
+			pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error { return pawl.Acquire(ctx, "github", 1) })
+		})
+		w.must(w.Limit("github").Drain(t.Context(), time.Hour))
+		pass(2 * time.Second)
+		other := at.settle(pawl.Config{Limits: cfg.Limits})
+		other.must(other.Limit("github").Undrain(t.Context()))
+		pass(time.Second)
+		id := w.add(1)[0]
+		pass(time.Second)
+		if s := w.state(id); s != pawl.StateDone {
+			t.Errorf("the job is %s", s)
+		}
+	})
+}
+
 // A handler whose tokens are far away gives its job back, and gets it again when they have come. Several of them
 // come one after the other.
 func TestJ17_AcquireInAHandlerGivesTheJobBack(t *testing.T) {

@@ -119,7 +119,7 @@ func workTogether[A Args](ctx context.Context, work func(context.Context, []*Job
 		return make([]error, len(jobs))
 	}
 	if len(answer) != len(jobs) {
-		answer = slices.Repeat([]error{fmt.Errorf("pawl: batch handler returned %d errors for %d jobs", len(answer), len(jobs))}, len(jobs))
+		answer = slices.Repeat([]error{fmt.Errorf("pawl: a batch handler must return no errors or one for each job: it returned %d, and had %d", len(answer), len(jobs))}, len(jobs))
 	}
 	return answer
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/keeper"
@@ -59,6 +60,14 @@ func (b *Bulk) check() error {
 	errs := []error{b.verb.Check(), b.filter.Check()}
 	if len(b.filter.States) == 0 {
 		errs = append(errs, job.Invalid("Filter.States", "none", "must be named, so that nothing is deleted by mistake"))
+	} else if b.verb.Known() && b.filter.Check() == nil && !slices.ContainsFunc(b.filter.States, b.verb.Touches) {
+		var can []State
+		for _, s := range job.States() {
+			if b.verb.Touches(s) {
+				can = append(can, s)
+			}
+		}
+		errs = append(errs, job.Invalid("Filter.States", b.filter.States, fmt.Sprintf("must have one of %v: %s does nothing to others", can, b.verb.Name)))
 	}
 	return errors.Join(errs...)
 }
@@ -148,7 +157,7 @@ func (e *Engine) Operation(ctx context.Context, id ID) (Operation, error) {
 	case err != nil:
 		return Operation{}, err
 	case len(list) == 0:
-		return Operation{}, fmt.Errorf("%w: operation %s", ErrNotFound, id)
+		return Operation{}, job.NotFound("operation", id)
 	}
 	return list[0], nil
 }

@@ -346,3 +346,31 @@ func TestJ25_ManyKeepThePace(t *testing.T) {
 		}
 	})
 }
+
+// An operation that could change nothing is a mistake, and is refused.
+func TestJ25_StatesThatAVerbLeavesAloneAreRefused(t *testing.T) {
+	pawltest.Run(t, nil, func(t *testing.T, e *pawltest.Engine) {
+		in := func(s ...pawl.State) pawl.Filter { return pawl.Filter{States: s} }
+		for text, b := range map[string]pawl.Bulk{
+			"Filter.States [done dead]: must have one of [blocked waiting running suspended]: cancel does nothing to others": pawl.BulkCancel(in(pawl.StateDone, pawl.StateDead)),
+			"must have one of [waiting suspended dead cancelled]: retry":                                                     pawl.BulkRetry(in(pawl.StateDone, pawl.StateRunning)),
+			"must have one of [blocked waiting suspended dead cancelled]: requeue":                                           pawl.BulkRequeue(in(pawl.StateRunning), "slow"),
+			"must have one of [blocked waiting suspended dead cancelled]: set priority":                                      pawl.BulkPriority(in(pawl.StateDone), 1),
+		} {
+			if _, err := e.Bulk(t.Context(), b); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), text) {
+				t.Errorf("%v does not say %s", err, text)
+			}
+		}
+		if _, err := e.CancelAll(t.Context(), in(pawl.StateDone)); !errors.Is(err, pawl.ErrInvalid) {
+			t.Errorf("CancelAll: %v", err)
+		}
+		for _, b := range []pawl.Bulk{
+			pawl.BulkCancel(in(pawl.StateDone, pawl.StateWaiting)), pawl.BulkDelete(in(pawl.StateDone)), pawl.BulkRequeue(in(pawl.StateDead), "slow"),
+			pawl.BulkRetry(in(pawl.StateWaiting)), pawl.BulkPriority(in(pawl.StateWaiting), job.MaxPriority),
+		} {
+			if _, err := e.Bulk(t.Context(), b, pawl.DryRun()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -38,7 +38,7 @@ func (e *Engine) EraseNamespace(ctx context.Context, confirm string) (rows int, 
 		n, more, err := s.Erase(ctx, store.EraseRows)
 		rows += n
 		if err != nil {
-			return rows, fmt.Errorf("erase namespace %q, of which %d rows are gone: %w", namespace, rows, err)
+			return rows, fmt.Errorf("erase namespace %q (rows that are gone: %d): %w", namespace, rows, err)
 		}
 		if step == 1 { // before the rest, which a kill may come before
 			log.WarnContext(ctx, "erasing a namespace")

@@ -9,7 +9,7 @@ import (
 
 // The errors of jobs. Test with errors.Is; they are job's own, under one roof.
 var (
-	ErrNotFound       = job.ErrNotFound       // no job with that id is live or archived
+	ErrNotFound       = job.ErrNotFound       // no job with that id is live or archived; no such schedule or operation
 	ErrInvalid        = job.ErrInvalid        // an input is out of bounds; the text names field, value and bound
 	ErrLeaseLost      = job.ErrLeaseLost      // the run no longer owns its job; whatever it writes changes nothing
 	ErrWorkerLost     = job.ErrWorkerLost     // this process was declared lost; Run registers it anew

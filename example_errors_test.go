@@ -23,6 +23,8 @@ func get(_ context.Context, url string) (status int, retryAfter time.Duration, e
 	switch url {
 	case "/busy":
 		return http.StatusTooManyRequests, time.Hour, nil
+	case "/down":
+		return http.StatusServiceUnavailable, time.Hour, nil
 	case "/report":
 		return http.StatusAccepted, 0, nil
 	case "/gone":
@@ -36,8 +38,10 @@ func fetch(ctx context.Context, j *pawl.Job[Fetch]) error {
 	switch {
 	case err != nil:
 		return err // tried again after the backoff
-	case status == http.StatusTooManyRequests:
-		return pawl.RetryIn(retryAfter, fmt.Errorf("%s: too many requests", j.Args.URL))
+	case status == http.StatusTooManyRequests: // the whole queue cools down
+		return fmt.Errorf("%s: %d: %w", j.Args.URL, status, pawl.Throttled(retryAfter))
+	case status == http.StatusServiceUnavailable && retryAfter > 0:
+		return pawl.RetryIn(retryAfter, fmt.Errorf("%s: %d", j.Args.URL, status))
 	case status == http.StatusAccepted:
 		return pawl.SnoozeFor(time.Minute, "the report is not ready yet")
 	case status == http.StatusNotFound:
@@ -63,7 +67,7 @@ func ExampleRetryIn() {
 	pawl.Handle(e, fetch)
 
 	var items []pawl.Item
-	for _, url := range []string{"/", "/busy", "/report", "/gone"} {
+	for _, url := range []string{"/", "/down", "/report", "/gone"} {
 		items = append(items, pawl.NewItem(Fetch{url}))
 	}
 	rs, err := e.EnqueueMany(ctx, items...)
@@ -85,7 +89,7 @@ func ExampleRetryIn() {
 	}
 	// Output:
 	// {"URL":"/"}: done, 0 attempts burned, 0 snoozes
-	// {"URL":"/busy"}: waiting, 1 attempts burned, 0 snoozes
+	// {"URL":"/down"}: waiting, 1 attempts burned, 0 snoozes
 	// {"URL":"/report"}: waiting, 0 attempts burned, 1 snoozes
 	// {"URL":"/gone"}: dead, 1 attempts burned, 0 snoozes
 }
@@ -96,7 +100,7 @@ func countFailures(next pawl.Work) pawl.Work {
 	return func(ctx context.Context, j *pawl.Info) error {
 		err := next(ctx, j)
 		switch {
-		case err == nil, pawl.IsSnooze(err):
+		case err == nil, pawl.IsSnooze(err), pawl.IsThrottled(err):
 		case pawl.IsDead(err):
 			failures.Add("dead", 1)
 		default:
@@ -109,7 +113,7 @@ func countFailures(next pawl.Work) pawl.Work {
 // Middleware tells what a handler says from its faults.
 func ExampleIsSnooze() {
 	ctx := context.Background()
-	for _, url := range []string{"/", "/busy", "/report", "/gone"} {
+	for _, url := range []string{"/", "/busy", "/down", "/report", "/gone"} {
 		work := countFailures(func(ctx context.Context, j *pawl.Info) error {
 			return fetch(ctx, &pawl.Job[Fetch]{Info: *j, Args: Fetch{url}})
 		})

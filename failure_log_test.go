@@ -145,7 +145,7 @@ func TestJ28_TheLogTellsOfJobsThatDieOutsideOfAHandler(t *testing.T) {
 		}
 		for _, parts := range [][]string{
 			{"level=ERROR", "a job is dead", "kind=welcome", "queue=nobodys", "job=" + late.ID.String(), "run=0", "attempt=1 of=5", `reason="its deadline passed"`},
-			{"level=ERROR", "a job is dead", "kind=deadly", "queue=theirs", "job=" + deadly.ID.String(), "run=1", "attempt=1 of=7", `reason="lost with its worker 1 times"`},
+			{"level=ERROR", "a job is dead", "kind=deadly", "queue=theirs", "job=" + deadly.ID.String(), "run=1", "attempt=1 of=7", `reason="lost with its worker once"`},
 		} {
 			if n := log.count(parts...); n != 1 {
 				t.Errorf("%d lines with %q, want one", n, parts)

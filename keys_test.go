@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -222,4 +223,30 @@ func TestJ19_ALimitGoesWhileAJobRuns(t *testing.T) {
 	if seen != 1 {
 		t.Errorf("%d attempts, %d done half an hour after the limit was taken away", attempts, seen)
 	}
+}
+
+// A job waits behind one limit and is bounded by a second: when its own gate is open, the other one is named.
+func TestJ19_WhyNamesTheSecondLimit(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		free := make(chan struct{})
+		w := at.work(pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 5}},
+			Limits: []pawl.Limit{{Name: "all", Queue: "default", Concurrent: 1}, {Name: "tenants", Queue: "default", PerKey: true, Concurrent: 2}},
+		}, func(e *pawl.Engine) {
+			pawl.Handle(e, func(context.Context, *pawl.Job[Welcome]) error { <-free; return nil })
+		})
+		defer close(free)
+		for _, key := range []string{"acme", "ibis"} {
+			r, err := w.Enqueue(t.Context(), Welcome{1}, pawl.Key(key))
+			w.must(err)
+			soon()
+			if key == "ibis" {
+				why, err := w.Why(t.Context(), r.ID)
+				w.must(err)
+				if why.Code != pawl.WhySlot || !strings.HasSuffix(why.String(), "; limit all bounds it too, at most 1 at once") {
+					t.Errorf("why: %s %s", why.Code, why)
+				}
+			}
+		}
+	})
 }

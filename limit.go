@@ -149,7 +149,7 @@ func (l LimitHandle) goesWith(ctx context.Context, value json.RawMessage) error 
 		return err
 	}
 	merged, known := l.engine.followed.limits.Load().find(l.name) // one of its own code, that nobody has declared yet
-	if i := slices.IndexFunc(limits, func(s LimitSetting) bool { return s.Name == l.name }); i >= 0 {
+	if i := slices.IndexFunc(limits, func(s EffectiveLimit) bool { return s.Name == l.name }); i >= 0 {
 		merged, known = limits[i].Holds, true
 	}
 	if err := json.Unmarshal(value, &merged); err != nil {
@@ -192,8 +192,8 @@ func takeBack(fields, known []string) (json.RawMessage, error) {
 	return json.Marshal(back)
 }
 
-// LimitSetting is what holds for one limit, and where it comes from.
-type LimitSetting struct {
+// EffectiveLimit is what holds for one limit, and where it comes from.
+type EffectiveLimit struct {
 	Name string
 	// Holds is what is declared, with the fields over it that operators have set.
 	Holds LimitSettings
@@ -210,7 +210,7 @@ type LimitSetting struct {
 }
 
 // Limits shows the limits that are declared and set, as they hold now, by name.
-func (e *Engine) Limits(ctx context.Context) ([]LimitSetting, error) {
+func (e *Engine) Limits(ctx context.Context) ([]EffectiveLimit, error) {
 	s, err := e.Settings(ctx)
 	return s.Limits, err
 }

@@ -220,7 +220,7 @@ func (e *Engine) Queues(ctx context.Context, names ...string) ([]QueueState, err
 	for i := range states {
 		if q := &states[i]; q.Total == 0 && known != nil {
 			holds, _ := known.Queue(q.Name)
-			q.Total = max(queueSettingOf(holds).Holds.Total, 0)
+			q.Total = max(effectiveQueue(holds).Holds.Total, 0)
 		}
 	}
 	return states, nil
@@ -242,8 +242,9 @@ func (e *Engine) Why(ctx context.Context, id ID) (Why, error) {
 
 // bound adds what the limits allow that this process knows.
 func (e *Engine) bound(s *job.Situation) {
-	if b, ok := e.followed.limits.Load().gates.Bound(s.Job.Queue, s.Job.Kind, s.Job.Key); ok {
-		s.Bound = &b
+	gates := e.followed.limits.Load().gates
+	if b, ok := gates.Bound(s.Job.Queue, s.Job.Kind, s.Job.Key); ok {
+		s.Bound, s.Also = &b, gates.Also(s.Job.Queue, s.Job.Kind, s.Job.Key)
 	}
 }
 

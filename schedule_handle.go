@@ -54,6 +54,15 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
 	if err != nil {
 		return nil, err
 	}
+	return e.scheduleList(ctx, st, known)
+}
+
+// scheduleList is how the schedules stand that are declared and set.
+func (e *Engine) scheduleList(ctx context.Context, st store.Schedules, known *store.Effective) ([]ScheduleStatus, error) {
+	entries := schedules.Read(known)
+	if len(entries) == 0 {
+		return nil, nil
+	}
 	states, err := st.ScheduleStates(ctx)
 	if err != nil {
 		return nil, err
@@ -63,7 +72,7 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
 		by[states.List[i].Name] = &states.List[i]
 	}
 	var list []ScheduleStatus
-	for _, entry := range schedules.Read(known) {
+	for _, entry := range entries {
 		s, _ := known.Of(scheduleSetting(entry.Name))
 		list = append(list, e.scheduleStatus(&entry, &s, by[entry.Name], states.Now))
 	}
@@ -313,7 +322,7 @@ func afterOverride(known *store.EffectiveSetting, value json.RawMessage) (json.R
 	return over.Over(under).Text()
 }
 
-func (h ScheduleHandle) notFound() error { return fmt.Errorf("%w: schedule %s", ErrNotFound, h.name) }
+func (h ScheduleHandle) notFound() error { return job.NotFound("schedule", h.name) }
 
 // holds is what the schedule comes to, now.
 func (h ScheduleHandle) holds(ctx context.Context) (store.EffectiveSetting, bool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -372,6 +373,11 @@ func TestJ16_OperatorsChangeSchedules(t *testing.T) {
 		if j, err := ops.Get(ctx, r.ID); err != nil || j.Priority != 5 || j.Headers()["pawl-schedule"] != "minutely" || j.Headers()["pawl-due"] != "" {
 			t.Errorf("triggered: %+v, %v", j, err)
 		}
+		shown, err := ops.Settings(ctx)
+		ops.must(err)
+		if len(shown.Schedules) != 1 || !reflect.DeepEqual(shown.Schedules[0], ops.schedule("minutely")) {
+			t.Errorf("the settings show %+v", shown.Schedules)
+		}
 
 		own := ops.Schedule("extra")
 		ops.must(own.Create(ctx, pawl.Schedule{Cron: "@every 1m", Job: Welcome{UserID: 9}, Options: []pawl.EnqueueOption{pawl.Queue("mail"), pawl.Tags("x")}}))
@@ -435,7 +441,7 @@ func TestJ16_OperatorsAreToldWhatIsWrong(t *testing.T) {
 		}
 		_, triggered := w.Schedule("typo").Trigger(ctx)
 		for _, err := range []error{w.Schedule("typo").Pause(ctx), w.Schedule("typo").Delete(ctx), triggered} {
-			if !errors.Is(err, pawl.ErrNotFound) {
+			if !errors.Is(err, pawl.ErrNotFound) || err.Error() != "pawl: no such schedule: typo" {
 				t.Errorf("typo: %v", err)
 			}
 		}

@@ -218,11 +218,13 @@ func upkeepEvery(value json.RawMessage) time.Duration {
 // Settings is everything that is declared and set, and what it comes to.
 type Settings struct {
 	Revision int64 // changes with each change
-	Queues   []QueueSetting
-	Limits   []LimitSetting
-	Upkeep   []UpkeepSetting
-	Pauses   []Pause
-	Versions []VersionInfo // of the code that declares, also of what no longer runs
+	Queues   []EffectiveQueue
+	Limits   []EffectiveLimit
+	// Schedules are those of Engine.Schedules.
+	Schedules []ScheduleStatus
+	Upkeep    []EffectiveUpkeep
+	Pauses    []Pause
+	Versions  []VersionInfo // of the code that declares, also of what no longer runs
 
 	holds store.Effective
 }
@@ -231,14 +233,14 @@ type Settings struct {
 // declaration, else that of the longest pattern that names it; over that, field by
 // field, what operators have set for such patterns, the longer over the shorter, and
 // then for the queue itself.
-func (s *Settings) Queue(name string) QueueSetting {
+func (s *Settings) Queue(name string) EffectiveQueue {
 	holds, _ := s.holds.Queue(name)
-	return queueSettingOf(holds)
+	return effectiveQueue(holds)
 }
 
-// QueueSetting is what holds for one queue, or is said for a pattern of queues, and
+// EffectiveQueue is what holds for one queue, or is said for a pattern of queues, and
 // where it comes from.
-type QueueSetting struct {
+type EffectiveQueue struct {
 	Name string
 	// Pattern is the one whose declaration holds for a queue that has none of its own.
 	Pattern string
@@ -256,8 +258,8 @@ type QueueSetting struct {
 	Conflicts []Conflict
 }
 
-// UpkeepSetting is how often a round of upkeep is done, where operators have set it.
-type UpkeepSetting struct {
+// EffectiveUpkeep is how often a round of upkeep is done, where operators have set it.
+type EffectiveUpkeep struct {
 	Round    string
 	Every    time.Duration
 	By, Note string
@@ -284,7 +286,7 @@ func (e *Engine) Settings(ctx context.Context) (Settings, error) {
 			if s.Override != nil {
 				by = *s.Override
 			}
-			l := LimitSetting{
+			l := EffectiveLimit{
 				Name: s.Name, Owner: s.Owner, Version: s.Version, Overridden: s.Overridden,
 				By: by.By, Note: by.Note, Since: by.Since, Conflicts: s.Conflicts,
 			}
@@ -299,15 +301,20 @@ func (e *Engine) Settings(ctx context.Context) (Settings, error) {
 			if s.Override != nil {
 				by = *s.Override
 			}
-			shown.Upkeep = append(shown.Upkeep, UpkeepSetting{s.Name, upkeepEvery(s.Value), by.By, by.Note, by.Since})
+			shown.Upkeep = append(shown.Upkeep, EffectiveUpkeep{s.Name, upkeepEvery(s.Value), by.By, by.Note, by.Since})
+		}
+	}
+	if st, ok := e.store.(store.Schedules); ok {
+		if shown.Schedules, err = e.scheduleList(ctx, st, &holds); err != nil {
+			return Settings{}, err
 		}
 	}
 	return shown, nil
 }
 
-// queueSettingOf shows what holds. What cannot be read is shown as not set (P8).
-func queueSettingOf(s store.EffectiveSetting) QueueSetting {
-	q := QueueSetting{
+// effectiveQueue shows what holds. What cannot be read is shown as not set (P8).
+func effectiveQueue(s store.EffectiveSetting) EffectiveQueue {
+	q := EffectiveQueue{
 		Name: s.Name, Pattern: s.Pattern, Owner: s.Owner, Version: s.Version, Overridden: s.Overridden, Conflicts: s.Conflicts,
 	}
 	if s.Override != nil {

@@ -111,9 +111,5 @@ func (t *Throttle) Alone() time.Duration {
 
 // String is "queue mail cools down until 12:04:31 (throttled 3 times)".
 func (c *CoolDown) String() string {
-	times := fmt.Sprintf("%d times", c.Throttles)
-	if c.Throttles == 1 {
-		times = "once"
-	}
-	return fmt.Sprintf("queue %s cools down until %s (throttled %s)", c.Queue, stamp(c.Until), times)
+	return fmt.Sprintf("queue %s cools down until %s (throttled %s)", c.Queue, stamp(c.Until), times(c.Throttles))
 }

@@ -166,7 +166,7 @@ func Decide(r Run, o Outcome, p Policy) End {
 		fail()
 		if r.Used+1 >= r.MaxAttempts {
 			e.To = Dead
-			e.Reason = fmt.Sprintf("all %d attempts failed", r.MaxAttempts)
+			e.Reason = plural(r.MaxAttempts, "its only attempt failed", fmt.Sprintf("all %d attempts failed", r.MaxAttempts))
 			break
 		}
 		e.To = Waiting

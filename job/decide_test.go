@@ -190,3 +190,13 @@ func TestJ7_DefaultsRetryForAboutThreeDays(t *testing.T) {
 		t.Errorf("%d attempts last %.1f days with at most %v between them, want about 3 days with 6 h", job.DefaultAttempts, days, longest)
 	}
 }
+
+// One attempt is not "all 1 attempts".
+func TestJ7_AnOnlyAttemptIsCalledSo(t *testing.T) {
+	for most, want := range map[int]string{1: "its only attempt failed", 2: "all 2 attempts failed"} {
+		e := job.Decide(job.Run{Used: most - 1, MaxAttempts: most}, job.Outcome{Kind: job.Failed, Message: "no"}, job.Policy{})
+		if e.To != job.Dead || e.Reason != want {
+			t.Errorf("%d: %s: %s", most, e.To, e.Reason)
+		}
+	}
+}

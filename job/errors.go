@@ -1,10 +1,14 @@
 package job
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The meanings an operation on jobs can fail with. Callers test with errors.Is.
 var (
-	// ErrNotFound: no job with that id is live or archived.
+	// ErrNotFound: no job with that id is live or archived, or there is no such schedule or
+	// operation (NotFound).
 	ErrNotFound = errors.New("pawl: no such job")
 	// ErrLeaseLost: the run no longer owns its job; whatever it writes changes nothing.
 	ErrLeaseLost = errors.New("pawl: lease lost")
@@ -24,3 +28,14 @@ var (
 	// ErrStopping is the cause of a handler's context when the grace period of a stop ended.
 	ErrStopping = errors.New("pawl: worker is stopping")
 )
+
+// NotFound says that there is no such thing other than a job, and is ErrNotFound.
+func NotFound(what string, name any) error { return &missing{what, name} }
+
+type missing struct {
+	what string
+	name any
+}
+
+func (m *missing) Error() string { return fmt.Sprintf("pawl: no such %s: %v", m.what, m.name) }
+func (m *missing) Unwrap() error { return ErrNotFound }

@@ -75,7 +75,7 @@ func Rescue(s *Subject, maxLost int, keep Keep) End {
 		e.Failure, e.Lose = f.Body(), true
 		if s.Lost+1 >= maxLost {
 			e.To = Dead
-			e.Reason = fmt.Sprintf("lost with its worker %d times", s.Lost+1)
+			e.Reason = "lost with its worker " + times(s.Lost+1)
 		}
 	}
 	return Settle(e, s.CancelAsked)

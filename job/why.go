@@ -29,8 +29,10 @@ type Situation struct {
 	Holding []Unheard
 	// Gate is how the gate of a job that waits behind one stands, Bound what it allows,
 	// by the limits that who asks knows; nil: it knows none.
-	Gate        GateUse
-	Bound       *GateBound
+	Gate  GateUse
+	Bound *GateBound
+	// Also bounds it beside that gate. How many of those run is not counted.
+	Also        []GateBound
 	Ahead       int // ready jobs of the queue that come first, capped
 	AheadCapped bool
 }
@@ -44,10 +46,12 @@ type Use struct {
 }
 
 func (u *Use) String() string {
+	run := fmt.Sprintf("%s on %d %s, %d %s it", plural(u.Running, "runs", "run"), u.Workers, plural(u.Workers, "worker", "workers"),
+		u.Sharing, plural(u.Sharing, "shares", "share"))
 	if u.Running >= u.Total {
-		return fmt.Sprintf("its total of %d is used up: %d run on %d workers, %d share it", u.Total, u.Running, u.Workers, u.Sharing)
+		return fmt.Sprintf("its total of %d is used up: %d %s", u.Total, u.Running, run)
 	}
-	return fmt.Sprintf("%d of its total of %d run on %d workers, %d share it", u.Running, u.Total, u.Workers, u.Sharing)
+	return fmt.Sprintf("%d of its total of %d %s", u.Running, u.Total, run)
 }
 
 // Unheard is a worker that has stopped to beat.
@@ -180,12 +184,12 @@ func explain(s *Situation, w *Why) (WhyCode, string) {
 
 // ready says what a job waits for that some worker could take.
 func ready(s *Situation, w *Why) (WhyCode, string) {
-	j, more := &s.Job, ""
+	j, jobs := &s.Job, plural(s.Ahead, " job", " jobs")
 	if s.AheadCapped {
-		more = "+"
+		jobs = "+ jobs"
 	}
 	w.Ahead, w.More = s.Ahead, s.AheadCapped
-	code, text := WhySlot, fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s jobs", j.Queue, s.Ahead, more)
+	code, text := WhySlot, fmt.Sprintf("ready: waits for a free slot of queue %s behind %d%s", j.Queue, s.Ahead, jobs)
 	if j.Suspect() {
 		text += "; " + suspected(j)
 	}
@@ -193,6 +197,11 @@ func ready(s *Situation, w *Why) (WhyCode, string) {
 		text += "; " + s.Use.String()
 		if s.Use.Running >= s.Use.Total {
 			code = WhyTotal
+		}
+	}
+	for i := range s.Also {
+		if b := &s.Also[i]; b.Concurrent > 0 {
+			text += fmt.Sprintf("; %s bounds it too, at most %d at once", b.whose(), b.Concurrent)
 		}
 	}
 	n := len(s.Holding)
@@ -209,10 +218,10 @@ func ready(s *Situation, w *Why) (WhyCode, string) {
 // suspected says how a suspect is run.
 func suspected(j *Job) string {
 	if j.Alone() {
-		return fmt.Sprintf("it was lost with its process %d times, so it runs alone in its process, one such job at a time (deferred %d of %d times)",
-			j.Lost, j.Deferred, MaxDeferred)
+		return fmt.Sprintf("it was lost with its process %s, so it runs alone in its process, one such job at a time (deferred %d of %d times)",
+			times(j.Lost), j.Deferred, MaxDeferred)
 	}
-	return fmt.Sprintf("it was lost with its process %d times and deferred %d times, so it runs beside others, one such job in a process", j.Lost, j.Deferred)
+	return fmt.Sprintf("it was lost with its process %s and deferred %s, so it runs beside others, one such job in a process", times(j.Lost), times(j.Deferred))
 }
 
 // NoWorker says why none of the live workers of its queue takes a job; empty when

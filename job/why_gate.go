@@ -16,6 +16,14 @@ type GateUse struct {
 	Known   bool // there are tokens that somebody has taken of
 }
 
+// whose is how sentences name the bound.
+func (b *GateBound) whose() string {
+	if b.Key != "" {
+		return fmt.Sprintf("key %s of limit %s", b.Key, b.Limit)
+	}
+	return "limit " + b.Limit
+}
+
 // gated says what a job waits for behind a gate; empty when the gate is open.
 func gated(s *Situation, w *Why) (WhyCode, string) {
 	b, use, gate := s.Bound, &s.Gate, s.Job.Gate()
@@ -23,10 +31,7 @@ func gated(s *Situation, w *Why) (WhyCode, string) {
 		w.Blocker = fmt.Sprintf("gate %d", gate)
 		return WhyGate, fmt.Sprintf("ready: waits behind gate %d of queue %s, of which this process knows no limit", gate, s.Job.Queue)
 	}
-	whose := "limit " + b.Limit
-	if b.Key != "" {
-		whose = fmt.Sprintf("key %s of limit %s", b.Key, b.Limit)
-	}
+	whose := b.whose()
 	w.Blocker = whose
 	if b.Concurrent > 0 && use.Running >= b.Concurrent {
 		return WhyLimit, fmt.Sprintf("ready: %s is at its bound, %d of %d run", whose, use.Running, b.Concurrent)
@@ -43,7 +48,7 @@ func gated(s *Situation, w *Why) (WhyCode, string) {
 		t := use.Tokens
 		if t.Fill(b.Rate, s.Now.UnixMicro()); t.There() == 0 {
 			w.Until = s.Now.Add(t.Wait(b.Rate))
-			return WhyRate, fmt.Sprintf("ready: %s lets %v jobs a second through, the next one at %s", whose, b.Rate.PerSecond, stamp(w.Until))
+			return WhyRate, fmt.Sprintf("ready: %s lets %v %s a second through, the next one at %s", whose, b.Rate.PerSecond, plural(b.Rate.PerSecond, "job", "jobs"), stamp(w.Until))
 		}
 	}
 	w.Blocker = ""

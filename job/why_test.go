@@ -45,6 +45,10 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		{"J14_nobody knows", func(s *job.Situation) { s.Job.Kind = "crop" }, "knows kind crop"},
 		{"J31_too new", func(s *job.Situation) { s.Job.Version = 2 }, "knows version 2 of kind encode"},
 		{"incapable", func(s *job.Situation) { s.Job.Capabilities = []string{"gpu", "tpu"} }, "has [gpu tpu]"},
+		{"behind one", func(s *job.Situation) { s.Ahead = 1 }, "behind 1 job"},
+		{"J18_the only worker has the whole total", func(s *job.Situation) {
+			s.Use = job.Use{Total: 1, Sharing: 1, Running: 1, Workers: 1}
+		}, "its total of 1 is used up: 1 runs on 1 worker, 1 shares it"},
 		{"behind", func(s *job.Situation) { s.Ahead, s.AheadCapped = 1000, true }, "behind 1000+ jobs"},
 		{"J12_suspect", func(s *job.Situation) { s.Job.Lost, s.Job.Deferred = 2, 1 }, "so it runs alone in its process, one such job at a time (deferred 1 of 3 times)"},
 		{"J12_suspect later", func(s *job.Situation) {
@@ -88,7 +92,7 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 		}, "its total of 4 is used up: 4 run on 2 workers, 3 share it"},
 		{"J18_a total is used in part", func(s *job.Situation) {
 			s.Use = job.Use{Total: 4, Sharing: 3, Running: 1, Workers: 1}
-		}, "1 of its total of 4 run on 1 workers, 3 share it"},
+		}, "1 of its total of 4 runs on 1 worker, 3 share it"},
 		{"dead", func(s *job.Situation) { s.Job.State, s.Job.Reason = job.Dead, "all 5 attempts failed" }, "all 5 attempts failed"},
 		{"dead with its last message", func(s *job.Situation) {
 			s.Job.State, s.Job.Reason, s.Job.Failures = job.Dead, "all 2 attempts failed", failures("timeout", "connection refused")
@@ -111,7 +115,7 @@ func TestP5_ExplainNamesTheBlocker(t *testing.T) {
 // codes are those of the cases above.
 var codes = map[string]job.WhyCode{
 	"due": job.WhyScheduled, "retry": job.WhyRetry, "J30_paused": job.WhyPaused, "J30_kind paused": job.WhyKindPaused, "J30_frozen": job.WhyFrozen, "J14_nobody serves": job.WhyNoWorker, "J14_nobody knows": job.WhyNoKind,
-	"J31_too new": job.WhyNoVersion, "incapable": job.WhyNoCapability, "behind": job.WhySlot, "J12_suspect": job.WhySlot, "J12_suspect later": job.WhyRetry,
+	"J31_too new": job.WhyNoVersion, "incapable": job.WhyNoCapability, "behind": job.WhySlot, "behind one": job.WhySlot, "J18_the only worker has the whole total": job.WhyTotal, "J12_suspect": job.WhySlot, "J12_suspect later": job.WhyRetry,
 	"J8_cooling": job.WhyCooling, "J8_throttled by a limit": job.WhyThrottled,
 	"J12_suspect beside others": job.WhySlot, "J9_snoozed": job.WhySnoozed, "J32_the store failed": job.WhyRetry, "unreadable retry": job.WhyRetry,
 	"unreadable needs": job.WhyUnreadable, "parked": job.WhyParked, "running": job.WhyRunning, "J12_running on one that is silent": job.WhyUnheard,

@@ -14,8 +14,8 @@ import (
 )
 
 // RunUntilIdle works until nothing is running and nothing is ready that anybody
-// takes, and no schedule is due: what is left is due later, paused, or of a queue or kind that no live
-// worker serves. The log says what is left though it is ready, and why.
+// takes, and no schedule is due: what is left is due later, paused, of a queue that cools down, or of a
+// queue or kind that no live worker serves. The log says what is left though it is ready, and why.
 func (e *Engine) RunUntilIdle() {
 	e.t.Helper()
 	e.work(func() bool { return false }, e.tellLeft)
@@ -243,7 +243,7 @@ func (e *Engine) ready() iter.Seq[job.Situation] {
 }
 
 func taken(s job.Situation) bool {
-	if s.Pause != nil {
+	if s.Pause != nil || s.CoolDown != nil {
 		return false
 	}
 	for _, o := range s.Workers {
@@ -277,7 +277,8 @@ func (e *Engine) upkeep() {
 	}
 }
 
-// nextDue is when the next job falls due or meets its deadline; zero for never.
+// nextDue is when the next job falls due, meets its deadline or has its queue cooled
+// down; zero for never.
 func (e *Engine) nextDue() (next time.Time) {
 	e.t.Helper()
 	now := e.now()
@@ -286,6 +287,11 @@ func (e *Engine) nextDue() (next time.Time) {
 			if at.After(now) && (next.IsZero() || at.Before(next)) {
 				next = at
 			}
+		}
+	}
+	for s := range e.ready() {
+		if c := s.CoolDown; c != nil && (next.IsZero() || c.Until.Before(next)) {
+			next = c.Until
 		}
 	}
 	for _, s := range e.scheduleStates().List {

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store/sqlite"
 )
 
 func TestMain(m *testing.M) {
@@ -86,4 +87,33 @@ func TestU10_IdleDoesNotWaitForWhatNobodyRuns(t *testing.T) {
 			t.Errorf("idle after %v", passed)
 		}
 	})
+}
+
+// A queue that cools down is idle, and Advance goes on when it has cooled down.
+func TestU10_IdleLeavesAQueueThatCoolsDown(t *testing.T) {
+	register := func(e *pawl.Engine) {
+		pawl.Handle(e, func(_ context.Context, j *pawl.Job[welcome]) error {
+			if j.Throttles == 0 {
+				return pawl.Throttled(time.Minute)
+			}
+			return nil
+		})
+	}
+	pawltest.Run(t, register, func(t *testing.T, e *pawltest.Engine) {
+		id, began := e.Enqueue(welcome{1}).ID, time.Now()
+		e.RunUntilIdle()
+		if took := time.Since(began); took > 10*time.Second { // virtual
+			t.Errorf("idle after %v", took)
+		}
+		e.RequireState(id, pawl.StateWaiting)
+		e.Advance(2 * time.Minute)
+		if j := e.RequireState(id, pawl.StateDone); j.Finished.Sub(j.Created) > 70*time.Second {
+			t.Errorf("done after %v", j.Finished.Sub(j.Created))
+		}
+	})
+	pawltest.Real(t, sqlite.Memory(), register, func(t *testing.T, e *pawltest.Engine) {
+		id := e.Enqueue(welcome{1}).ID
+		e.RunUntilIdle() // else a standstill
+		e.RequireState(id, pawl.StateWaiting)
+	}, pawltest.Standstill(5*time.Second))
 }

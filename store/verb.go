@@ -111,6 +111,18 @@ func (v Verb) Answer(live *job.Subject, ended job.State, at Standing, now time.T
 	return PlaceAnswer(v, live, ended, at)
 }
 
+// Touches reports whether a verb can do something to a job of a state: one that is as
+// ready for it as such a job can be.
+func (v Verb) Touches(s job.State) bool {
+	now := time.Unix(0, 0)
+	live, ended := &job.Subject{State: s, Due: now.Add(1), Wait: job.Parked}, job.State(0)
+	if s.Final() {
+		live, ended = nil, s
+	}
+	c := v.Answer(live, ended, Standing{Priority: v.Priority + 1}, now)
+	return c == Changed || c == Asked
+}
+
 // Detail is what the audit log says that a verb did to a job: what it was, and what
 // it is now.
 func (v Verb) Detail(c Change, was job.State, at Standing) string {

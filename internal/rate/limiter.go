@@ -19,6 +19,9 @@ const (
 	// askEvery is the longest time without asking while somebody waits: another process
 	// may have ended a drain.
 	askEvery = 15 * time.Second
+	// askBefore is how old a refusal may be by which one is sent away who then stays away
+	// for its whole time: another process may have ended a drain.
+	askBefore = time.Second
 	// askLimit bounds one question.
 	askLimit = 5 * time.Second
 )
@@ -87,9 +90,13 @@ func (m *limiter) enter(w *waiter) error {
 	if m.closing {
 		return ErrClosed
 	}
+	now := time.Now()
+	if w.books && now.Sub(m.refused) > askBefore {
+		m.again = time.Time{}
+	}
 	m.line = append(m.line, w)
-	m.serve(time.Now()) // what is there needs no loop
-	m.sendAway(time.Now())
+	m.serve(now) // what is there needs no loop
+	m.sendAway(now)
 	switch {
 	case len(m.line) == 0:
 	case m.runs:
@@ -170,11 +177,13 @@ func (m *limiter) drained(d time.Duration) {
 	m.wake()
 }
 
+// changed forgets a refusal, and what was spoken for: they were by the old rate. Also
+// while nobody waits, or the next one would be sent away for as long as the old rate took.
 func (m *limiter) changed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.again, m.booked = time.Time{}, time.Time{}
 	if len(m.line) > 0 {
-		m.again = time.Time{}
 		m.wake()
 	}
 }

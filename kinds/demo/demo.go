@@ -14,8 +14,9 @@ import (
 
 // Bounds of what a demo job may ask for.
 const (
-	mostSeconds = 24 * 60 * 60
-	mostSteps   = 10_000
+	mostSeconds   = 24 * 60 * 60
+	mostSteps     = 10_000
+	mostThrottles = job.MaxThrottles // one more burns an attempt, and the count begins anew
 )
 
 // Echo gives back what it was given, as its result.
@@ -35,10 +36,11 @@ type Fail struct {
 	Dead    bool   `json:"dead,omitempty"`    // the first failure is final
 }
 
-// Throttle is throttled.
+// Throttle is throttled, and its queue cools down each time: for no less than Seconds,
+// and longer where that is asked for again and again (pawl.Throttled).
 type Throttle struct {
-	Times   int     `json:"times,omitempty"`   // how often [1]
-	Seconds float64 `json:"seconds,omitempty"` // for how long each time [1]
+	Times   int     `json:"times,omitempty"`   // how often [1], at most 100
+	Seconds float64 `json:"seconds,omitempty"` // for how long each time [1]; an hour at most counts
 }
 
 // Panic panics.
@@ -119,16 +121,14 @@ func throttle(_ context.Context, j *pawl.Job[Throttle]) error {
 	if err != nil {
 		return err
 	}
-	return throttled(j.Info, max(j.Args.Times, 1), wait)
-}
-
-// throttled throttles a job until it was often enough. It stands alone so that
-// pawl.Throttled can take the place of a snooze.
-func throttled(i pawl.Info, times int, wait time.Duration) error {
-	if i.Snoozes >= times {
+	times := max(j.Args.Times, 1)
+	if times > mostThrottles {
+		return pawl.Dead(job.Invalid("times", times, fmt.Sprintf("must be 0..%d", mostThrottles)))
+	}
+	if j.Throttles >= times {
 		return nil
 	}
-	return pawl.SnoozeFor(wait, fmt.Sprintf("throttled as asked, %d of %d", i.Snoozes+1, times))
+	return fmt.Errorf("as asked, %d of %d: %w", j.Throttles+1, times, pawl.Throttled(wait))
 }
 
 func panics(_ context.Context, j *pawl.Job[Panic]) error {

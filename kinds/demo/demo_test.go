@@ -90,16 +90,22 @@ func TestJ24_FailFailsAsOftenAsItIsTold(t *testing.T) {
 	})
 }
 
-// A throttled job burns no attempt.
+// A throttled job burns no attempt, and its queue cools down.
 func TestJ24_ThrottleIsThrottledAsOftenAsItIsTold(t *testing.T) {
 	run(t, func(t *testing.T, e *pawltest.Engine) {
 		once := e.Enqueue(demo.Throttle{}, pawl.Attempts(1))
 		thrice := e.Enqueue(demo.Throttle{Times: 3, Seconds: 20}, pawl.Attempts(1))
 		e.RunUntilIdle()
 		e.RequireState(thrice.ID, pawl.StateWaiting)
+		if why, err := e.Why(t.Context(), once.ID); err != nil || why.Code != pawl.WhyCooling {
+			t.Errorf("why: %v, %v", why, err)
+		}
 		e.Advance(5 * time.Minute)
 		e.RequireState(once.ID, pawl.StateDone)
 		j := e.RequireState(thrice.ID, pawl.StateDone)
+		if n := j.Throttles(); n != 3 {
+			t.Errorf("throttled %d times", n)
+		}
 		if ran := j.Finished.Sub(j.Created); ran < time.Minute {
 			t.Errorf("done after %v, though throttled for 20 s three times", ran)
 		}
@@ -148,7 +154,7 @@ func TestJ24_ProgressSaysHowFarItIs(t *testing.T) {
 func TestJ24_BoundsAreKept(t *testing.T) {
 	run(t, func(t *testing.T, e *pawltest.Engine) {
 		for _, args := range []pawl.Args{
-			demo.Sleep{Seconds: -1}, demo.Sleep{Seconds: 86401}, demo.Throttle{Seconds: -2},
+			demo.Sleep{Seconds: -1}, demo.Sleep{Seconds: 86401}, demo.Throttle{Seconds: -2}, demo.Throttle{Times: 101},
 			demo.Progress{Steps: 10_001}, demo.Progress{Steps: -1}, demo.Progress{Steps: 1, Seconds: 1e300},
 		} {
 			j, err := e.Work(args)

@@ -24,7 +24,7 @@
 //	retry      failed, with the error's text; tried again after the backoff, or after delay
 //	dead       failed for good, with the error's text
 //	snooze     again after delay, no attempt burned
-//	throttled  as snooze
+//	throttled  the job's whole queue cools down, for delay at least, and the job runs again after that; no attempt burned
 //
 // The delay is in seconds. A child that has much to load may say {"status":"ready"} first; see [Config.Ready]. What the child writes to stderr while it has a job goes to that job's log.
 //

@@ -135,11 +135,24 @@ func TestJ22_StatusesAreOutcomes(t *testing.T) {
 			{asked{Do: "retry", Delay: 3600}, job.Waiting, 1, pawl.IsRetryIn},
 			{asked{Do: "dead"}, job.Dead, 1, pawl.IsDead},
 			{asked{Do: "snooze", Delay: 3600.5}, job.Waiting, 0, pawl.IsSnooze},
-			{asked{Do: "throttled", Delay: 3600}, job.Waiting, 0, pawl.IsSnooze},
+			{asked{Do: "throttled", Delay: 3600}, job.Waiting, 0, pawl.IsThrottled},
+			{asked{Do: "throttled"}, job.Waiting, 0, pawl.IsThrottled},
 		} {
 			j, err := e.Work(c.asked)
 			if j.State != c.state || len(j.Failures.List()) != c.failed || !c.is(err) {
 				t.Errorf("%+v: %s, %d failures, %v", c.asked, j.State, len(j.Failures.List()), err)
+			}
+			why, err := e.Why(t.Context(), j.ID)
+			if err != nil || (why.Code == pawl.WhyCooling) != (c.asked.Do == "throttled") {
+				t.Errorf("%+v: why: %v, %v", c.asked, why, err)
+			}
+			if err := e.Queue("default").ResetCoolDown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if j.State == job.Waiting { // it would run again with the next
+				if _, err := e.Cancel(t.Context(), j.ID); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		if again := process(t, e); again != first {

@@ -128,8 +128,8 @@ func read(line []byte, id string) (a answer, err error) {
 		return a, fmt.Errorf("the child answered with a delay of %v seconds: must be 0..%v", a.Delay, maxDelay.Seconds())
 	}
 	switch a.Status {
-	case "ok", "retry", "dead":
-	case "snooze", "throttled":
+	case "ok", "retry", "dead", "throttled":
+	case "snooze":
 		if a.Delay == 0 {
 			return a, fmt.Errorf("the child answered %q without a delay", a.Status)
 		}
@@ -156,8 +156,11 @@ func outcome(a answer) (pawl.Raw, error) {
 		return nil, pawl.Dead(why)
 	case "snooze":
 		return nil, pawl.SnoozeFor(delay, a.Error)
-	case "throttled":
-		return nil, pawl.SnoozeFor(delay, a.Error)
+	case "throttled": // the whole queue cools down
+		if a.Error == "" {
+			return nil, pawl.Throttled(delay)
+		}
+		return nil, fmt.Errorf("%w: %w", why, pawl.Throttled(delay))
 	}
 	return pawl.Raw(a.Result), nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pawlwork/pawl/job"
 )
 
 // AddressError says that a post was not sent because of the address at which its
@@ -20,6 +22,9 @@ type AddressError struct {
 }
 
 func (a *AddressError) Error() string {
+	if isAddress(a.Host) {
+		return fmt.Sprintf("address %s is refused: %s (see Config.AllowAddresses and AllowHosts)", a.Host, a.Why)
+	}
 	return fmt.Sprintf("webhook: %s is at %v, which is refused: %s (see Config.AllowAddresses and AllowHosts)", a.Host, a.Address, a.Why)
 }
 
@@ -105,8 +110,12 @@ func (c *Config) judge(host string, a netip.Addr) error {
 // judgeLiteral judges a host that is an address already. Names are judged when
 // they are resolved, see dial.
 func (c *Config) judgeLiteral(host string) error {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return c.judge(host, a)
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return nil
+	}
+	if err := c.judge(host, a); err != nil {
+		return fmt.Errorf("%w webhook url: %w", job.ErrInvalid, err)
 	}
 	return nil
 }

@@ -67,6 +67,21 @@ func TestJ23_PrivateAddressInAURLIsDead(t *testing.T) {
 		if !is || !pawl.IsDead(err) || refused.Why == "" {
 			t.Errorf("%s: %v", url, err)
 		}
+		if err := (Post{URL: url}).Check(Config{}); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "is refused: "+refused.Why) {
+			t.Errorf("%s is checked as %v", url, err)
+		}
+		if err := (Post{URL: url}).Check(Config{AllowPrivate: true}); err != nil {
+			t.Errorf("%s is checked as %v, though private addresses are allowed", url, err)
+		}
+	}
+	if err := (Post{URL: "http://HOOKS.internal./"}).Check(Config{AllowHosts: []string{"hooks.internal"}}); err != nil {
+		t.Error(err)
+	}
+	if err := (Post{URL: "http://hooks.example/"}).Check(Config{HTTPSOnly: true}); !errors.Is(err, pawl.ErrInvalid) {
+		t.Errorf("http is checked as %v", err)
+	}
+	if err := (Post{URL: "http://hooks.example/"}).Check(Config{Ports: []int{-1}}); !errors.Is(err, pawl.ErrInvalid) {
+		t.Errorf("a bad configuration is checked as %v", err)
 	}
 }
 

@@ -42,6 +42,11 @@ type Config struct {
 	DeadOn []int
 	// MaxRetryAfter bounds what a receiver can ask for by Retry-After [1 h].
 	MaxRetryAfter time.Duration
+	// Limit names a declared rate (pawl.Config.Limits) of which every post takes a token
+	// before it is sent, and which a 429 drains instead of cooling the whole queue down
+	// [none]. With one that is per key, and a key for each receiver (pawl.Key), a
+	// receiver that says 429 stops nobody else's posts.
+	Limit string
 
 	HTTPSOnly bool  // plain http is refused
 	Ports     []int // to which posts may go [all]
@@ -88,6 +93,15 @@ const (
 
 // checked is the configuration with its defaults, or all its faults.
 func (c Config) checked() (Config, error) {
+	c = c.filled()
+	return c, errors.Join(
+		c.checkSecrets(), c.checkBounds(), c.checkAnswers(), c.checkPlaces(), c.checkProxy(),
+		checkHeaderValue("webhook user agent", c.UserAgent), c.checkLimit(),
+	)
+}
+
+// filled has the defaults, and lists of its own.
+func (c Config) filled() Config {
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.KeepBody = max(cmp.Or(c.KeepBody, 4<<10), 0)
@@ -98,16 +112,13 @@ func (c Config) checked() (Config, error) {
 	c.DeadOn, c.Ports = slices.Clone(c.DeadOn), slices.Clone(c.Ports)
 	c.AllowAddresses = slices.Clone(c.AllowAddresses)
 	c.AllowHosts, c.RedirectHosts = slices.Clone(c.AllowHosts), slices.Clone(c.RedirectHosts)
-	return c, errors.Join(
-		c.checkSecrets(), c.checkBounds(), c.checkAnswers(), c.checkPlaces(), c.checkProxy(),
-		checkHeaderValue("webhook user agent", c.UserAgent),
-	)
+	return c
 }
 
 func (c *Config) checkSecrets() error {
 	var errs []error
 	if len(c.Secrets) == 0 && c.SecretsOf == nil && !c.AllowUnsigned {
-		errs = append(errs, job.Invalid("webhook secrets", "none", "must have one, or SecretsOf, or AllowUnsigned"))
+		errs = append(errs, job.Invalid("webhook Config.Secrets", "none", "must have a secret (webhook.NewSecret), or set SecretsOf, or AllowUnsigned to send without signature"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
 		list := slices.Clone(c.Secrets[name])
@@ -155,6 +166,13 @@ func (c *Config) checkAnswers() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) checkLimit() error {
+	if c.Limit == "" {
+		return nil
+	}
+	return job.CheckName("webhook limit", c.Limit)
 }
 
 func (c *Config) checkPlaces() error {

@@ -30,7 +30,7 @@ func TestJ23_SecretsThatAreMissingAreNoSecrets(t *testing.T) {
 			return nil, nil
 		}
 	})
-	for name, want := range map[string]string{"": `no secret ""`, "other": `no secret "other"`, "down": down.Error(),
+	for name, want := range map[string]string{"": "the post names no secret", "other": `no secret "other"`, "down": down.Error(),
 		"empty": "must come from"} {
 		if _, err := s.attempt(t.Context(), Post{URL: server.URL, Secret: name}); meaning(err) != "retry" ||
 			!strings.Contains(err.Error(), want) {

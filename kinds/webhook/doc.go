@@ -21,7 +21,7 @@
 // # What an answer means
 //
 //	2xx                        done; status and the beginning of the body are the job's result
-//	429                        throttled: no attempt burned, again after Retry-After [1 min]
+//	429                        throttled: the queue, or Config.Limit, cools down for Retry-After; no attempt burned
 //	410                        dead
 //	those of Config.DeadOn     dead
 //	all others                 a failure: tried again after Retry-After if there is one, else after the backoff

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,14 +19,14 @@ import (
 )
 
 // engine runs a test with posts to servers on loopback.
-func engine(t *testing.T, c webhook.Config, test func(t *testing.T, e *pawltest.Engine)) {
+func engine(t *testing.T, c webhook.Config, test func(t *testing.T, e *pawltest.Engine), opts ...pawltest.Option) {
 	t.Helper()
 	c.AllowAddresses, c.Idle = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, -1
 	pawltest.Real(t, sqlite.Memory(), func(e *pawl.Engine) {
 		if err := webhook.Register(e, c, pawl.Backoff(pawl.Constant(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
-	}, test)
+	}, test, opts...)
 }
 
 // What the outcomes come to in a store.
@@ -51,10 +52,10 @@ func TestJ23_StatusesMoveTheJob(t *testing.T) {
 	defer server.Close()
 	engine(t, webhook.Config{AllowUnsigned: true}, func(t *testing.T, e *pawltest.Engine) {
 		ids := map[string]pawl.ID{}
-		for _, path := range []string{"/ok", "/busy", "/down", "/gone", "/nowhere"} {
+		for _, path := range []string{"/ok", "/down", "/gone", "/nowhere", "/busy"} {
 			ids[path] = e.Enqueue(webhook.Post{URL: server.URL + path, Body: json.RawMessage(`{"n":1}`)}).ID
+			e.RunUntilIdle() // the last one stops the queue
 		}
-		e.RunUntilIdle()
 
 		e.RequireState(ids["/ok"], pawl.StateDone)
 		kept, err := pawl.Result[webhook.Response](t.Context(), e.Engine, ids["/ok"])
@@ -63,10 +64,11 @@ func TestJ23_StatusesMoveTheJob(t *testing.T) {
 		}
 
 		busy := e.RequireState(ids["/busy"], pawl.StateWaiting)
-		if left := time.Until(busy.Due); len(busy.Failures.List()) != 0 || left < 25*time.Minute || left > 30*time.Minute {
-			t.Errorf("throttled: due in %v, failures %+v", left, busy.Failures.List())
+		if !strings.Contains(busy.Reason, "429") || len(busy.Failures.List()) != 0 || busy.Throttles() != 1 {
+			t.Errorf("throttled: %s, failures %+v", busy.Reason, busy.Failures.List())
 		}
-		if why, err := e.Why(t.Context(), ids["/busy"]); err != nil || !strings.Contains(why.String(), "429") {
+		why, err := e.Why(t.Context(), ids["/busy"])
+		if left := time.Until(why.Until); err != nil || why.Code != pawl.WhyCooling || left < 25*time.Minute || left > 30*time.Minute {
 			t.Errorf("why: %v, %v", why, err)
 		}
 
@@ -89,6 +91,38 @@ func TestJ23_StatusesMoveTheJob(t *testing.T) {
 			t.Errorf("not found: due in %v, not by the backoff", left)
 		}
 	})
+}
+
+// With a limit per key one receiver's 429 stops its own posts and no others.
+func TestJ23_AReceiverThatIsBusyStopsNoOthers(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/busy" {
+			asked.Add(1)
+			w.Header().Set("Retry-After", "1800")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer server.Close()
+	engine(t, webhook.Config{AllowUnsigned: true, Limit: "receivers"}, func(t *testing.T, e *pawltest.Engine) {
+		busy := e.Enqueue(webhook.Post{URL: server.URL + "/busy"}, pawl.Key("busy")).ID
+		e.RunUntilIdle()
+		next := e.Enqueue(webhook.Post{URL: server.URL + "/busy"}, pawl.Key("busy")).ID
+		other := e.Enqueue(webhook.Post{URL: server.URL}, pawl.Key("other")).ID
+		e.RunUntilIdle()
+		e.RequireState(other, pawl.StateDone)
+		for id, code := range map[pawl.ID]pawl.WhyCode{busy: pawl.WhyThrottled, next: pawl.WhySnoozed} {
+			why, err := e.Why(t.Context(), id)
+			if left := time.Until(why.Until); err != nil || why.Code != code || left < 25*time.Minute || left > 35*time.Minute {
+				t.Errorf("why: %v, %v", why, err)
+			}
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("the busy receiver got %d posts", n)
+		}
+	}, pawltest.Config(func(c *pawl.Config) {
+		c.Limits = []pawl.Limit{{Name: "receivers", Kind: webhook.Kind, PerKey: true, PerSecond: 10}}
+	}))
 }
 
 // Every attempt of a post has the same id and body, and a signature of its own

@@ -97,24 +97,47 @@ func ExampleConfig() {
 	secretsOf := func(ctx context.Context, receiver string) ([]webhook.Secret, error) {
 		return nil, nil // select secret from receiver where name = $1 order by made desc
 	}
-	err = webhook.Register(e, webhook.Config{
+	config := webhook.Config{
 		SecretsOf: secretsOf,
 		HTTPSOnly: true,
 		Ports:     []int{443},
 		DeadOn:    []int{http.StatusNotFound, http.StatusUnprocessableEntity},
-	}, pawl.Backoff(pawl.Exponential(5*time.Second, 12*time.Hour)))
+	}
+	err = webhook.Register(e, config, pawl.Backoff(pawl.Exponential(5*time.Second, 12*time.Hour)))
 	if err != nil {
 		log.Fatal(err)
 	}
-	post := webhook.Post{URL: "http://user:secret@hooks.example/orders"}
-	if err := post.Check(); err != nil {
+	post := webhook.Post{URL: "https://169.254.169.254/latest/meta-data"}
+	if err := post.Check(config); err != nil {
 		fmt.Println(err) // say so to who typed it, and do not enqueue
 		return
 	}
 	if _, err := e.Enqueue(ctx, post); err != nil {
 		log.Fatal(err)
 	}
-	// Output: pawl: invalid webhook url "http://hooks.example": must not have a user: give a header Authorization
+	// Output: pawl: invalid webhook url: address 169.254.169.254 is refused: link-local (see Config.AllowAddresses and AllowHosts)
+}
+
+// One receiver that says 429 stops its own posts and no others.
+func ExampleConfig_limit() {
+	ctx := context.Background()
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{
+		Queues: pawl.Queues{"default": {Workers: 10}},
+		Limits: []pawl.Limit{{Name: "receivers", Kind: webhook.Kind, PerKey: true, PerSecond: 10}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+	post := webhook.Post{URL: "https://hooks.example/orders"}
+
+	if err := webhook.Register(e, webhook.Config{AllowUnsigned: true, Limit: "receivers"}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := e.Enqueue(ctx, post, pawl.Key("acme")); err != nil { // a key for each receiver
+		log.Fatal(err)
+	}
+	// Output:
 }
 
 // Tests of a receiver sign for themselves.

@@ -33,14 +33,6 @@ func (s *StatusError) Error() string {
 	return text
 }
 
-const (
-	// throttleWait is the wait after a 429 that does not say how long.
-	throttleWait = time.Minute
-	// mostThrottles is after how many runs without a burned attempt a 429 is a failure
-	// like others: a receiver that says it for ever must not keep a job for ever.
-	mostThrottles = 100
-)
-
 // outcome is what an answer means for its job.
 func (s *sender) outcome(r Response, host string, i *pawl.Info) error {
 	if r.Status >= 200 && r.Status <= 299 {
@@ -51,11 +43,8 @@ func (s *sender) outcome(r Response, host string, i *pawl.Info) error {
 	switch {
 	case r.Status == http.StatusGone || slices.Contains(s.cfg.DeadOn, r.Status):
 		return pawl.Dead(failure)
-	case r.Status == http.StatusTooManyRequests && i.Snoozes < mostThrottles:
-		if wait < 0 {
-			wait = throttleWait
-		}
-		return throttled(max(wait, time.Second), failure)
+	case r.Status == http.StatusTooManyRequests:
+		return fmt.Errorf("%w: %w", failure, s.throttled(max(wait, 0)))
 	case wait >= 0:
 		return pawl.RetryIn(max(wait, s.leastWait(i.Attempt)), failure)
 	default:
@@ -69,10 +58,12 @@ func (s *sender) leastWait(attempt int) time.Duration {
 	return min(time.Second<<min(max(attempt-1, 0), 20), s.cfg.MaxRetryAfter)
 }
 
-// throttled is what a 429 makes of its job. It stands alone so that pawl.Throttled
-// can take its place.
-func throttled(wait time.Duration, failure *StatusError) error {
-	return pawl.SnoozeFor(wait, failure.Error())
+// throttled cools down what a 429 is about: the queue, or the limit that is meant for it.
+func (s *sender) throttled(wait time.Duration) error {
+	if s.cfg.Limit != "" {
+		return pawl.Throttled(wait, pawl.Scope(s.cfg.Limit))
+	}
+	return pawl.Throttled(wait)
 }
 
 // retryAfter is what a Retry-After asks for: seconds, or a date, which is held

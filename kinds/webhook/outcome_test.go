@@ -22,7 +22,7 @@ func meaning(err error) string {
 		return "done"
 	case pawl.IsDead(err):
 		return "dead"
-	case pawl.IsSnooze(err):
+	case pawl.IsThrottled(err):
 		return "throttled"
 	case pawl.IsRetryIn(err):
 		return "timed retry"
@@ -67,7 +67,7 @@ func TestJ23_EveryStatusHasItsOutcome(t *testing.T) {
 			if got := meaning(err); got != want {
 				t.Errorf("%d, Retry-After %q: %s, want %s (%v)", status, c.after, got, want, err)
 			}
-			if failed, is := errors.AsType[*StatusError](err); want != "done" && want != "throttled" && (!is ||
+			if failed, is := errors.AsType[*StatusError](err); want != "done" && (!is ||
 				failed.Response.Status != status) {
 				t.Errorf("%d: %v is no StatusError", status, err)
 			}
@@ -85,29 +85,26 @@ func TestJ23_RetryAfterIsHonouredWithinBounds(t *testing.T) {
 	for _, c := range []struct {
 		status  int
 		asked   string
-		snoozes int
 		attempt int
 		means   string
 		wait    time.Duration
 	}{
-		{429, "30", 0, 1, throttled, 30 * time.Second},
-		{429, "", 0, 1, throttled, time.Minute},
-		{429, "0", 0, 9, throttled, time.Second},
-		{429, "7200", 0, 1, throttled, 10 * time.Minute},
-		{429, "7200", mostThrottles - 1, 1, throttled, 10 * time.Minute},
-		{429, "30", mostThrottles, 1, failed, 30 * time.Second}, // burns an attempt from now on
-		{503, "30", 0, 1, failed, 30 * time.Second},
-		{503, "0", 0, 1, failed, time.Second},
-		{503, "0", 0, 4, failed, 8 * time.Second},
-		{503, "5", 0, 4, failed, 8 * time.Second},
-		{503, "9", 0, 4, failed, 9 * time.Second},
-		{503, "0", 0, 25, failed, 10 * time.Minute},
-		{503, "7200", 0, 1, failed, 10 * time.Minute},
-		{404, "30", 0, 1, failed, 30 * time.Second},
+		{429, "30", 1, throttled, 30 * time.Second},
+		{429, "", 1, throttled, time.Second}, // the queue's own
+		{429, "0", 9, throttled, time.Second},
+		{429, "7200", 1, throttled, 10 * time.Minute},
+		{503, "30", 1, failed, 30 * time.Second},
+		{503, "0", 1, failed, time.Second},
+		{503, "0", 4, failed, 8 * time.Second},
+		{503, "5", 4, failed, 8 * time.Second},
+		{503, "9", 4, failed, 9 * time.Second},
+		{503, "0", 25, failed, 10 * time.Minute},
+		{503, "7200", 1, failed, 10 * time.Minute},
+		{404, "30", 1, failed, 30 * time.Second},
 	} {
 		s := sending(t, func(cfg *Config) { cfg.MaxRetryAfter = 10 * time.Minute })
 		asked := retryAfter(http.Header{"Retry-After": {c.asked}}, time.Time{})
-		err := s.outcome(Response{Status: c.status, retryAfter: asked}, "h", &pawl.Info{Attempt: c.attempt, Snoozes: c.snoozes})
+		err := s.outcome(Response{Status: c.status, retryAfter: asked}, "h", &pawl.Info{Attempt: c.attempt})
 		if means, wait := waits(t, err); means != c.means || wait != c.wait {
 			t.Errorf("%+v: %s for %v", c, means, wait)
 		}
@@ -123,10 +120,15 @@ func waits(t *testing.T, err error) (means string, wait time.Duration) {
 		r := e.Enqueue(Post{})
 		e.RunUntilIdle()
 		j := e.RequireState(r.ID, pawl.StateWaiting)
-		if means = "throttled"; len(j.Failures.List()) == 1 {
-			means = "failed"
+		queues, err := e.Queues(t.Context())
+		if err != nil || len(queues) != 1 {
+			t.Fatalf("queues %+v, %v", queues, err)
 		}
-		wait = j.Due.Sub(j.Created).Truncate(time.Second)
+		if c := queues[0].CoolDown; c != nil && len(j.Failures.List()) == 0 {
+			means, wait = "throttled", c.Until.Sub(c.Since)
+		} else {
+			means, wait = "failed", j.Due.Sub(j.Created).Truncate(time.Second)
+		}
 	})
 	return means, wait
 }

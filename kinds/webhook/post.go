@@ -37,12 +37,28 @@ type Post struct {
 // Kind is "pawl.webhook".
 func (Post) Kind() string { return Kind }
 
-// Check says what is wrong with a post, apart from what the worker's Config
-// decides: for whoever takes URLs from people. A post that is enqueued all the same
-// ends dead, with this error.
-func (p Post) Check() error {
-	_, err := parseURL(p.URL)
+// Check says what is wrong with a post, for whoever takes URLs from people. c is the
+// workers' Config as far as it says where posts may go and how large they are: the zero
+// one refuses private addresses. Names are not resolved. A post that is enqueued all the
+// same ends dead, with this error.
+func (p Post) Check(c Config) error {
+	c = c.filled()
+	if err := errors.Join(c.checkBounds(), c.checkPlaces()); err != nil {
+		return err
+	}
+	return p.check(&c)
+}
+
+// check is Check with a configuration that is checked itself.
+func (p Post) check(c *Config) error {
+	u, err := parseURL(p.URL)
+	if err == nil {
+		err = c.allowed(u)
+	}
 	errs := []error{err}
+	if body, _ := p.content(); len(body) > c.MaxBody {
+		errs = append(errs, tooLarge("webhook body", len(body), c.MaxBody))
+	}
 	if len(p.Body) > 0 && len(p.Data) > 0 {
 		errs = append(errs, job.Invalid("webhook data", fmt.Sprintf("%d bytes", len(p.Data)), "must not be there beside a body"))
 	}

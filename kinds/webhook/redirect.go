@@ -39,7 +39,7 @@ func (s *sender) follow(from *url.URL, location string) (*url.URL, error) {
 	if !sameHost(from, to) && !matchesHost(s.cfg.RedirectHosts, to.Hostname()) {
 		return nil, fmt.Errorf("to another host, %s (see Config.RedirectHosts)", to.Host)
 	}
-	return to, s.allowed(to)
+	return to, s.cfg.allowed(to)
 }
 
 // sameHost reports whether two URLs are of one server: host and port, or from its

@@ -36,24 +36,23 @@ func (r *request) host() string { return r.url.Host }
 // are missing may come with the next deployment.
 func (s *sender) ready(ctx context.Context, j *pawl.Job[Post]) (*request, error) {
 	p := j.Args
-	if err := p.Check(); err != nil {
+	if err := p.check(&s.cfg); err != nil {
 		return nil, pawl.Dead(err)
 	}
 	u, err := parseURL(p.URL)
 	if err != nil {
 		return nil, pawl.Dead(err)
 	}
-	if err := s.allowed(u); err != nil {
-		return nil, pawl.Dead(err)
-	}
 	r := &request{url: u, headers: p.Headers, id: j.ID.String()}
 	r.body, r.kind = p.content()
-	if len(r.body) > s.cfg.MaxBody {
-		return nil, pawl.Dead(tooLarge("webhook body", len(r.body), s.cfg.MaxBody))
-	}
 	secrets, err := s.secrets(ctx, p.Secret)
 	if err != nil {
 		return nil, err
+	}
+	if s.cfg.Limit != "" {
+		if err := pawl.Acquire(ctx, s.cfg.Limit, 1); err != nil { // last: a token is for a post that goes out
+			return nil, err
+		}
 	}
 	now := s.now()
 	r.timestamp = strconv.FormatInt(now.Unix(), 10)
@@ -73,21 +72,24 @@ func (s *sender) secrets(ctx context.Context, name string) ([]Secret, error) {
 	if len(list) == 0 && name == "" && s.cfg.AllowUnsigned {
 		return nil, nil
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("webhook: there is no secret %q: add it to Config.Secrets", name)
+	switch {
+	case len(list) == 0 && name == "":
+		return nil, errors.New("webhook: the post names no secret to sign with: set Post.Secret, or Config.AllowUnsigned")
+	case len(list) == 0:
+		return nil, fmt.Errorf("webhook: there is no secret %q, as Post.Secret names it: add it to Config.Secrets, or have SecretsOf find it", name)
 	}
 	return list, checkSecrets(name, list)
 }
 
 // allowed looks at what can be seen of a URL before its name is resolved.
-func (s *sender) allowed(u *url.URL) error {
-	if s.cfg.HTTPSOnly && u.Scheme != "https" {
+func (c *Config) allowed(u *url.URL) error {
+	if c.HTTPSOnly && u.Scheme != "https" {
 		return job.Invalid("webhook url", u.Scheme+":", "must be https")
 	}
-	if port := portOf(u); len(s.cfg.Ports) > 0 && !slices.Contains(s.cfg.Ports, port) {
-		return job.Invalid("webhook port", port, fmt.Sprintf("must be one of %v", s.cfg.Ports))
+	if port := portOf(u); len(c.Ports) > 0 && !slices.Contains(c.Ports, port) {
+		return job.Invalid("webhook port", port, fmt.Sprintf("must be one of %v", c.Ports))
 	}
-	return s.cfg.judgeLiteral(u.Hostname())
+	return c.judgeLiteral(u.Hostname())
 }
 
 func portOf(u *url.URL) int {

@@ -89,7 +89,7 @@ func TestJ23_HeadersCannotBeForged(t *testing.T) {
 		if _, err := s.attempt(t.Context(), Post{URL: url}); !pawl.IsDead(err) || !errors.Is(err, pawl.ErrInvalid) {
 			t.Errorf("%.60q: %v", url, err)
 		}
-		if err := (Post{URL: url}).Check(); !errors.Is(err, pawl.ErrInvalid) || strings.Contains(err.Error(), "u:p@") {
+		if err := (Post{URL: url}).Check(Config{}); !errors.Is(err, pawl.ErrInvalid) || strings.Contains(err.Error(), "u:p@") {
 			t.Errorf("%.60q is checked as %v", url, err)
 		}
 	}

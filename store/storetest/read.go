@@ -112,7 +112,7 @@ func read() []testCase {
 			d.hire("elsewhere")
 			says(d, waiting, "; 0 of its total of 2 run on 0 workers, 2 share it")
 			equal(d, "claimed", len(w.claim(1)), 1)
-			says(d, waiting, "; 1 of its total of 2 run on 1 workers, 2 share it")
+			says(d, waiting, "; 1 of its total of 2 runs on 1 worker, 2 share it")
 			equal(d, "claimed", len(v.claim(1)), 1)
 			equal(d, "use", why(d, waiting).Use, job.Use{Total: 2, Sharing: 2, Running: 2, Workers: 2})
 			says(d, waiting, "; its total of 2 is used up: 2 run on 2 workers, 2 share it")

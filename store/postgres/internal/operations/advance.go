@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -26,7 +25,7 @@ func (r *Room) Advance(ctx context.Context, id job.ID) (reply store.AdvanceReply
 		return reply, err
 	}
 	if len(found) == 0 {
-		return reply, fmt.Errorf("%w: operation %s", job.ErrNotFound, id)
+		return reply, job.NotFound("operation", id)
 	}
 	of := found[0]
 	if reply.Operation = of; !of.Due(reply.Now) {

@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -135,7 +134,7 @@ func (r *Room) lock(ctx context.Context, in pg.Session, id job.ID) (o store.Oper
 		return o, now, err
 	}
 	if len(list) == 0 {
-		return o, now, fmt.Errorf("%w: operation %s", job.ErrNotFound, id)
+		return o, now, job.NotFound("operation", id)
 	}
 	return list[0], now, nil
 }

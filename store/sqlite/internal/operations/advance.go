@@ -1,8 +1,6 @@
 package operations
 
 import (
-	"fmt"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
@@ -27,7 +25,7 @@ func Next(c *lite.Snapshot, id job.ID) (p Page, err error) {
 	case err != nil:
 		return p, err
 	case !found:
-		return p, fmt.Errorf("%w: operation %s", job.ErrNotFound, id)
+		return p, job.NotFound("operation", id)
 	}
 	p.Of, p.Now = o, c.Clock.Now()
 	if p.Due = o.Due(lite.TimeOf(p.Now)); !p.Due {

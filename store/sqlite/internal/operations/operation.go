@@ -2,7 +2,6 @@ package operations
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -91,7 +90,7 @@ func Cancel(t *lite.Session, id job.ID, op store.Operator) (store.Operation, err
 	case err != nil:
 		return o, err
 	case !found:
-		return o, fmt.Errorf("%w: operation %s", job.ErrNotFound, id)
+		return o, job.NotFound("operation", id)
 	case o.State != store.OperationOpen:
 		return o, nil
 	}
