@@ -37,8 +37,8 @@ func TestSoak_J25_BulkRetryLeavesRunnersUndisturbed(t *testing.T) {
 			ctx, stop := context.WithCancel(pawl.As(t.Context(), "ann", "the deploy is mended"))
 			ended := make(chan error, 1)
 			go func() { ended <- g.Run(ctx) }()
-			// late is the wait that 19 of 20 jobs stay below, of those sent until something has happened.
-			late := func(until <-chan struct{}) time.Duration {
+			// late is the wait that 19 of 20 jobs stay below, and 99 of 100, of those sent until something has happened.
+			late := func(until <-chan struct{}) (most, nearlyAll time.Duration) {
 				tick := time.NewTicker(20 * time.Millisecond)
 				defer tick.Stop()
 				for over := false; !over; {
@@ -55,13 +55,13 @@ func TestSoak_J25_BulkRetryLeavesRunnersUndisturbed(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				slices.Sort(waits)
-				of := waits[len(waits)*19/20]
+				most, nearlyAll = waits[len(waits)*19/20], waits[len(waits)*99/100]
 				waits = nil
-				return of
+				return most, nearlyAll
 			}
 			quiet := make(chan struct{})
 			time.AfterFunc(10*time.Second, func() { close(quiet) })
-			alone := late(quiet)
+			mostAlone, alone := late(quiet)
 
 			f := newFleet(t, g.address)
 			first := f.start("bulker")
@@ -81,18 +81,19 @@ func TestSoak_J25_BulkRetryLeavesRunnersUndisturbed(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			beside := late(done)
+			mostBeside, beside := late(done)
 			took := time.Since(begin)
 			stop()
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			t.Logf("%d jobs in %v; 19 of 20 other jobs waited at most %v beside it, %v without", jobs, took, beside, alone)
+			t.Logf("%d jobs in %v; 19 of 20 other jobs waited at most %v beside it, %v without; 99 of 100 %v, %v without",
+				jobs, took, mostBeside, mostAlone, beside, alone)
 			if took < jobs/4_000*time.Second*9/10 {
 				t.Errorf("it took %v: faster than its pace", took)
 			}
-			if beside > max(5*alone, 250*time.Millisecond) {
-				t.Errorf("19 of 20 other jobs waited up to %v, %v without the operation", beside, alone)
+			if beside > max(3*alone, 250*time.Millisecond) {
+				t.Errorf("99 of 100 other jobs waited up to %v, %v without the operation", beside, alone)
 			}
 			g.expectRetriedOnce(o, jobs)
 		})

@@ -43,8 +43,9 @@ type noop struct{}
 // Kind names it.
 func (noop) Kind() string { return "k" }
 
-// twoSites makes two databases on a server of the test's own.
-func twoSites(t *testing.T) (a, b *site) {
+// twoSites makes two databases on a server of the test's own, whose engines work
+// under limits.
+func twoSites(t *testing.T, limits ...pawl.Limit) (a, b *site) {
 	server := need.PostgresServer(t, "shared_buffers=256MB", "max_wal_size=4GB",
 		// What is slow says why: the plan, and how many entries it visited.
 		"session_preload_libraries=auto_explain", "auto_explain.log_min_duration=300ms", "auto_explain.log_analyze=on", "auto_explain.log_timing=off",
@@ -55,10 +56,10 @@ func twoSites(t *testing.T) (a, b *site) {
 		}
 		expectNoDeadlocks(t, server)
 	})
-	return newSite(t, server, "a"), newSite(t, server, "b")
+	return newSite(t, server, "a", limits...), newSite(t, server, "b", limits...)
 }
 
-func newSite(t *testing.T, server *pgserver.Server, name string) *site {
+func newSite(t *testing.T, server *pgserver.Server, name string, limits ...pawl.Limit) *site {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), server.URL())
 	if err != nil {
@@ -72,7 +73,7 @@ func newSite(t *testing.T, server *pgserver.Server, name string) *site {
 	at := &site{t: t, users: newPool(t, address), ran: make(chan struct{}, 1000)}
 	at.s = openOn(t, address, Options{Schema: "pawl"}, store.Settings{})
 	at.hand = hire(t, at.s)
-	at.e, err = pawl.New(Pool(newPool(t, address), Options{Schema: "pawl"}), pawl.Config{Queues: pawl.Queues{"q": {Workers: 100}}})
+	at.e, err = pawl.New(Pool(newPool(t, address), Options{Schema: "pawl"}), pawl.Config{Queues: pawl.Queues{"q": {Workers: 100}}, Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +137,19 @@ func rate(n int, do func()) float64 {
 	return float64(n) / time.Since(begin).Seconds()
 }
 
-// drained is the rate at which the engine works off a backlog.
+// drained is the rate at which the engine works off a backlog of plain jobs.
 func (a *site) drained(jobs int) float64 {
+	a.t.Helper()
+	return a.worksOff(jobs, a.fill)
+}
+
+// worksOff is the rate at which the engine works off what is handed in while its queue is paused.
+func (a *site) worksOff(jobs int, fill func(jobs int)) float64 {
 	a.t.Helper()
 	if err := a.e.Queue("q").Pause(a.t.Context()); err != nil {
 		a.t.Fatal(err)
 	}
-	a.fill(jobs)
+	fill(jobs)
 	return rate(jobs, func() {
 		if err := a.e.Queue("q").Resume(a.t.Context()); err != nil {
 			a.t.Fatal(err)
@@ -245,14 +252,7 @@ func middle(list []float64) float64 {
 // they pile up; it costs at most a tenth.
 func TestSoak_P10_HeldSnapshot(t *testing.T) {
 	free, held := twoSites(t)
-	holder, err := held.users.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(context.Background()) }()
-	if _, err := holder.Exec(t.Context(), "SELECT 1"); err != nil {
-		t.Fatal(err)
-	}
+	defer held.holdSnapshot()()
 	const jobs, least = 30_000, 0.9
 	stops := []func(){free.work(), held.work()}
 	for _, a := range []*site{free, held} { // the first rows are those that stay in the way
@@ -265,9 +265,29 @@ func TestSoak_P10_HeldSnapshot(t *testing.T) {
 	}
 	ratios(t, "rescue", 7, func() float64 { return free.rescued(5_000) }, func() float64 { return held.rescued(5_000) }, least)
 	ratios(t, "look for what is due", 7, func() float64 { return free.looked(500) }, func() float64 { return held.looked(500) }, least)
+	held.logDeadRows()
+}
+
+// holdSnapshot keeps a snapshot of the database open until the function that is returned is called.
+func (a *site) holdSnapshot() (release func()) {
+	a.t.Helper()
+	holder, err := a.users.BeginTx(a.t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	release = func() { _ = holder.Rollback(context.Background()) }
+	if _, err := holder.Exec(a.t.Context(), "SELECT 1"); err != nil {
+		release()
+		a.t.Fatal(err)
+	}
+	return release
+}
+
+// logDeadRows says how many rows nobody could remove.
+func (a *site) logDeadRows() {
 	var dead int
-	err = held.users.QueryRow(t.Context(), "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'job'").Scan(&dead)
-	t.Logf("%d dead rows were kept, %v", dead, err)
+	err := a.users.QueryRow(a.t.Context(), "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'job'").Scan(&dead)
+	a.t.Logf("%d dead rows were kept, %v", dead, err)
 }
 
 // TestSoak_J15_LargeDatabase drains beside five million archived and a million
