@@ -186,6 +186,16 @@ func gates() []testCase {
 				d.Errorf("%d after a second, want 2", n)
 			}
 		}},
+		{name: "J17_TokensOfAGateAreUsedUp", run: func(d *database) {
+			rate := someLimits{"mail": {Queue: queue, PerSecond: 0.1, Burst: 3}}
+			d.enqueue(drafts(10, by(rate))...)
+			w := d.under(rate)
+			equal(d, "claimed at once", len(w.claim(10)), 3)
+			d.advance(4 * time.Second)
+			equal(d, "claimed before there is another", len(w.claim(10)), 0)
+			d.advance(8 * time.Second)
+			equal(d, "claimed of the next one", len(w.claim(10)), 1)
+		}},
 		{name: "J19_AKeyedJobOfALimitedKindCountsForBoth", run: func(d *database) {
 			both := someLimits{"tenants": twoPerKey["tenants"], "render": {Kind: "render", Concurrent: 3}}
 			for _, key := range []string{"a", "b", "c"} {

@@ -20,8 +20,8 @@ func (p *gatePass) choose() {
 		v := &p.visits[i]
 		switch {
 		case v.given == 0:
-		case !v.locked:
-			v.Closed = p.now.Add(contendedFor)
+		case !v.locked: // it keeps its turn: a key that is asked for often must not lose it for that
+			p.k.upcoming(p.now.Add(contendedFor))
 		default:
 			starts, room = p.through(v, starts, room)
 		}

@@ -37,7 +37,7 @@ const (
 	// drainedFor is how long a gate is passed from which jobs run and behind which none
 	// waits.
 	drainedFor = time.Second
-	// contendedFor is how long one is passed that another claim has locked.
+	// contendedFor is how long a claim waits that found gates locked by another.
 	contendedFor = 5 * time.Millisecond
 	// widest is how many jobs of a priority a pass reads at most beyond those that it may
 	// take: more each time that a gate showed only such as are for others.
