@@ -21,7 +21,7 @@ const moveToGates = `WITH picked AS MATERIALIZED (
 		FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS c (id, old, gate)
 		OFFSET 0
 	) AS c
-	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
+	JOIN pawl.job ON job.namespace = ANY (ARRAY[c.namespace]) AND job.id = c.id
 	WHERE job.state = c.waiting AND job.gate IS NOT DISTINCT FROM c.old
 	ORDER BY job.id
 	FOR UPDATE OF job SKIP LOCKED

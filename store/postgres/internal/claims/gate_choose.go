@@ -168,7 +168,7 @@ FROM (
 	OFFSET 0
 ) AS e
 JOIN pawl.gate AS g ON g.namespace = e.namespace AND g.gate = e.gate
-LEFT JOIN pawl.job AS j ON j.namespace = g.namespace AND j.id = g.head`
+LEFT JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[g.namespace]) AND j.id = g.head`
 
 	setGates = `INSERT INTO pawl.gate (namespace, gate, head, level, filled, expires)
 SELECT $1, g.gate, g.head, g.level, g.filled, {now} + g.keep * interval '1 microsecond'

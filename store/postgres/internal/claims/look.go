@@ -239,7 +239,7 @@ var leaseChosen = `WITH me AS MATERIALIZED (
 		FROM unnest($4::uuid[], $5::bigint[]) AS c (id, gate)
 		OFFSET 0
 	) AS c
-	JOIN pawl.job ON job.namespace = c.namespace AND job.id = c.id
+	JOIN pawl.job ON job.namespace = ANY (ARRAY[c.namespace]) AND job.id = c.id
 	WHERE job.state = c.waiting AND job.due <= {now} AND job.gate IS NOT DISTINCT FROM c.gate
 	ORDER BY job.id
 	FOR UPDATE OF job SKIP LOCKED

@@ -47,7 +47,7 @@ LIMIT $4`
 	SELECT g.ctid AS place
 	FROM pawl.gate AS g
 	WHERE g.namespace = $1 AND g.expires <= {now}
-		AND (SELECT 1 FROM pawl.job AS j WHERE j.namespace = g.namespace AND j.id = g.head LIMIT 1) IS NULL
+		AND (SELECT 1 FROM pawl.job AS j WHERE j.namespace = ANY (ARRAY[g.namespace]) AND j.id = g.head LIMIT 1) IS NULL
 	LIMIT $2
 	FOR UPDATE OF g SKIP LOCKED
 )

@@ -287,12 +287,12 @@ func (o *operation) inTurns(ctx context.Context, ids []job.ID, verb Verb) ([]sto
 var (
 	lockLive = "SELECT " + subjectColumns + `
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 ORDER BY job.id
 FOR UPDATE OF job`
 	lockArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
+JOIN pawl.job_archive AS a ON a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id
 ORDER BY a.id
 FOR UPDATE OF a`
 )
@@ -345,8 +345,8 @@ func (o *operation) lock(ctx context.Context, ids []job.ID) error {
 //   - job_pkey and job_archive_pkey serve the looks.
 const existing = `SELECT e.id
 FROM (` + GivenIDs + `) AS e
-WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.id)
-	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.id)`
+WHERE EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = ANY (ARRAY[e.namespace]) AND j.id = e.id)
+	OR EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id)`
 
 func (o *operation) lockSome(ctx context.Context, ids []job.ID) error {
 	args := []any{o.room.pg.Namespace, UUIDs(ids)}
@@ -400,7 +400,7 @@ func (o *operation) cancel(ctx context.Context, ids []job.ID) ([]store.Change, e
 const askJobs = `UPDATE pawl.job
 SET cancel = true
 FROM (` + GivenIDs + `) AS e
-WHERE job.namespace = e.namespace AND job.id = e.id AND NOT cancel`
+WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id AND NOT cancel`
 
 // ask marks running jobs; their workers find them on job_cancel.
 func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
@@ -419,12 +419,12 @@ func (o *operation) ask(ctx context.Context, ids [][16]byte) error {
 const removeJobs = `WITH live AS (
 	DELETE FROM pawl.job
 	USING (` + GivenIDs + `) AS e
-	WHERE job.namespace = e.namespace AND job.id = e.id
+	WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 	RETURNING job.namespace, job.id, job.unique_hash
 ), ended AS (
 	DELETE FROM pawl.job_archive AS a
 	USING (` + GivenIDs + `) AS e
-	WHERE a.namespace = e.namespace AND a.id = e.id
+	WHERE a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id
 	RETURNING a.namespace, a.id, a.unique_hash
 ), gone AS (
 	SELECT * FROM live
@@ -434,7 +434,7 @@ const removeJobs = `WITH live AS (
 	DELETE FROM pawl.job_unique AS u
 	USING gone
 	WHERE gone.unique_hash IS NOT NULL
-		AND u.namespace = gone.namespace
+		AND u.namespace = ANY (ARRAY[gone.namespace])
 		AND u.hash = gone.unique_hash
 		AND u.job = gone.id
 ), ` + deleteLogsGone + `

@@ -55,7 +55,7 @@ func liveRules(r *Room) []pg.Rule {
 			Name: "job in two places",
 			Find: `SELECT p.id, 'live and archived'
 	FROM part AS p
-	JOIN pawl.job_archive AS a ON a.namespace = p.namespace AND a.id = p.id`,
+	JOIN pawl.job_archive AS a ON a.namespace = ANY (ARRAY[p.namespace]) AND a.id = p.id`,
 			Fix: pg.Fix{Does: "is live, its run no lower than the archived one", SQL: []string{raiseRun, dropCopy}},
 		},
 		row("running without a worker", "'run ' || p.run", "p.state = 3 AND (p.worker IS NULL OR p.claim IS NULL OR p.run < 1)", pg.Fix{
@@ -82,7 +82,7 @@ func liveRules(r *Room) []pg.Rule {
 			Find: `SELECT p.id,
 		CASE WHEN u.job IS NULL THEN 'its key has no row' ELSE 'its key is held by ' || u.job END
 	FROM part AS p
-	LEFT JOIN pawl.job_unique AS u ON u.namespace = p.namespace AND u.hash = p.unique_hash
+	LEFT JOIN pawl.job_unique AS u ON u.namespace = ANY (ARRAY[p.namespace]) AND u.hash = p.unique_hash
 	WHERE p.unique_hash IS NOT NULL AND (u.job IS NULL OR u.job <> p.id OR u.until IS NOT NULL)`,
 			Fix: pg.Fix{Does: "holds its key, or has none where another live job holds it", SQL: []string{holdKey, leaveKey}},
 		},
@@ -120,7 +120,7 @@ var uniqueRules = []pg.Rule{{
 	Name: "unique key without its job",
 	Find: `SELECT p.job, 'held by a job that is not live or has another key', p.hash
 	FROM part AS p
-	LEFT JOIN pawl.job AS j ON j.namespace = p.namespace AND j.id = p.job
+	LEFT JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[p.namespace]) AND j.id = p.job
 	WHERE p.until IS NULL AND (j.id IS NULL OR j.unique_hash IS DISTINCT FROM p.hash)`,
 	Fix: pg.Fix{Does: "the key is free", SQL: []string{`DELETE FROM pawl.job_unique
 WHERE namespace = $1 AND hash = $2`}},
@@ -131,9 +131,9 @@ var logRules = []pg.Rule{{
 	Name: "log lines without their job",
 	Find: `SELECT DISTINCT p.job, 'neither live nor archived'
 	FROM part AS p
-	WHERE NOT EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = p.namespace AND j.id = p.job)
-		AND NOT EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = p.namespace AND a.id = p.job)
-		AND NOT EXISTS (SELECT FROM pawl.tombstone AS t WHERE t.namespace = p.namespace AND t.id = p.job)`,
+	WHERE (SELECT 1 FROM pawl.job AS j WHERE j.namespace = p.namespace AND j.id = p.job LIMIT 1) IS NULL
+		AND (SELECT 1 FROM pawl.job_archive AS a WHERE a.namespace = p.namespace AND a.id = p.job LIMIT 1) IS NULL
+		AND (SELECT 1 FROM pawl.tombstone AS t WHERE t.namespace = p.namespace AND t.id = p.job LIMIT 1) IS NULL`,
 	Fix: pg.Fix{Does: "the lines are gone", SQL: []string{`DELETE FROM pawl.job_log
 WHERE namespace = $1 AND job = $2`}},
 }}
@@ -333,5 +333,5 @@ func (r *Room) TellOf(ctx context.Context, ids []job.ID) error {
 // waitingOf is where jobs wait, and until when (job_pkey).
 const waitingOf = `SELECT queue, priority, due
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 WHERE state = 2 AND isfinite(due)`

@@ -91,14 +91,14 @@ func (a *Acceptance) sought(i int) bool { return a.again || a.Drafts[i].Resend }
 const (
 	LookArchived = `SELECT a.id
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
+JOIN pawl.job_archive AS a ON a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id
 UNION ALL
 SELECT t.id
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.tombstone AS t ON t.namespace = e.namespace AND t.id = e.id`
+JOIN pawl.tombstone AS t ON t.namespace = ANY (ARRAY[e.namespace]) AND t.id = e.id`
 	lookLive = `SELECT j.id, j.due
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.id`
+JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[e.namespace]) AND j.id = e.id`
 	// undoInsert takes drafts back that were put in by this transaction (job_pkey).
 	undoInsert = "DELETE FROM pawl.job WHERE namespace = $1 AND id = ANY($2::uuid[])"
 )
@@ -318,7 +318,7 @@ RETURNING hash`
 	replaceUnique = `WITH old AS MATERIALIZED (
 	SELECT k.namespace, u.hash, k.job
 	FROM (` + givenKeys + `) AS k
-	JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+	JOIN pawl.job_unique AS u ON u.namespace = ANY (ARRAY[k.namespace]) AND u.hash = k.hash
 	WHERE u.until <= {now} OR $4 AND u.until IS NOT NULL AND u.job = k.job
 	ORDER BY u.hash
 	FOR UPDATE OF u
@@ -326,22 +326,22 @@ RETURNING hash`
 UPDATE pawl.job_unique AS u
 SET job = old.job, until = NULL
 FROM old
-WHERE u.namespace = old.namespace AND u.hash = old.hash
+WHERE u.namespace = ANY (ARRAY[old.namespace]) AND u.hash = old.hash
 RETURNING u.hash`
 	uniqueHolders = `SELECT u.hash, u.job
 FROM (SELECT $1::int AS namespace, k.* FROM unnest($2::bytea[]) AS k (hash) OFFSET 0) AS k
-JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash
+JOIN pawl.job_unique AS u ON u.namespace = ANY (ARRAY[k.namespace]) AND u.hash = k.hash
 WHERE u.until IS NULL OR u.until > {now}`
 	dropUnique = `WITH mine AS MATERIALIZED (
 	SELECT k.namespace, u.hash
 	FROM (` + givenKeys + `) AS k
-	JOIN pawl.job_unique AS u ON u.namespace = k.namespace AND u.hash = k.hash AND u.job = k.job
+	JOIN pawl.job_unique AS u ON u.namespace = ANY (ARRAY[k.namespace]) AND u.hash = k.hash AND u.job = k.job
 	ORDER BY u.hash
 	FOR UPDATE OF u
 )
 DELETE FROM pawl.job_unique AS u
 USING mine
-WHERE u.namespace = mine.namespace AND u.hash = mine.hash`
+WHERE u.namespace = ANY (ARRAY[mine.namespace]) AND u.hash = mine.hash`
 )
 
 // takeUnique takes keys, which are in the order of their hashes. back says that

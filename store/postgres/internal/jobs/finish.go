@@ -405,7 +405,7 @@ var endRuns = `WITH gone AS (
 		FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $6::bytea[]) AS e (id, run, worker, result)
 		OFFSET 0
 	) AS e
-	WHERE job.namespace = e.namespace
+	WHERE job.namespace = ANY (ARRAY[e.namespace])
 		AND job.id = e.id
 		AND job.run = e.run
 		AND job.worker = e.worker
@@ -473,7 +473,7 @@ FROM (
 	FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS e (id, run, worker)
 	OFFSET 0
 ) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 WHERE job.run = e.run
 	AND job.worker = e.worker
 	AND job.state = e.running

@@ -227,7 +227,7 @@ FROM (
 	)
 	OFFSET 0
 ) AS e
-WHERE job.namespace = e.namespace AND job.id = e.id`
+WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id`
 
 func releaseStep(namespace int32, moves []job.Move) *pg.Statement {
 	a := newEndArrays(moves)
@@ -251,7 +251,7 @@ var endJobs = `WITH e AS (
 ), gone AS (
 	DELETE FROM pawl.job
 	USING e
-	WHERE job.namespace = e.namespace AND job.id = e.id
+	WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 	RETURNING job.namespace, job.id, job.worker, ` + carriedFrom("job.", map[string]string{
 	"used":           "job.used + e.burnt",
 	"lost":           "job.lost + e.lost",
@@ -278,7 +278,7 @@ const freeKeys = `, freed AS (
 	USING gone
 	WHERE gone.unique_hash IS NOT NULL
 		AND gone.unique_period IS NULL
-		AND u.namespace = gone.namespace
+		AND u.namespace = ANY (ARRAY[gone.namespace])
 		AND u.hash = gone.unique_hash
 		AND u.job = gone.id
 ), protected AS (
@@ -287,7 +287,7 @@ const freeKeys = `, freed AS (
 	FROM gone
 	WHERE gone.unique_hash IS NOT NULL
 		AND gone.unique_period IS NOT NULL
-		AND u.namespace = gone.namespace
+		AND u.namespace = ANY (ARRAY[gone.namespace])
 		AND u.hash = gone.unique_hash
 		AND u.job = gone.id
 )
@@ -323,7 +323,7 @@ const (
 		CROSS JOIN LATERAL (
 			SELECT ctid AS place
 			FROM pawl.job_log AS l
-			WHERE l.namespace = gone.namespace AND l.job = gone.id
+			WHERE l.namespace = ANY (ARRAY[gone.namespace]) AND l.job = gone.id
 			LIMIT 10000
 		) AS l
 		LIMIT 10000
@@ -357,7 +357,7 @@ const GivenIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e 
 // dropCopies removes archived rows of jobs that are live (job_archive_pkey).
 const dropCopies = `DELETE FROM pawl.job_archive AS a
 USING (` + GivenIDs + `) AS e
-WHERE a.namespace = e.namespace AND a.id = e.id`
+WHERE a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id`
 
 func idsOf(moves []job.Move) [][16]byte {
 	ids := make([][16]byte, len(moves))

@@ -25,7 +25,7 @@ FROM (
 	FROM unnest($3::uuid[], $4::bigint[]) WITH ORDINALITY AS e (id, run, n)
 	OFFSET 0
 ) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 WHERE job.run = e.run
 	AND job.worker = $2
 	AND job.state = e.running`
@@ -41,7 +41,7 @@ const setProgress = `WITH own AS MATERIALIZED (
 		FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS e (id, run, done, total, note)
 		OFFSET 0
 	) AS e
-	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+	JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 	WHERE job.run = e.run
 		AND job.worker = $2
 		AND job.state = e.running

@@ -132,7 +132,7 @@ const purgeArchive = `WITH late AS MATERIALIZED (
 	CROSS JOIN LATERAL (
 		SELECT ctid AS place
 		FROM pawl.job_log AS l
-		WHERE l.namespace = c.namespace AND l.job = c.id
+		WHERE l.namespace = ANY (ARRAY[c.namespace]) AND l.job = c.id
 		ORDER BY line DESC
 		LIMIT $4
 	) AS l
@@ -167,8 +167,8 @@ const purgeLogs = `WITH part AS MATERIALIZED (
 ), nobody AS MATERIALIZED (
 	SELECT e.job
 	FROM (SELECT DISTINCT $1::int AS namespace, job FROM part OFFSET 0) AS e
-	WHERE NOT EXISTS (SELECT FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.job)
-		AND NOT EXISTS (SELECT FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.job)
+	WHERE (SELECT 1 FROM pawl.job AS j WHERE j.namespace = e.namespace AND j.id = e.job LIMIT 1) IS NULL
+		AND (SELECT 1 FROM pawl.job_archive AS a WHERE a.namespace = e.namespace AND a.id = e.job LIMIT 1) IS NULL
 ), gone AS (
 	DELETE FROM pawl.job_log
 	WHERE ctid = ANY (ARRAY(SELECT place FROM part WHERE job IN (SELECT job FROM nobody)))

@@ -15,11 +15,11 @@ import (
 //   - job_pkey and job_archive_pkey find the rows.
 var readJobs = "SELECT " + LiveColumns + `, e.n
 FROM (` + WantedIDs + `) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.want
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.want
 UNION ALL
 SELECT ` + ArchivedColumns + `, e.n
 FROM (` + WantedIDs + `) AS e
-JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.want`
+JOIN pawl.job_archive AS a ON a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.want`
 
 // WantedIDs are GivenIDs with their places.
 const WantedIDs = "SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) WITH ORDINALITY AS e (want, n) OFFSET 0"

@@ -94,7 +94,7 @@ FROM (
 	FROM unnest($3::uuid[], $4::bigint[]) AS e (id, run)
 	OFFSET 0
 ) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 WHERE job.run = e.run
 	AND job.worker = $2
 	AND job.state = e.running
@@ -124,7 +124,7 @@ WHERE w.lost IS NULL
 	AND (
 		SELECT 1
 		FROM pawl.job AS j
-		WHERE j.namespace = e.namespace AND j.state = 3 AND j.worker = e.worker
+		WHERE j.namespace = ANY (ARRAY[e.namespace]) AND j.state = 3 AND j.worker = e.worker
 		LIMIT 1
 	) IS NULL`
 

@@ -24,11 +24,11 @@ const (
 	dueNow = `UPDATE pawl.job
 SET due = $3
 FROM (` + GivenIDs + `) AS e
-WHERE job.namespace = e.namespace AND job.id = e.id`
+WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id`
 	freeJobs = `UPDATE pawl.job
 SET state = 2, due = $3, used = 0, throttles = 0, wait = NULL, reason = NULL
 FROM (` + GivenIDs + `) AS e
-WHERE job.namespace = e.namespace AND job.id = e.id`
+WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id`
 )
 
 // reviveJobs brings jobs back from the archive. The run number goes on from where
@@ -37,7 +37,7 @@ WHERE job.namespace = e.namespace AND job.id = e.id`
 var reviveJobs = `WITH back AS (
 	DELETE FROM pawl.job_archive AS a
 	USING (` + GivenIDs + `) AS e
-	WHERE a.namespace = e.namespace AND a.id = e.id
+	WHERE a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id
 	RETURNING a.*
 )
 INSERT INTO pawl.job (namespace, id, state, ` + carriedColumns + `)
@@ -132,13 +132,13 @@ SET queue = CASE WHEN $3::text = '' THEN queue ELSE $3::text END,
 	priority = CASE WHEN $4::smallint = 0 THEN priority ELSE $4::smallint END,
 	gate = CASE WHEN $3::text = '' THEN gate END
 FROM (` + GivenIDs + `) AS e
-WHERE job.namespace = e.namespace AND job.id = e.id`
+WHERE job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id`
 	placeArchived = `UPDATE pawl.job_archive AS a
 SET queue = CASE WHEN $3::text = '' THEN queue ELSE $3::text END,
 	priority = CASE WHEN $4::smallint = 0 THEN priority ELSE $4::smallint END,
 	gate = CASE WHEN $3::text = '' THEN gate END
 FROM (` + GivenIDs + `) AS e
-WHERE a.namespace = e.namespace AND a.id = e.id`
+WHERE a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id`
 )
 
 // place puts jobs into another queue or priority. A frontier may have passed the due
@@ -228,11 +228,11 @@ func (o *operation) runNow(ctx context.Context, ids []job.ID) ([]store.Change, e
 var (
 	foreseeLive = "SELECT " + subjectColumns + `
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id`
+JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id`
 	foreseeArchived = `SELECT a.id, a.state, a.unique_hash, a.queue, a.priority, u.job
 FROM (` + GivenIDs + `) AS e
-JOIN pawl.job_archive AS a ON a.namespace = e.namespace AND a.id = e.id
-LEFT JOIN pawl.job_unique AS u ON u.namespace = e.namespace AND u.hash = a.unique_hash
+JOIN pawl.job_archive AS a ON a.namespace = ANY (ARRAY[e.namespace]) AND a.id = e.id
+LEFT JOIN pawl.job_unique AS u ON u.namespace = ANY (ARRAY[e.namespace]) AND u.hash = a.unique_hash
 	AND (u.until IS NULL OR u.until > {now})`
 )
 

@@ -20,7 +20,7 @@ import (
 //     priority.
 const aheadOf = `SELECT e.n, ahead.jobs
 FROM (SELECT 2::smallint AS waiting, e.* FROM (` + jobs.WantedIDs + `) AS e OFFSET 0) AS e
-JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want AND j.state = e.waiting
+JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[e.namespace]) AND j.id = e.want AND j.state = e.waiting
 CROSS JOIN LATERAL (
 	SELECT count(*) AS jobs
 	FROM (
@@ -54,7 +54,7 @@ CROSS JOIN LATERAL (
 	WHERE j.namespace = $1 AND j.state = 3 AND j.worker = w.id AND j.queue = ANY (ARRAY(
 		SELECT DISTINCT me.queue
 		FROM (` + jobs.GivenIDs + `) AS e
-		JOIN pawl.job AS me ON me.namespace = e.namespace AND me.id = e.id
+		JOIN pawl.job AS me ON me.namespace = ANY (ARRAY[e.namespace]) AND me.id = e.id
 	))
 	GROUP BY j.queue
 ) AS held
@@ -66,7 +66,7 @@ ORDER BY w.id`
 //   - job_pkey and worker_pkey serve the looks.
 const whoRuns = `SELECT e.n, coalesce(w.label, '')
 FROM (` + jobs.WantedIDs + `) AS e
-JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want
+JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[e.namespace]) AND j.id = e.want
 LEFT JOIN pawl.worker AS w ON w.namespace = e.namespace AND w.id = j.worker`
 
 // usesOfGates tells how the gates of waiting jobs stand.
@@ -83,9 +83,14 @@ const usesOfGates = `SELECT e.n, (
 	) AS running
 ), g.level, g.filled, h.id, h.state, h.due
 FROM (SELECT 2::smallint AS waiting, e.* FROM (` + jobs.WantedIDs + `) AS e OFFSET 0) AS e
-JOIN pawl.job AS j ON j.namespace = e.namespace AND j.id = e.want AND j.state = e.waiting
-LEFT JOIN pawl.gate AS g ON g.namespace = j.namespace AND g.gate = j.gate
-LEFT JOIN pawl.job AS h ON h.namespace = g.namespace AND h.id = g.head
+JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[e.namespace]) AND j.id = e.want AND j.state = e.waiting
+LEFT JOIN pawl.gate AS g ON g.namespace = ANY (ARRAY[j.namespace]) AND g.gate = j.gate
+LEFT JOIN LATERAL (
+	SELECT id, state, due
+	FROM pawl.job
+	WHERE namespace = g.namespace AND id = g.head
+	OFFSET 0
+) AS h ON true
 WHERE j.gate IS NOT NULL`
 
 func readGateUse(scan pg.Scan) (n int, use job.GateUse, err error) {

@@ -64,13 +64,16 @@ const Durability = `set_config('synchronous_commit',
 // tenth. Where it may not be (behind a pooler, or with hooks of the user's that
 // may reset it) they are that first statement, and hold for the transaction only.
 //
-// Statements over a list put the namespace into the list, behind OFFSET 0:
+// Statements over a list put the namespace into the list, behind OFFSET 0, and compare
+// it with ANY:
 //
 //	FROM (SELECT $1::int AS namespace, e.* FROM unnest($2::uuid[]) AS e (id) OFFSET 0) AS e
-//	JOIN pawl.job ON job.namespace = e.namespace AND job.id = e.id
+//	JOIN pawl.job ON job.namespace = ANY (ARRAY[e.namespace]) AND job.id = e.id
 //
-// Were the namespace compared with $1, a planner that believes the table to be
-// empty would read all of it for each item of the list.
+// A planner that believes the table to be empty, because it was when somebody looked,
+// would otherwise read all of it: for each item of the list, were the namespace compared
+// with $1, and once for each statement, in the order of the primary key, were it compared
+// with the list's own by =, by which two orders could be merged.
 const SettingsText = "SELECT " + Durability + `,
 	set_config('lock_timeout', $1, true),
 	set_config('idle_in_transaction_session_timeout', $2, true),

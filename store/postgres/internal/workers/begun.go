@@ -18,7 +18,7 @@ const markBegun = `WITH own AS MATERIALIZED (
 		FROM unnest($3::uuid[], $4::bigint[]) AS r (id, run)
 		OFFSET 0
 	) AS r
-	JOIN pawl.job ON job.namespace = r.namespace AND job.id = r.id
+	JOIN pawl.job ON job.namespace = ANY (ARRAY[r.namespace]) AND job.id = r.id
 	WHERE job.run = r.run
 		AND job.worker = $2
 		AND job.state = r.running
