@@ -70,7 +70,11 @@ func (i *IntentInfo) Why() string {
 	case !i.Known:
 		return fmt.Sprintf("no part of this build applies kind %d", i.Kind)
 	case i.Failures > 0:
-		return fmt.Sprintf("has failed (failures: %d), is tried again at %s: %s", i.Failures, i.Until.Format(time.RFC3339), i.Error)
+		times := "once"
+		if i.Failures > 1 {
+			times = fmt.Sprintf("%d times", i.Failures)
+		}
+		return fmt.Sprintf("has failed %s, is tried again at %s: %s", times, i.Until.Format(time.RFC3339), i.Error)
 	case !i.Until.IsZero():
 		return fmt.Sprintf("is behind one of subject %q that failed and is tried again at %s", i.Subject, i.Until.Format(time.RFC3339))
 	}

@@ -122,6 +122,7 @@ func TestPostgresServer_ComesBack(t *testing.T) {
 
 // A schema goes from one test to the next, emptied; one whose test has failed does not.
 func TestReusedPostgres_IsEmptiedForTheNext(t *testing.T) {
+	address(t, "postgres", postgresVariable)
 	const empty = "DELETE FROM job"
 	var first Database
 	t.Run("First", func(t *testing.T) {
