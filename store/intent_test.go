@@ -113,9 +113,13 @@ func TestP8_IntentsAreAppliedInTheOrderOfTheirSubject(t *testing.T) {
 func TestP5_AnIntentSaysWhyItWaits(t *testing.T) {
 	until := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, i := range map[string]store.IntentInfo{
-		"no part of this build applies kind 7":                                                {Intent: store.Intent{Kind: 7}},
-		"has failed 4 times, is tried again at 2026-01-02T03:04:05Z: no such node":            {Known: true, Failures: 4, Until: until, Error: "no such node"},
-		`is behind one of subject "s" that failed and is tried again at 2026-01-02T03:04:05Z`: {Intent: store.Intent{Subject: "s"}, Known: true, Until: until},
+		"no part of this build applies kind 7": {Intent: store.Intent{Kind: 7}},
+		"has failed 4 times, is tried again at 2026-01-02T03:04:05Z: no such node": {
+			Known: true, Failures: 4, Until: until, Error: "no such node",
+		},
+		`is behind one of subject "s" that failed and is tried again at 2026-01-02T03:04:05Z`: {
+			Intent: store.Intent{Subject: "s"}, Known: true, Until: until,
+		},
 		"is about to be applied": {Known: true},
 	} {
 		if got := i.Why(); got != want {

@@ -58,6 +58,7 @@ type Due struct {
 	// Operations: one of those that operators have begun may take its next page.
 	Operations bool
 	RollUp     bool // metrics can be rolled up
+	Gates      bool // jobs wait behind gates, or something is remembered of them
 }
 
 // PurgeLines is how many log lines a purge removes for each row it may remove.

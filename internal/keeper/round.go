@@ -37,7 +37,7 @@ func (k *Keeper) Rounds() []Round {
 	}
 	if k.gates.store != nil {
 		rounds = append(rounds, Round{
-			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound,
+			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound, Due: func(d store.Due) bool { return d.Gates },
 		})
 	}
 	if k.operations != nil {

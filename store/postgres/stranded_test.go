@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -286,7 +287,16 @@ func TestP10_AnEmptyClaimWritesNothing(t *testing.T) {
 	}
 	for round := range 3 { // a lane that is new, one that was drained, and one that was woken in vain
 		if round > 0 {
-			c.enqueue(many(10)...)
+			// By a store that is closed then: it tells others of its commits a moment later,
+			// and that takes a number.
+			other, err := Pool(newPool(t, server.URL()), Options{Schema: "pawl"}).Open(t.Context(), store.Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = other.Enqueue(t.Context(), many(10))
+			if err = errors.Join(err, other.Close()); err != nil {
+				t.Fatal(err)
+			}
 			if got := c.drain(4); got != 10 {
 				t.Fatalf("drained %d of 10", got)
 			}

@@ -22,7 +22,8 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
+}, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, claims.Tables,
+	intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
 
 // asks are what later rooms ask with the look for what is due.
-var asks = []jobs.Ask{operations.Due, metrics.Due}
+var asks = append([]jobs.Ask{operations.Due, metrics.Due}, claims.Due...)

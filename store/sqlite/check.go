@@ -22,7 +22,8 @@ import (
 
 // checkRules are those of all rooms; r is what their fixes go by.
 func checkRules(r jobs.Rules) []lite.TableRules {
-	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules, schedules.CheckRules, limits.CheckRules, metrics.CheckRules)
+	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules,
+		operations.CheckRules, schedules.CheckRules, limits.CheckRules, metrics.CheckRules)
 }
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a

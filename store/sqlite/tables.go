@@ -21,4 +21,5 @@ var tables = slices.Concat([]table.Table{
 	// It stays when the namespace is erased: processes that have it open know its
 	// number, and numbers of workers must not come again.
 	{Name: "pawl_namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
-}, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
+}, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables,
+	operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)

@@ -28,7 +28,10 @@ func (s *Store) Due(ctx context.Context) (store.Due, error) {
 		if due.Operations, err = operations.Due(c); err != nil {
 			return due, err
 		}
-		due.RollUp, err = metrics.Due(c)
+		if due.RollUp, err = metrics.Due(c); err != nil {
+			return due, err
+		}
+		due.Gates, err = claims.Due(c)
 		return due, err
 	})
 }

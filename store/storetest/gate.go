@@ -242,6 +242,23 @@ func gates() []testCase {
 			equal(d, "claimed in front after a retry", ids(plain.claim(10)), nil)
 			equal(d, "claimed behind", ids(w.soon(1)), []job.ID{id})
 		}},
+		{name: "F12_UpkeepOfGatesIsDueWhereThereAreSome", run: func(d *database) {
+			due := func() bool {
+				d.Helper()
+				return must[store.Due](d, "due")(d.Store.Due(d.ctx)).Gates
+			}
+			d.one()
+			equal(d, "due with a job that has none", due(), false)
+			d.one(withKey("a"), by(orderedKeys))
+			equal(d, "due with one that waits", due(), true)
+			w := d.under(orderedKeys)
+			for _, j := range w.soon(5) {
+				equal(d, "due with a head", due(), true)
+				w.end(j, job.Done)
+			}
+			must[store.RegateReply](d, "regate")(d.Store.(store.Gatekeeper).Regate(d.ctx, w.gates, 100))
+			equal(d, "due when all is done", due(), false)
+		}},
 		{name: "J19_AJobInFrontOfItsGateIsPutBehindIt", run: func(d *database) {
 			many := someLimits{"render": {Kind: "render", Concurrent: 10}}
 			first := d.enqueue(drafts(3, ofKind("render"))...)

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
@@ -29,6 +30,29 @@ type Room struct {
 		sync.Mutex
 		turns map[string]*gateTurns // by the fingerprint of an offer
 	}
+}
+
+// Due is what the room asks with the look for what is due: whether jobs wait behind gates,
+// and whether something is remembered of them.
+var Due = []jobs.Ask{
+	{
+		Text: `SELECT 1
+	FROM pawl.job
+	WHERE namespace = $1 AND state = 2 AND gate IS NOT NULL AND queue > ''
+	ORDER BY queue
+	LIMIT 1`,
+		Set:     func(d *store.Due, due bool) { d.Gates = d.Gates || due },
+		Indexes: []string{"job_gated"},
+	},
+	{
+		Text: `SELECT 1
+	FROM pawl.gate
+	WHERE namespace = $1
+	ORDER BY gate
+	LIMIT 1`,
+		Set:     func(d *store.Due, due bool) { d.Gates = d.Gates || due },
+		Indexes: []string{"gate_pkey"},
+	},
 }
 
 // New makes it, and lets hints lower its frontiers.

@@ -242,7 +242,10 @@ func (k *claiming) through(
 	q *store.QueueClaim, v *gateVisit, n, took int, room *int64, also *job.GateCount,
 ) ([]store.LeasedJob, error) {
 	part := partOf(q, n, took)
-	look := look{Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room, ordered: v.bound.Ordered, strangers: v.bound.Gate == 0}
+	look := look{
+		Transition: k.Transition, claim: k.claim, queue: &part, gate: v.Of.Number, from: k.from, room: *room,
+		ordered: v.bound.Ordered, strangers: v.bound.Gate == 0,
+	}
 	if also != nil {
 		look.allow = func(kind, key string) bool { return also.Allow(q.Queue, kind, key) }
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
+	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
 // What Regate reads and writes.
@@ -33,6 +34,20 @@ const (
 		LIMIT ?3
 	)`
 )
+
+// anyGate finds a job that waits behind a gate (pawl_job_gated), or what is remembered of
+// one (the primary key).
+const anyGate = `SELECT EXISTS (
+		SELECT 1
+		FROM pawl_job INDEXED BY pawl_job_gated
+		WHERE namespace = ?1 AND state = 2 AND gate IS NOT NULL)
+	OR EXISTS (SELECT 1 FROM pawl_gate WHERE namespace = ?1)`
+
+// Due says whether Regate has something to look at.
+func Due(c *lite.Snapshot) (bool, error) {
+	some, err := c.On(anyGate).One()
+	return some != 0, err
+}
 
 // RegatePlace is where the next call goes on.
 type RegatePlace struct {

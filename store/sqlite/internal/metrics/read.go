@@ -32,7 +32,9 @@ func readWidth(c *lite.Snapshot, q store.MetricQuery, w store.MetricWidth, sum *
 		Text(store.ExactName(q.Name)).Text(store.ExactName(q.Kind)).Int(store.MaxMetricRows + 1)
 	var fault error
 	for fault == nil && rows.Step() {
-		fault = sum.Add(w, &store.MetricRow{Class: q.Class, Start: rows.ColTime(0), Name: rows.ColText(1), Kind: rows.ColText(2), Data: rows.ColBlob(3)})
+		fault = sum.Add(w, &store.MetricRow{
+			Class: q.Class, Start: rows.ColTime(0), Name: rows.ColText(1), Kind: rows.ColText(2), Data: rows.ColBlob(3),
+		})
 	}
 	if err := rows.Done(); err != nil {
 		return err
