@@ -199,6 +199,47 @@ func TestJ20_FailuresThatAreAlikeAreOneGroup(t *testing.T) {
 	})
 }
 
+// A stop hands over what is measured while it waits: a failure is counted after its end
+// is stored, here a second after.
+func TestJ20_AStopWaitsForTheLastFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		e, err := pawl.New(sqlite.Memory(), pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 2}, "mail": {Workers: 2}},
+			Logger: quiet,
+			Hooks:  pawl.Hooks{Finish: func(pawl.Finished) { time.Sleep(time.Second) }}, // virtual: the stimulus
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		begun := make(chan struct{}, 2)
+		pawl.Handle(e, func(ctx context.Context, j *pawl.Job[Welcome]) error {
+			begun <- struct{}{}
+			time.Sleep(time.Second) // virtual: both end in one batch
+			return errors.New("mailbox full")
+		})
+		for user := range int64(2) {
+			if _, err := e.Enqueue(ctx, Welcome{user}, pawl.Attempts(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		<-begun
+		<-begun
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		from, to := lately()
+		groups, err := e.FailureGroups(t.Context(), pawl.FailureQuery{From: from, To: to})
+		if err != nil || len(groups) != 1 || groups[0].Failed != 2 {
+			t.Errorf("%+v, %v", groups, err)
+		}
+	})
+}
+
 // A job that dies without a run is counted by whoever ended it.
 func TestJ20_DeathsByUpkeepAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (r *Runner) Now() time.Time {
 
 // flushMeter hands over what was measured, beside the rest of a stop and no longer
 // than it: metrics that cannot be kept are no reason to wait, nor a fault of the stop.
-func (r *Runner) flushMeter(ctx context.Context) <-chan struct{} {
+func (r *Runner) flushMeter(limit time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	if r.config.Meter == nil {
 		close(done)
@@ -96,6 +96,8 @@ func (r *Runner) flushMeter(ctx context.Context) <-chan struct{} {
 	}
 	go func() {
 		defer close(done)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
 		if err := r.config.Meter.Close(ctx); err != nil {
 			r.log.Warn("the last metrics were not kept", "error", err)
 		}

@@ -45,8 +45,9 @@ func (r *Runner) stop(tree *supervise.Supervisor) error {
 	stored := r.wait(flush, r.noneEnding)
 	stopping, cancel := context.WithTimeout(context.Background(), within(1))
 	defer cancel()
-	measured := r.flushMeter(stopping)
-	if names := tree.Stop(stopping); len(names) > 0 {
+	names := tree.Stop(stopping)
+	measured := r.flushMeter(within(0)) // now: the loops measure until they end
+	if len(names) > 0 {
 		faults = append(faults, fmt.Errorf("%w: %s", supervise.ErrStuck, strings.Join(names, ", ")))
 	} else { // now: it may have registered anew until the last beat ended
 		faults = append(faults, r.member.Leave(within(0)))
