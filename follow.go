@@ -36,7 +36,7 @@ type followed struct {
 	scheduler *schedules.Scheduler // while Run runs, nil where the store keeps no schedules
 	every     map[string]time.Duration
 	told      map[string]bool // conflicts that were logged
-	gated     bool            // the runner goes by limits on jobs
+	gates     string          // the limits on jobs that the runner goes by: their Print
 	alike     bool            // it was logged that owners look like versions of one program
 }
 
@@ -234,10 +234,10 @@ func (e *Engine) apply(now *store.Effective) {
 		e.cfg.Logger.Warn("limits: " + fault)
 	}
 	f.runner.SetGates(gates)
-	if gates != nil || f.gated {
+	if print := gates.Print(); print != f.gates {
 		f.runner.Wake(keeper.Tick("gates")) // jobs may wait where they do not belong any more
+		f.gates = print
 	}
-	f.gated = gates != nil
 	if now == nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/pawltest"
+	"github.com/pawlwork/pawl/store/sqlite"
 )
 
 func TestJ30_UpkeepRunsByHandAndReports(t *testing.T) {
@@ -56,6 +57,59 @@ func TestJ30_ServicesShowsEveryLoop(t *testing.T) {
 			if !ok || s.Cycles == 0 || s.Errors != 0 {
 				t.Errorf("%s: %+v, %v", name, s, ok)
 			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Waiting jobs are put behind other gates when limits change, not with each pause.
+func TestJ19_JobsAreGatedAnewWhenLimitsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := pawl.New(sqlite.Memory(), pawl.Config{
+			Queues: pawl.Queues{"default": {Workers: 1}}, Logger: quiet,
+			Limits: []pawl.Limit{{Name: "tenants", Queue: "default", PerKey: true, Concurrent: 1}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ignore[Welcome](e)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		rounds := func() uint64 {
+			t.Helper()
+			time.Sleep(2 * time.Second) // virtual: a change is followed within one
+			synctest.Wait()
+			for _, s := range e.Services(t.Context()) {
+				if s.Name == "keeper/gates" {
+					return uint64(s.Cycles)
+				}
+			}
+			t.Fatal("no such loop")
+			return 0
+		}
+		time.Sleep(100 * time.Second) // virtual: between two rounds of its own
+		before := rounds()
+		for range 3 {
+			if err := e.Queue("default").Pause(ctx); err != nil {
+				t.Error(err)
+			}
+			if err := e.Queue("default").Resume(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := rounds(); n != before {
+			t.Errorf("%d rounds for three pauses", n-before)
+		}
+		if err := e.Limit("tenants").Set(ctx, pawl.LimitSettings{Concurrent: 2}); err != nil {
+			t.Error(err)
+		}
+		if n := rounds(); n != before+1 {
+			t.Errorf("%d rounds for a limit that has changed", n-before)
 		}
 		stop()
 		if err := <-ended; err != nil {

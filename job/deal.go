@@ -4,6 +4,27 @@ package job
 type Turn struct {
 	Weight int // how many jobs it gets when it is its turn
 	Room   int // how many it may get at all
+	Credit int // how many it may get before the turns, because it had none for a while
+}
+
+// DealAhead gives up to three quarters of n places to gates that have credit, one each round and
+// round, and takes them off what they may still get. So who comes seldom is soon over,
+// and who is always there keeps a part of what there is. It returns how many each gets,
+// and how many places are left for the turns.
+func DealAhead(turns []Turn, n int) (given []int, left int) {
+	given, left = make([]int, len(turns)), n
+	for some := true; some; {
+		some = false
+		for i := range turns {
+			if t := &turns[i]; left > n-n*3/4 && t.Credit > 0 && t.Room > 0 {
+				t.Credit, t.Room = t.Credit-1, t.Room-1
+				given[i]++
+				left--
+				some = true
+			}
+		}
+	}
+	return given, left
 }
 
 // Deal gives n places to gates in turn: each gets as many as its weight, then the next

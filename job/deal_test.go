@@ -72,3 +72,32 @@ func TestJ19_DealsGoOnWhereTheLastEnded(t *testing.T) {
 		t.Errorf("given %v, want 300, 100 and 200", got)
 	}
 }
+
+// Who has credit gets at most three quarters before the turns, no more than it has or has
+// room for, and among several nobody gets two more than another who could have had them.
+func TestJ19_CreditGoesAheadOfTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Turn {
+			return Turn{Weight: 1, Room: rapid.IntRange(0, 12).Draw(t, "room"), Credit: rapid.IntRange(0, 12).Draw(t, "credit")}
+		}), 0, 6).Draw(t, "turns")
+		before := append([]Turn(nil), turns...)
+		n := rapid.IntRange(0, 60).Draw(t, "n")
+		given, left := DealAhead(turns, n)
+		all, could := 0, 0
+		for i, b := range before {
+			most := min(b.Room, b.Credit)
+			all, could = all+given[i], could+most
+			if given[i] > most || turns[i].Room != b.Room-given[i] {
+				t.Fatalf("%d of %+v, now %+v", given[i], b, turns[i])
+			}
+			for k := range given {
+				if given[k] > given[i]+1 && given[i] < most {
+					t.Fatalf("%v of %+v", given, before)
+				}
+			}
+		}
+		if all != min(n*3/4, could) || left != n-all {
+			t.Fatalf("%d given of %d, %d left, could be %d", all, n, left, could)
+		}
+	})
+}

@@ -149,6 +149,22 @@ func gateTurns() []testCase {
 			w := d.under(both)
 			equal(d, "claimed", keysOf(w.claim(4)), map[string]int{"a": 1, "b": 1, "c": 1, "e": 1})
 		}},
+		{name: "J19_WhoComesSeldomGoesAhead", run: func(d *database) {
+			d.enqueue(drafts(300, withKey("large"), by(fairByKey))...)
+			w := d.under(fairByKey)
+			for range 5 {
+				for _, j := range w.claim(20) {
+					w.end(j, job.Done)
+				}
+			}
+			d.enqueue(drafts(30, withKey("small"), by(fairByKey))...)
+			got := w.claim(20)
+			if n := keysOf(got)["small"]; n < 15 || n > 18 {
+				d.Errorf("%d of 20 jobs are of who had none, want three quarters and its part of the rest", n)
+			}
+			equal(d, "the first is of", got[0].Key, "small")
+			equal(d, "the rest of it is claimed next", keysOf(w.claim(20))["small"] >= 12, true)
+		}},
 		{name: "J19_MoreKeysThanAreRemembered", run: func(d *database) {
 			var list []job.Draft
 			for n := range 4200 {

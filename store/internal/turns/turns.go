@@ -54,13 +54,15 @@ func Long(limit, visits int, more bool) int {
 // Gate is one that may have waiting jobs.
 type Gate[T any] struct {
 	Number    int64
-	Kind, Key string // of the job by which it was found
-	Data      T      // the store's own
+	Kind, Key string  // of the job by which it was found
+	Data      T       // the store's own
+	Credit    float64 // turns that it may have before others, in a list from Next
 	closed    time.Time
 	changes   int  // that it has seen, of those of its queue
 	told      int  // how often somebody told of it
 	full      int  // how often in a row it had no room
 	idle      bool // closed until a job falls due: one that comes earlier opens it
+	credit    credit
 }
 
 // Full is how long it is passed when it has no room, unless somebody tells that it
@@ -84,6 +86,16 @@ type ring[T any] struct {
 	pause   time.Duration
 	changes []func(*T) // the last ones, for claims that are under way
 	before  int        // how many came before those
+	gone    map[int64]gone[T]
+	time    float64 // turns that a gate has had that was always there
+}
+
+// gone is what the store remembers of a gate behind which nothing waited and from which
+// nothing ran, for when it comes back.
+type gone[T any] struct {
+	data    T
+	changes int // that it has seen
+	credit  credit
 }
 
 func (t *Turns[T]) ring(queue string) *ring[T] {
@@ -108,6 +120,7 @@ func (r *ring[T]) add(number int64, kind, key string) *Gate[T] {
 	if known {
 		r.gates[i].closed = time.Time{}
 		r.gates[i].told++
+		r.gates[i].credit.come(r.time)
 		return r.gates[i]
 	}
 	switch {
@@ -117,9 +130,44 @@ func (r *ring[T]) add(number int64, kind, key string) *Gate[T] {
 	case !r.whole && (len(r.gates) == 0 || number > r.gates[len(r.gates)-1].Number):
 		return nil // the window comes to it
 	}
-	g := &Gate[T]{Number: number, Kind: kind, Key: key}
+	g := r.newGate(number)
+	g.Kind, g.Key = kind, key
 	r.gates = slices.Insert(r.gates, i, g)
 	return g
+}
+
+// newGate makes a gate, which may have been there before.
+func (r *ring[T]) newGate(number int64) *Gate[T] {
+	g := &Gate[T]{Number: number, credit: credit{away: true}}
+	if was, ok := r.gone[number]; ok {
+		delete(r.gone, number)
+		g.credit = was.credit
+		r.catchUp(&g.Data, was.data, was.changes)
+	}
+	g.credit.come(r.time)
+	return g
+}
+
+// catchUp takes over what was remembered after some changes, with those that came since;
+// with more of them than are kept it is not.
+func (r *ring[T]) catchUp(data *T, was T, changes int) {
+	missed := changes - r.before
+	if missed < 0 || missed > len(r.changes) {
+		return
+	}
+	*data = was
+	for _, change := range r.changes[missed:] {
+		change(data)
+	}
+}
+
+// keep remembers a gate that leaves the ring.
+func (r *ring[T]) keep(g *Gate[T], data T, changes int) {
+	if r.gone == nil || len(r.gone) >= Window {
+		r.gone = map[int64]gone[T]{}
+	}
+	g.credit.leave(r.time)
+	r.gone[g.Number] = gone[T]{data, changes, g.credit}
 }
 
 // Note tells of a job that waits behind a gate. change is applied to what the store
@@ -259,13 +307,18 @@ func (t *Turns[T]) Found(queue string, after int64, list []Found, whole bool, no
 	for _, f := range list {
 		g := before[f.Number]
 		if g == nil {
-			g = &Gate[T]{Number: f.Number}
+			g = r.newGate(f.Number)
 		}
+		delete(before, f.Number)
 		g.Kind, g.Key = f.Kind, f.Key
+		g.credit.come(r.time)
 		if g.idle { // there may be another job by now
 			g.closed, g.idle = time.Time{}, false
 		}
 		r.gates = append(r.gates, g)
+	}
+	for _, g := range before {
+		r.keep(g, g.Data, r.before+len(r.changes))
 	}
 	if r.whole = whole && after == math.MinInt64; whole && !r.whole {
 		r.at, r.left = math.MinInt64, 0 // the last window: the next is the first
@@ -303,6 +356,7 @@ func (t *Turns[T]) Next(queue string, n int, now time.Time) (list []Gate[T], lef
 		}
 		list = append(list, *g)
 		list[len(list)-1].changes = r.before + len(r.changes)
+		list[len(list)-1].Credit = g.credit.at(r.time)
 	}
 	if !r.whole && len(list) == 0 && len(r.gates) > 0 && r.gates[len(r.gates)-1].Number < math.MaxInt64 {
 		r.at, r.left = r.gates[len(r.gates)-1].Number+1, 0 // the window has had its turn
@@ -318,6 +372,9 @@ type Visit[T any] struct {
 	Gone   bool      // neither waits nor runs a job there
 	Closed time.Time // until then it is passed; zero: it is not
 	Data   T
+	Took   int // jobs
+	Ahead  int // of those, on credit
+	Weight int
 }
 
 // Settle takes visits over, and whose turn is next.
@@ -326,6 +383,7 @@ func (t *Turns[T]) Settle(queue string, visits []Visit[T], at int64, left int) {
 	defer t.mu.Unlock()
 	r := t.ring(queue)
 	r.at, r.left = at, left
+	pass(r, visits)
 	for _, v := range visits {
 		i, known := r.find(v.Of.Number)
 		if !known {
@@ -335,17 +393,14 @@ func (t *Turns[T]) Settle(queue string, visits []Visit[T], at int64, left int) {
 			r.gates[i].full = 0
 		}
 		told := r.gates[i].told != v.Of.told // since the claim looked: it saw less than there is
+		settle(&r.gates[i].credit, &v, told, r.time)
 		switch {
 		case v.Gone && !told:
+			r.keep(r.gates[i], v.Data, v.Of.changes)
 			r.gates = slices.Delete(r.gates, i, i+1)
 		case !told:
 			r.gates[i].closed, r.gates[i].idle = v.Closed, v.Idle
-			if missed := v.Of.changes - r.before; missed >= 0 && missed <= len(r.changes) { // otherwise it keeps what it had
-				r.gates[i].Data = v.Data
-				for _, change := range r.changes[missed:] {
-					change(&r.gates[i].Data)
-				}
-			}
+			r.catchUp(&r.gates[i].Data, v.Data, v.Of.changes)
 		}
 	}
 }

@@ -46,6 +46,7 @@ CREATE TABLE pawl.job (
     throttles      int         NOT NULL DEFAULT 0,
     deferred       int         NOT NULL DEFAULT 0,     -- as a suspect that could not run alone
     gate           bigint,                             -- behind which it waits, or came through: job.GateRules
+    passed         timestamptz,                        -- when it last came through a gate
     node           int,                                -- of its flow
     timeout        bigint,
     deadline       timestamptz,
@@ -76,10 +77,11 @@ CREATE TABLE pawl.job (
 CREATE INDEX job_ready ON pawl.job (namespace, queue, priority, due, id)
     WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NULL;
 -- What a limit bounds waits behind a gate, where only claims meet it that know the
--- limit; what came through is counted in the second index.
+-- limit; what came through is counted in the second index, by when it did, so that a
+-- count passes what has ended and a held snapshot still sees.
 CREATE INDEX job_gated ON pawl.job (namespace, queue, gate, priority, due, id)
     WITH (deduplicate_items = off) WHERE state = 2 AND gate IS NOT NULL;
-CREATE INDEX job_gate_held ON pawl.job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
+CREATE INDEX job_gate_held ON pawl.job (namespace, gate, passed) WHERE state = 3 AND gate IS NOT NULL;
 -- What is remembered of a gate between claims: of an ordered one the job that has to
 -- end before the next begins, of one with a rate its tokens. Most gates have no row.
 CREATE TABLE pawl.gate (

@@ -42,6 +42,9 @@ const (
 	// widest is how many jobs of a priority a pass reads at most beyond those that it may
 	// take: more each time that a gate showed only such as are for others.
 	widest = 4096
+	// sweepPause is how much longer than a pass that began in front the time is until it
+	// does again: what a held snapshot keeps may be much.
+	sweepPause = 50
 	// gateLag is how far behind now the frontier of a gate stays: a commit that comes
 	// later than that is found by the sweep.
 	gateLag = 250 * time.Millisecond
@@ -50,9 +53,11 @@ const (
 // gateFront is where the look at a gate goes on.
 type gateFront struct {
 	at    positions
-	empty uint16    // priorities of which nothing waits, as far as is known
-	swept time.Time // when it last began in front; zero: never
-	wide  uint8     // how often in a row it met only jobs that are for others
+	empty uint16        // priorities of which nothing waits, as far as is known
+	swept time.Time     // when it last began in front; zero: never
+	pause time.Duration // until it does again
+	wide  uint8         // how often in a row it met only jobs that are for others
+	runs  runsSince
 }
 
 // lower takes a hint over.
@@ -111,6 +116,13 @@ func (r *Room) hintGates(queue string, priority int, due time.Time) {
 	r.eachTurns(func(t *gateTurns) {
 		t.Change(queue, func(f *gateFront) { f.lower(priority, position{due: due}) })
 		t.Stale(queue)
+	})
+}
+
+// note takes over that a job waits behind a gate.
+func (r *Room) note(d *job.Draft, due time.Time) {
+	r.eachTurns(func(t *gateTurns) {
+		t.Note(d.Queue, d.Gate, d.Kind, d.Key, func(f *gateFront) { f.lower(d.Priority, position{due: due}) })
 	})
 }
 
@@ -265,9 +277,11 @@ type gateVisit struct {
 	given   int  // by its turn
 	locked  bool
 	running int
+	first   time.Time // of those, when it came through
 	found   []gateJob // in the order of priority, due and id
 	asked   int       // of each priority
 	from    positions // where the look began
+	sweeps  bool      // in front
 	sought  uint16    // priorities
 	state   gateState
 	chosen  []gateJob
@@ -285,30 +299,10 @@ func (v *gateVisit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.
 //
 //   - lockGates: no table.
 //   - worker's queue: pause_pkey, cool_down_pkey and namespace_pkey.
-//   - runningAtGates: job_gate_held, up to a bound for each gate. (By an order: to a planner
-//     without statistics job_held looks as good, and it would read all that runs.)
 //   - waitingAtGates: job_gated, a seek for each gate and priority.
-const (
-	lockGates = `SELECT g.n
+const lockGates = `SELECT g.n
 FROM unnest($1::bigint[]) WITH ORDINALITY AS g (number, n)
 WHERE pg_try_advisory_xact_lock(g.number)`
-
-	runningAtGates = `SELECT g.n, (
-	SELECT count(*)
-	FROM (
-		SELECT
-		FROM pawl.job AS j
-		WHERE j.namespace = $1 AND j.gate BETWEEN g.gate AND g.gate AND j.state = 3 AND j.gate IS NOT NULL
-		ORDER BY j.gate
-		LIMIT g.most
-	) AS r
-)
-FROM (
-	SELECT g.*
-	FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS g (gate, most, n)
-	OFFSET 0
-) AS g`
-)
 
 var (
 	lookAtQueue = `SELECT {now}, ` + settings.Revision + `, ` + settings.QueuePaused("$2") + `, ` + settings.CoolsUntil("$2")
@@ -350,9 +344,11 @@ func (p *gatePass) run(ctx context.Context) error {
 	p.begin()
 	room := p.k.room
 	return room.pg.Transact(ctx, room.pg.Work, pg.SharedLimits, func(t *pg.Transaction) error {
+		took := pg.Stopwatch()
 		if err := t.Run(ctx, p.looks()...); err != nil {
 			return err
 		}
+		p.countedAt(pg.Instant(), took())
 		if p.paused || p.count != nil && !p.locked {
 			return nil
 		}
@@ -391,6 +387,9 @@ func (p *gatePass) begin() {
 			if deal[i].Room = math.MaxInt32; v.bound.Concurrent > 0 {
 				deal[i].Room = v.bound.Concurrent
 			}
+			if v.Weight = max(v.bound.Weight, 1); !p.more {
+				deal[i].Credit = int(v.Of.Credit * float64(v.Weight))
+			}
 		}
 		round += min(deal[i].Weight, deal[i].Room)
 	}
@@ -398,13 +397,14 @@ func (p *gatePass) begin() {
 	if p.more { // there may be others, whose turn it is then
 		limit = min(limit, round)
 	}
-	given, next, rest := job.Deal(deal, p.left, limit)
+	ahead, turned := job.DealAhead(deal, limit)
+	given, next, rest := job.Deal(deal, p.left, turned)
 	p.at, p.rest = p.list[next].Number, rest
 	if p.more && limit == round {
 		p.at, p.rest = p.list[len(p.list)-1].Number+1, 0
 	}
 	for i := range p.visits {
-		p.visits[i].given = given[i]
+		p.visits[i].given, p.visits[i].Ahead = given[i]+ahead[i], ahead[i]
 	}
 	if p.k.c.Gates.Overlap() {
 		p.count = &job.GateCount{Rules: p.k.c.Gates}
@@ -416,7 +416,7 @@ func (p *gatePass) looks() []*pg.Statement {
 	room := p.k.room
 	queue := p.g.queue.Queue
 	var locks, gates []int64
-	var most []int32
+	running, now := &runningArrays{}, pg.Instant()
 	var at []int // visits
 	f := &frontArrays{}
 	keeps := false
@@ -427,9 +427,9 @@ func (p *gatePass) looks() []*pg.Statement {
 		}
 		at = append(at, i)
 		locks, gates = append(locks, room.gateLock(v.Of.Number)), append(gates, v.Of.Number)
-		most = append(most, int32(max(v.bound.Concurrent, 1)))
 		v.asked = max(v.given, min(1<<min(2*v.Data.wide, 12), widest/len(p.visits)))
 		p.sweep(v)
+		running.add(v, now)
 		v.from = v.Data.at
 		for _, priority := range jobs.Priorities {
 			if v.Data.empty&(1<<priority) == 0 {
@@ -462,12 +462,7 @@ func (p *gatePass) looks() []*pg.Statement {
 			p.k.claimed.Revision = max(p.k.claimed.Revision, revision)
 			return err
 		}},
-		&pg.Statement{Text: runningAtGates, Args: []any{room.pg.Namespace, gates, most}, Each: func(scan pg.Scan) error {
-			var n, running int
-			err := scan(&n, &running)
-			p.visits[at[n-1]].running = running
-			return err
-		}},
+		p.countRunning(running, at),
 		&pg.Statement{Text: waitingAtGates, Args: append([]any{room.pg.Namespace, queue}, f.args()...), Each: p.readWaiting})
 	if keeps {
 		steps = append(steps, p.readStates(gates, at))
@@ -482,10 +477,11 @@ func (p *gatePass) looks() []*pg.Statement {
 // late, or given back by who held it.
 func (p *gatePass) sweep(v *gateVisit) {
 	now := p.k.room.pg.Clock.Estimate()
-	if since := now.Sub(v.Data.swept); !v.Data.swept.IsZero() && since >= 0 && since < SweepEvery {
+	if since := now.Sub(v.Data.swept); !v.Data.swept.IsZero() && since >= 0 && since < max(SweepEvery, v.Data.pause) {
 		return
 	}
-	v.Data = gateFront{swept: now, wide: v.Data.wide}
+	v.sweeps = true
+	v.Data = gateFront{swept: now, wide: v.Data.wide, pause: v.Data.pause}
 	for i := range v.Data.at {
 		v.Data.at[i] = Start
 	}
@@ -538,13 +534,17 @@ func dueOf(due pgtype.Timestamptz) time.Time {
 }
 
 // settle takes a pass over that was committed. Jobs come in the order of their ids, and
-// are answered in that of their turns.
+// are answered in that of turns.Answer.
 func (p *gatePass) settle() {
-	order := map[job.ID]int{}
+	taken := make([]turns.Taken[gateJob], len(p.visits))
 	for i := range p.visits {
-		for _, c := range p.visits[i].chosen {
-			order[c.ID] = len(order)
-		}
+		v := &p.visits[i]
+		v.Took = len(v.chosen)
+		taken[i] = turns.Taken[gateJob]{Jobs: v.chosen, Ahead: v.Ahead}
+	}
+	order := map[job.ID]int{}
+	for i, c := range turns.Answer(taken, func(c *gateJob) bool { return c.rescued }) {
+		order[c.ID] = i
 	}
 	slices.SortFunc(p.leased, func(a, b store.LeasedJob) int { return order[a.ID] - order[b.ID] })
 	settled := make([]turns.Visit[gateFront], len(p.visits))

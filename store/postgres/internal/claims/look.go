@@ -245,7 +245,8 @@ var leaseChosen = `WITH me AS MATERIALIZED (
 	FOR UPDATE OF job SKIP LOCKED
 )
 UPDATE pawl.job
-SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now}
+SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now},
+	passed = CASE WHEN gate IS NOT NULL THEN {now} END
 FROM picked
 WHERE job.ctid = picked.place
 RETURNING ` + jobs.TakenColumns + `, 0::bigint, 0::bigint`

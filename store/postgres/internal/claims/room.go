@@ -59,7 +59,7 @@ var Due = []jobs.Ask{
 func New(db *pg.DB, h *hints.Room, workers *workers.Room, jobs *jobs.Room, meets *Meets) *Room {
 	s := &Room{pg: db, hints: h, workers: workers, jobs: jobs, meets: meets}
 	s.Frontiers.guess = &s.pg.Clock
-	s.hints.Register(hints.Frontier{Lower: s.lower, Wake: s.wake, Drop: s.drop})
+	s.hints.Register(hints.Frontier{Lower: s.lower, Front: s.Frontiers.Lower, Note: s.note, Wake: s.wake, Drop: s.drop})
 	return s
 }
 

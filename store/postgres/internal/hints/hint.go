@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
@@ -55,6 +56,23 @@ func (r *Room) Tell(told Set) {
 	r.Notifier.tell(told)
 }
 
+// TellDrafts tells of drafts that were committed and when they fall due. This process
+// hears of the very gates that they wait behind, and need not look for them.
+func (r *Room) TellDrafts(drafts []job.Draft, dueOf func(*job.Draft) time.Time) {
+	var told Set
+	for i := range drafts {
+		d := &drafts[i]
+		due := dueOf(d)
+		if told.Add(d.Queue, d.Priority, due); d.Gate != 0 {
+			r.frontier.Note(d, due)
+		}
+	}
+	for name, due := range told {
+		r.frontier.Front(name.Queue, name.Priority, due)
+	}
+	r.Notifier.tell(told)
+}
+
 // LookAt makes claims, here and elsewhere, look at a queue.
 func (r *Room) LookAt(queue string) {
 	r.frontier.Wake(queue)
@@ -70,6 +88,8 @@ func (r *Room) LookAtAll() {
 // Frontier is what learns of hints in this process: that of claims.
 type Frontier struct {
 	Lower func(queue string, priority int, due time.Time) // to what was committed
+	Front func(queue string, priority int, due time.Time) // the same, in front of gates
+	Note  func(d *job.Draft, due time.Time)               // what was committed behind a gate
 	Wake  func(queue string)                              // something about it has changed
 	Drop  func()                                          // hints may have been missed
 }

@@ -211,6 +211,7 @@ var columns = []column{
 		read: func(r *RowReader, j *job.Job) { j.Worker = job.WorkerID(r.Int8()) },
 	},
 	{name: "claim", kind: "bigint", in: inJob},
+	{name: "passed", kind: "timestamptz", in: inJob},
 	{name: "begun", kind: "boolean", in: inJob, subject: asItIs},
 	{
 		name: "cancel", kind: "boolean", in: inJob, subject: asItIs,

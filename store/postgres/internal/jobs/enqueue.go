@@ -160,12 +160,7 @@ const uniqueViolation = "23505"
 // accepted tells claims, here and elsewhere, of what was just committed. No
 // draft is due before now, the time of the statement that put it in.
 func (r *Room) accepted(drafts []job.Draft, now time.Time) {
-	var told hints.Set
-	for i := range drafts {
-		d := &drafts[i]
-		told.Add(d.Queue, d.Priority, dueOf(d, now))
-	}
-	r.hints.Tell(told)
+	r.hints.TellDrafts(drafts, func(d *job.Draft) time.Time { return dueOf(d, now) })
 }
 
 // dueOf is when a draft falls due: never before now.

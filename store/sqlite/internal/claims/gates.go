@@ -175,25 +175,31 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		if err := k.enter(q, v, also, now); err != nil {
 			return 0, err
 		}
-		deal[i] = job.Turn{Weight: long * max(v.bound.Weight, 1), Room: v.room}
+		v.Weight = max(v.bound.Weight, 1)
+		if deal[i] = (job.Turn{Weight: long * v.Weight, Room: v.room}); !more {
+			deal[i].Credit = int(v.Of.Credit * float64(v.Weight))
+		}
 		round += min(deal[i].Weight, deal[i].Room)
 	}
 	limit := q.Limit
 	if more { // there may be others, whose turn it is then
 		limit = min(limit, round)
 	}
-	given, next, rest := job.Deal(deal, left, limit)
-	var leased []store.LeasedJob
+	ahead, turned := job.DealAhead(deal, limit)
+	given, next, rest := job.Deal(deal, left, turned)
+	taken, took := make([]turns.Taken[store.LeasedJob], len(all)), 0
 	for i := range all {
-		if given[i] == 0 || *room <= 0 {
+		v, t := &all[i], &taken[i]
+		if given[i]+ahead[i] == 0 || *room <= 0 {
 			continue
 		}
-		through, err := k.through(q, &all[i], given[i], len(leased), room, also)
-		if err != nil {
+		if t.Jobs, err = k.through(q, v, given[i]+ahead[i], took, room, also); err != nil {
 			return 0, err
 		}
-		leased = append(leased, through...)
+		v.Took, v.Ahead, t.Ahead = len(t.Jobs), ahead[i], ahead[i]
+		took += v.Took
 	}
+	leased := turns.Answer(taken, func(j *store.LeasedJob) bool { return j.Rescues > 0 })
 	if err := k.lease(leased); err != nil {
 		return 0, err
 	}
@@ -206,7 +212,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		settled[i] = all[i].Visit
 	}
 	k.memory.Turns.Settle(q.Queue, settled, at, rest)
-	return len(leased), nil
+	return took, nil
 }
 
 // enter finds out how many jobs a gate lets through now.
