@@ -98,15 +98,19 @@ func TestP10_ACountPassesWhatHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(plans, func(p pg.Plan) bool { return p.Name == "runningAtGates" })
-	from := func(since pgtype.Timestamptz) int {
+	from := func(since pgtype.Timestamptz, clock time.Time) int {
 		return c.entries("job_gate_held", plans[at].Text, s.pg.Namespace, []int64{gate}, []int32{5},
-			[]pgtype.Timestamptz{since}, []pgtype.Timestamptz{{Time: passed, Valid: true}})
+			[]pgtype.Timestamptz{since}, []pgtype.Timestamptz{{Time: clock, Valid: true}})
 	}
-	if n := from(pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}); n < jobs {
+	there := pgtype.Timestamptz{Time: passed, Valid: true}
+	if n := from(pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, passed); n < jobs {
 		t.Errorf("from the front it visits %d entries, want all %d", n, jobs)
 	}
-	if n := from(pgtype.Timestamptz{Time: passed, Valid: true}); n > 2 {
+	if n := from(there, passed); n > 2 {
 		t.Errorf("from the last it visits %d entries", n)
+	}
+	if n := from(there, passed.Add(time.Hour)); n < jobs {
+		t.Errorf("while the clock shows less than it must it visits %d entries, want all %d", n, jobs)
 	}
 	c.finish(last)
 }

@@ -124,6 +124,22 @@ func TestJ19_NoCreditWithoutAbsence(t *testing.T) {
 	}
 }
 
+// Who waits for its turn has missed nothing: it has it once.
+func TestJ19_WhoWaitsForItsTurnHasItOnce(t *testing.T) {
+	p := play(t)
+	for gate := range int64(6) {
+		p.enqueue(gate, 10)
+	}
+	for range 3 {
+		p.claim(2)
+	}
+	for gate := range int64(6) {
+		if p.took[gate] != 1 {
+			t.Errorf("gate %d had %d turns of the first six", gate, p.took[gate])
+		}
+	}
+}
+
 // A gate that comes back goes on where it was, with the changes that came meanwhile.
 func TestJ19_AGateThatComesBackIsRemembered(t *testing.T) {
 	turns := scanned(t, 1, 2)
