@@ -1,0 +1,18 @@
+module github.com/pawlwork/pawl/server
+
+go 1.26.0
+
+require (
+	github.com/danielgtaylor/huma/v2 v2.39.1
+	github.com/pawlwork/pawl v0.0.0
+)
+
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/ncruces/go-sqlite3 v0.35.6 // indirect
+	github.com/ncruces/go-sqlite3-wasm/v6 v6.3.35304 // indirect
+	github.com/ncruces/julianday v1.0.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace github.com/pawlwork/pawl => ../
