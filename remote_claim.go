@@ -30,6 +30,8 @@ type RemoteJobs struct {
 const (
 	// remotePoll is how often a claim that waits looks without a hint.
 	remotePoll = time.Second
+	// aloneDelay is how long a suspect waits that could not run alone.
+	aloneDelay = 10 * time.Second
 	maxHeld    = 10_000
 	maxWait    = 5 * time.Minute
 )
@@ -104,11 +106,8 @@ func (r Remote) claimOnce(ctx context.Context, entry *store.Worker, c RemoteClai
 	claim.Seq, claim.Opened = e.remotes.claim(c.Worker, time.Now())
 	rules := e.followed.rules.Load()
 	for _, queue := range entry.Queues {
-		q := store.QueueClaim{Queue: queue, Limit: c.Limit, Aging: max(rules.settings(queue).Aging, 0)}
-		if idle {
-			q.Start = 1
-		}
-		claim.Queues = append(claim.Queues, q)
+		aging := max(rules.settings(queue).Aging, 0)
+		claim.Queues = append(claim.Queues, store.QueueClaim{Queue: queue, Limit: c.Limit, Start: c.Limit, Aging: aging})
 	}
 	reply, err := e.store.Claim(ctx, claim)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r Remote) claimOnce(ctx context.Context, entry *store.Worker, c RemoteClai
 		}
 	}
 	out.Now = reply.Now
-	keep, back := r.choose(reply.Jobs, c.Limit, unpaused(entry.Offer.Kinds, e.followed.mirror.Known()))
+	keep, back := r.choose(reply.Jobs, c.Limit, unpaused(entry.Offer.Kinds, e.followed.mirror.Known()), idle)
 	if len(back) > 0 {
 		if _, err := e.store.Finish(ctx, c.Worker, back); err != nil {
 			return out, 0, err // they go back with the next report
@@ -151,22 +150,30 @@ func (r Remote) claimOnce(ctx context.Context, entry *store.Worker, c RemoteClai
 }
 
 // choose keeps what the worker gets of a claim over several queues, and gives the rest
-// back free of charge: what is beyond its limit, what came beside a suspect, and what was
-// paused meanwhile.
-func (r Remote) choose(jobs []store.LeasedJob, limit int, kinds map[string]int) (keep []JobRecord, back []job.End) {
-	takes := func(i int) bool { _, ok := kinds[jobs[i].Kind]; return ok }
-	suspect := -1
+// back free of charge: what is beyond its limit, what was paused meanwhile, and what came
+// beside a suspect. A suspect that finds others at work waits for a while, which is
+// counted, so that it does not wait for ever.
+func (r Remote) choose(jobs []store.LeasedJob, limit int, kinds map[string]int, idle bool) (keep []JobRecord, back []job.End) {
+	alone := -1
+	takes := make([]bool, len(jobs))
 	for i := range jobs {
-		if suspect < 0 && takes(i) && jobs[i].Suspect() {
-			suspect = i
+		_, known := kinds[jobs[i].Kind]
+		takes[i] = known && (idle || !jobs[i].Alone())
+		if takes[i] && jobs[i].Alone() && alone < 0 {
+			alone = i
 		}
 	}
 	for i := range jobs {
-		if !takes(i) || suspect >= 0 && i != suspect || suspect < 0 && len(keep) == limit {
-			back = append(back, r.decide(&jobs[i].Job, job.By{}, job.Outcome{Kind: job.Released}))
+		j := &jobs[i].Job
+		if takes[i] && (alone == i || alone < 0 && len(keep) < limit) {
+			keep = append(keep, *j)
 			continue
 		}
-		keep = append(keep, jobs[i].Job)
+		end := r.decide(j, job.By{}, job.Outcome{Kind: job.Released})
+		if j.Alone() && !idle {
+			end.Defer, end.Delay = true, aloneDelay
+		}
+		back = append(back, end)
 	}
 	return keep, back
 }
