@@ -17,7 +17,10 @@ import (
 //
 //   - worker_pkey, in its order, up to the first that lives.
 const (
-	leaderFrom = `coalesce((SELECT l.id FROM pawl.worker AS l WHERE l.namespace = $1 AND l.lost IS NULL AND NOT l.remote AND l.id >= `
+	leaderFrom = `coalesce((
+		SELECT l.id
+		FROM pawl.worker AS l
+		WHERE l.namespace = $1 AND l.lost IS NULL AND NOT l.remote AND l.id >= `
 	leaderElse = ` ORDER BY l.id LIMIT 1), $2)`
 )
 
