@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -86,6 +87,15 @@ func given[T comparable](v T) *T {
 		return nil
 	}
 	return &v
+}
+
+// UnmarshalJSON refuses null.
+func (w *LimitSettings) UnmarshalJSON(text []byte) error {
+	if err := noNull(text, ""); err != nil {
+		return err
+	}
+	type plain LimitSettings
+	return json.Unmarshal(text, (*plain)(w))
 }
 
 // of is what was sent, with all its faults.

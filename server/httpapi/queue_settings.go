@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -59,6 +60,15 @@ func queueSettingsOf(s *pawl.QueueSettings) QueueSettings {
 		w.Backoff = &Backoff{Off: b.Off, Base: settingTime(b.Base), Max: settingTime(b.Max), Factor: b.Factor}
 	}
 	return w
+}
+
+// UnmarshalJSON refuses null.
+func (w *QueueSettings) UnmarshalJSON(text []byte) error {
+	if err := noNull(text, ""); err != nil {
+		return err
+	}
+	type plain QueueSettings
+	return json.Unmarshal(text, (*plain)(w))
 }
 
 // of is what was sent, with all its faults.

@@ -222,9 +222,22 @@ func readTimeout(text string) (time.Duration, error) {
 	return d, err
 }
 
+// SchedulePatch sets some of them.
+type SchedulePatch struct {
+	ScheduleFields
+}
+
+// UnmarshalJSON refuses null, but as arguments.
+func (w *SchedulePatch) UnmarshalJSON(text []byte) error {
+	if err := noNull(text, "args"); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &w.ScheduleFields)
+}
+
 type setScheduleInput struct {
 	NamePath
-	Body ScheduleFields
+	Body SchedulePatch
 }
 
 func (a *api) setSchedule(ctx context.Context, in *setScheduleInput) (*body[Schedule], error) {

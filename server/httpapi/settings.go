@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -118,6 +120,21 @@ func readSettingTime(field, text string) (time.Duration, error) {
 		return 0, job.Invalid(field, text, "must be none, or a time such as 30s or 1h30m")
 	}
 	return d, nil
+}
+
+// noNull refuses fields that are null, but for one: in a patch they read as if they took
+// something back.
+func noNull(text []byte, but string) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if string(fields[name]) == "null" && name != but {
+			return job.Invalid(name, "null", "must be a value; DELETE takes back what was set")
+		}
+	}
+	return nil
 }
 
 // readSetting reads a number of settings. Zero would mean that it is not set, so it is
