@@ -88,7 +88,7 @@ func TestU5_ARouteIsForItsRole(t *testing.T) {
 		s.refused(route.Method, path, "", 401, "unauthorized", "token")
 		s.refused(route.Method, path, "", 401, "unauthorized", "token", "Authorization", "Bearer wrong")
 		for role := auth.Viewer; role <= auth.Admin; role++ {
-			status := s.status(route.Method, path, "Authorization", "Bearer "+role.String())
+			status := s.status(route.Method, path, "", "Authorization", "Bearer "+role.String())
 			if refused := status == http.StatusForbidden; refused != (role < needs) || status == http.StatusUnauthorized || status >= 500 {
 				t.Errorf("%s %s as %s: %d", route.Method, route.Path, role, status)
 			}
@@ -99,10 +99,31 @@ func TestU5_ARouteIsForItsRole(t *testing.T) {
 	}
 }
 
-// status sends a request without a body, and tells what is answered.
-func (s *served) status(method, path string, headers ...string) int {
+func TestU2_StrangeNamesAreNoFaultOfTheServer(t *testing.T) {
+	s := serve(t, auth.Open("ops"))
+	routes, _ := document(t, s)
+	for _, name := range []string{
+		"%00", "%ff%fe", "%2F", "..%2F..%2Fetc", "%20", "*", "%3F", "a%3Eb", "a,b", "%E2%80%AE", "%F0%9F%92%A9", "'%22--", "[", "%5C", strings.Repeat("x", 128),
+		strings.Repeat("%C3%A9", 128),
+	} {
+		for _, route := range routes {
+			if !slices.Contains(ofOperators, route.Tag) || !strings.Contains(route.Path, "{name}") {
+				continue
+			}
+			path := httpapi.Prefix + strings.Replace(route.Path, "{name}", name, 1)
+			for _, body := range []string{"", "{}", "[]", "null", `{"total":5,"cron":"@daily","for":"1m"}`, `{"total":5}`, `{"per_second":5}`, `{"cron":"@daily"}`} {
+				if status := s.status(route.Method, path, body, "Content-Type", "application/json"); status >= 500 {
+					t.Errorf("%s %s %s: %d", route.Method, path, body, status)
+				}
+			}
+		}
+	}
+}
+
+// status sends a request, and tells what is answered.
+func (s *served) status(method, path, body string, headers ...string) int {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, nil)
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/httpapi"
+	"github.com/pawlwork/pawl/store"
 )
 
 func mustJSON(t *testing.T, v any) string {
@@ -54,6 +57,46 @@ func TestU2_WorkersServicesAndSettingsAreRead(t *testing.T) {
 	}
 	if v := all.Versions; len(v) != 1 || v[0].Owner != "billing" || v[0].Version != "v1" || !v[0].Live || v[0].Seen.IsZero() {
 		t.Errorf("%+v", v)
+	}
+}
+
+func TestU2_LoadsOfWorkersAreReadAndPaged(t *testing.T) {
+	s := serve(t, auth.Open("ops"))
+	st := s.e.Store()
+	now, err := st.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := now.Truncate(time.Minute).Add(-20 * time.Minute)
+	var rows []store.MetricRow
+	for n := range 3 {
+		load := metric.Load{Span: time.Minute, CPU: time.Duration(n+1) * time.Second, Memory: 4096, Goroutines: 12}
+		load.Calls.Add(time.Millisecond)
+		rows = append(rows, store.MetricRow{
+			Class: metric.OfWorkers, Start: start.Add(time.Duration(n) * 5 * time.Minute), Name: "shop-worker-1", Data: load.Append(nil),
+		})
+	}
+	if err := st.(store.Metrics).AddMetrics(t.Context(), store.MetricFlush{Source: job.NewID(), Number: 1, Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	var all []httpapi.WorkerLoad
+	for next, pages := "", 0; pages == 0 || next != ""; pages++ {
+		var l httpapi.WorkerLoadList
+		s.call("GET", "/api/v1/workers/loads?step=1m&limit=2&worker=shop-*&after="+next, "", 200, &l)
+		all, next = append(all, l.Loads...), l.Next
+	}
+	if len(all) != 3 {
+		t.Fatalf("%+v", all)
+	}
+	for n, l := range all {
+		if l.Worker != "shop-worker-1" || !l.Start.Equal(rows[n].Start) || l.Span != "1m0s" || l.CPU != (time.Duration(n+1)*time.Second).String() ||
+			l.Memory != 4096 || l.Goroutines != 12 || l.Calls != 1 || l.CallMean == "0s" || l.CallP99 == "0s" {
+			t.Errorf("%+v", l)
+		}
+	}
+	var none httpapi.WorkerLoadList
+	if s.call("GET", "/api/v1/workers/loads?worker=other", "", 200, &none); len(none.Loads) != 0 {
+		t.Errorf("%+v", none)
 	}
 }
 
