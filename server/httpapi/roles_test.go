@@ -53,7 +53,7 @@ func document(t *testing.T, s *served) (routes []described, kinds []string) {
 // ofOperators are the tags whose routes only read and change settings: none of them streams.
 var ofOperators = []string{"queues", "pauses", "schedules", "limits", "workers", "settings", "upkeep"}
 
-func TestU5_ARouteIsForItsRole(t *testing.T) {
+func TestU2_ARouteIsForItsRole(t *testing.T) {
 	s := serve(t, auth.Func(func(r *http.Request) (auth.Identity, error) {
 		name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if name == "" {

@@ -13,7 +13,7 @@ import (
 
 func nightly(c *pawl.Config) {
 	c.Schedules = []pawl.Schedule{{
-		Name: "nightly", Cron: "0 3 * * *", Zone: "Europe/Berlin", Job: pawl.RawArgs("report", []byte(`{"of":"yesterday"}`)),
+		Name: "nightly", Cron: "0 3 * * *", Zone: "Europe/Berlin", Job: pawl.RawArgs("report", []byte(`{"of": "yesterday"}`)),
 		Options: []pawl.EnqueueOption{pawl.Queue("mail"), pawl.Needs("gpu"), pawl.Headers(map[string]string{"trace": "7"})},
 	}}
 }
@@ -111,7 +111,7 @@ func TestU2_AScheduleWithoutArgumentsEnqueuesNull(t *testing.T) {
 	enqueues("null")
 }
 
-func TestU5_ASchedulesPayloadIsHidden(t *testing.T) {
+func TestU2_ASchedulesPayloadIsHidden(t *testing.T) {
 	who := auth.Func(func(r *http.Request) (auth.Identity, error) {
 		return auth.Identity{Name: "guest", Role: auth.Admin, Hidden: r.Header.Get("Hidden") != ""}, nil
 	})
