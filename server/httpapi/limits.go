@@ -58,11 +58,11 @@ type Limit struct {
 // LimitSettings are what is declared or set for a limit: the fields that are there.
 type LimitSettings struct {
 	Queue      string         `json:"queue,omitempty" minLength:"1" maxLength:"128" doc:"the jobs of this queue"`
-	Kind       string         `json:"kind,omitempty" minLength:"1" maxLength:"128" doc:"the jobs of this kind, or of those that a pattern names: render.*"`
+	Kind       string         `json:"kind,omitempty" minLength:"1" maxLength:"128" doc:"of this kind, or of a pattern of them: render.*"`
 	PerKey     *bool          `json:"per_key,omitempty" enum:"true" doc:"bound each key by itself"`
-	Concurrent *int           `json:"concurrent,omitempty" minimum:"-1" maximum:"100000000" doc:"how many run at once in the cluster, or of each key; -1: no bound"`
-	Ordered    *bool          `json:"ordered,omitempty" enum:"true" doc:"keep the jobs of a key in order, also past a retry: with per_key and concurrent 1"`
-	Weights    map[string]int `json:"weights,omitempty" minProperties:"1" maxProperties:"1000" doc:"how much more often than others a key is served, 1..1000; set as a whole"`
+	Concurrent *int           `json:"concurrent,omitempty" minimum:"-1" maximum:"100000000" doc:"that run at once; -1: no bound"`
+	Ordered    *bool          `json:"ordered,omitempty" enum:"true" doc:"keep the jobs of a key in order: with per_key and concurrent 1"`
+	Weights    map[string]int `json:"weights,omitempty" minProperties:"1" maxProperties:"1000" doc:"of keys, 1..1000; set as a whole"`
 	Burst      *int           `json:"burst,omitempty" minimum:"1" maximum:"1000000000" doc:"tokens that a full bucket holds"`
 	PerSecond  *float64       `json:"per_second,omitempty" minimum:"-1" maximum:"1000000" doc:"tokens that come in a second; -1: no bound"`
 }
@@ -168,7 +168,7 @@ func (a *api) setLimit(ctx context.Context, in *setLimitInput) (*body[Limit], er
 
 type resetLimitInput struct {
 	NamePath
-	Fields []string `query:"field" maxItems:"8" enum:"queue,kind,per_key,concurrent,ordered,weights,burst,per_second" doc:"one or more, with commas; all without it"`
+	Fields []string `query:"field" maxItems:"8" enum:"queue,kind,per_key,concurrent,ordered,weights,burst,per_second" doc:"all without it"`
 }
 
 func (a *api) resetLimit(ctx context.Context, in *resetLimitInput) (*body[Limit], error) {
@@ -214,7 +214,7 @@ type acquireInput struct {
 	NamePath
 	Body struct {
 		Tokens int    `json:"tokens,omitempty" minimum:"1" maximum:"1000000000" default:"1"`
-		Wait   string `json:"wait,omitempty" minLength:"1" maxLength:"32" default:"1s" doc:"how long to wait for them at most; a minute is the most"`
+		Wait   string `json:"wait,omitempty" minLength:"1" maxLength:"32" default:"1s" doc:"how long at most; a minute is the most"`
 	}
 }
 

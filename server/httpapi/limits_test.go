@@ -23,7 +23,8 @@ func TestU2_ALimitsSettingsAreSetOverWhatCodeDeclares(t *testing.T) {
 	if len(l.Limits) != 2 || l.Limits[0].Name != "github" || l.Limits[1].Name != "tenants" {
 		t.Fatalf("%+v", l)
 	}
-	if h := l.Limits[1].Holds; h.Queue != "mail" || !*h.PerKey || *h.Concurrent != 2 || h.Weights["acme"] != 3 || h.Burst != nil || h.Ordered != nil {
+	if h := l.Limits[1].Holds; h.Queue != "mail" || !*h.PerKey || *h.Concurrent != 2 || h.Weights["acme"] != 3 ||
+		h.Burst != nil || h.Ordered != nil {
 		t.Errorf("%+v", h)
 	}
 	const settings = "/api/v1/limits/github/settings"

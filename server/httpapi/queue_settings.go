@@ -48,7 +48,8 @@ func effectiveQueueOf(q *pawl.EffectiveQueue) EffectiveQueue {
 
 func queueSettingsOf(s *pawl.QueueSettings) QueueSettings {
 	w := QueueSettings{
-		KeepDone: settingTime(s.KeepDone), KeepDead: settingTime(s.KeepDead), KeepCancelled: settingTime(s.KeepCancelled), Aging: settingTime(s.Aging),
+		KeepDone: settingTime(s.KeepDone), KeepDead: settingTime(s.KeepDead), KeepCancelled: settingTime(s.KeepCancelled),
+		Aging: settingTime(s.Aging),
 	}
 	if s.Total != 0 {
 		w.Total = &s.Total
@@ -130,7 +131,7 @@ func (a *api) setQueue(ctx context.Context, in *setQueueInput) (*body[EffectiveQ
 
 type resetQueueInput struct {
 	NamePath
-	Fields []string `query:"field" maxItems:"7" enum:"total,attempts,keep_done,keep_dead,keep_cancelled,aging,backoff" doc:"one or more, with commas; all without it"`
+	Fields []string `query:"field" maxItems:"7" enum:"total,attempts,keep_done,keep_dead,keep_cancelled,aging,backoff" doc:"all without it"`
 }
 
 func (a *api) resetQueue(ctx context.Context, in *resetQueueInput) (*body[EffectiveQueue], error) {

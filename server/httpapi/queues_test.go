@@ -67,17 +67,20 @@ func TestU2_AQueueIsReadWithHowItStands(t *testing.T) {
 	if p := q.Pause; p == nil || p.Scope != "queue" || p.Name != "mail" || p.By != "ann" || p.Note != "the relay is down" || p.Since.IsZero() {
 		t.Errorf("%+v", p)
 	}
-	if h := q.Settings; h.Owner != "billing" || h.Version != "v1" || h.Holds.Total == nil || *h.Holds.Total != 3 || h.Holds.KeepDead != "48h0m0s" {
+	if h := q.Settings; h.Owner != "billing" || h.Version != "v1" || h.Holds.Total == nil ||
+		*h.Holds.Total != 3 || h.Holds.KeepDead != "48h0m0s" {
 		t.Errorf("%+v", h)
 	}
+	ofMail := func(c httpapi.QueueCounts) bool { return c.Queue == "mail" }
 	var counts httpapi.CountList
 	s.call("GET", "/api/v1/counts", "", 200, &counts)
-	if i := slices.IndexFunc(counts.Counts, func(c httpapi.QueueCounts) bool { return c.Queue == "mail" }); i < 0 || counts.Counts[i].States["waiting"].Jobs != 3 {
+	if i := slices.IndexFunc(counts.Counts, ofMail); i < 0 || counts.Counts[i].States["waiting"].Jobs != 3 {
 		t.Errorf("%+v", counts)
 	}
 	s.call("POST", "/api/v1/jobs", `{"kind":"throttled","queue":"slow"}`, 201, nil)
 	<-ended
-	if s.call("GET", "/api/v1/queues/slow", "", 200, &q); q.CoolDown == nil || q.CoolDown.Throttles != 1 || !q.CoolDown.Until.After(q.CoolDown.Since) {
+	s.call("GET", "/api/v1/queues/slow", "", 200, &q)
+	if q.CoolDown == nil || q.CoolDown.Throttles != 1 || !q.CoolDown.Until.After(q.CoolDown.Since) {
 		t.Errorf("%+v", q.CoolDown)
 	}
 	q = httpapi.Queue{}

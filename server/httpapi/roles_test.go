@@ -103,7 +103,8 @@ func TestU2_StrangeNamesAreNoFaultOfTheServer(t *testing.T) {
 	s := serve(t, auth.Open("ops"))
 	routes, _ := document(t, s)
 	for _, name := range []string{
-		"%00", "%ff%fe", "%2F", "..%2F..%2Fetc", "%20", "*", "%3F", "a%3Eb", "a,b", "%E2%80%AE", "%F0%9F%92%A9", "'%22--", "[", "%5C", strings.Repeat("x", 128),
+		"%00", "%ff%fe", "%2F", "..%2F..%2Fetc", "%20", "*", "%3F", "a%3Eb", "a,b", "%E2%80%AE", "%F0%9F%92%A9",
+		"'%22--", "[", "%5C", strings.Repeat("x", 128),
 		strings.Repeat("%C3%A9", 128),
 	} {
 		for _, route := range routes {
@@ -111,7 +112,7 @@ func TestU2_StrangeNamesAreNoFaultOfTheServer(t *testing.T) {
 				continue
 			}
 			path := httpapi.Prefix + strings.Replace(route.Path, "{name}", name, 1)
-			for _, body := range []string{"", "{}", "[]", "null", `{"total":5,"cron":"@daily","for":"1m"}`, `{"total":5}`, `{"per_second":5}`, `{"cron":"@daily"}`} {
+			for _, body := range []string{"", "{}", "[]", "null", `{"for":"1m"}`, `{"total":5}`, `{"per_second":5}`, `{"cron":"@daily"}`} {
 				if status := s.status(route.Method, path, body, "Content-Type", "application/json"); status >= 500 {
 					t.Errorf("%s %s %s: %d", route.Method, path, body, status)
 				}

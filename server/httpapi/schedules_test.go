@@ -58,9 +58,11 @@ func TestU2_AScheduleIsCreatedPausedTriggeredAndDeleted(t *testing.T) {
 	s := serve(t, auth.Open("ann"))
 	var x httpapi.Schedule
 	s.call("POST", "/api/v1/schedules",
-		`{"name":"hourly","cron":"@hourly","kind":"tidy","args":[1, 2],"queue":"mail","priority":2,"attempts":3,"timeout":"5m","tags":["a"],"skip_if_active":true,"catch_up":"none"}`,
+		`{"name":"hourly","cron":"@hourly","kind":"tidy","args":[1, 2],"queue":"mail","priority":2,"attempts":3,"timeout":"5m",`+
+			`"tags":["a"],"skip_if_active":true,"catch_up":"none"}`,
 		201, &x, "Pawl-Note", "because")
-	if h := x.Holds; x.Name != "hourly" || h.Kind != "tidy" || string(h.Args.JSON) != `[1,2]` || h.Queue != "mail" || h.Priority != 2 || h.Attempts != 3 ||
+	if h := x.Holds; x.Name != "hourly" ||
+		h.Kind != "tidy" || string(h.Args.JSON) != `[1,2]` || h.Queue != "mail" || h.Priority != 2 || h.Attempts != 3 ||
 		h.Timeout != "5m0s" || !*h.SkipIfActive || h.CatchUp != "none" || x.Owner != "" || x.By != "ann" || x.Next.IsZero() {
 		t.Errorf("%+v", x)
 	}

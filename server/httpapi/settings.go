@@ -17,7 +17,7 @@ import (
 func (a *api) settings() {
 	route(a, operation{
 		method: http.MethodGet, path: "/settings", id: "get-settings", tag: "settings", role: auth.Viewer,
-		summary: "Read what is declared and set: queues and patterns of them, limits, upkeep, pauses, versions of code; schedules have their own list",
+		summary: "Read what is declared and set: queues, patterns of them, limits, upkeep, pauses, versions of code; no schedules",
 	}, a.getSettings)
 }
 

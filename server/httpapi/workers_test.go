@@ -103,7 +103,10 @@ func TestU2_LoadsOfWorkersAreReadAndPaged(t *testing.T) {
 func TestU2_WorkersThatDoNotRunAreNone(t *testing.T) {
 	s := serve(t, auth.Open("ops"))
 	var none map[string]json.RawMessage
-	for path, field := range map[string]string{"/workers": "workers", "/services": "services", "/workers/loads": "loads", "/limits": "limits", "/queues": "queues", "/schedules": "schedules", "/counts": "counts", "/pauses": "pauses"} {
+	for path, field := range map[string]string{
+		"/workers": "workers", "/services": "services", "/workers/loads": "loads", "/limits": "limits", "/queues": "queues",
+		"/schedules": "schedules", "/counts": "counts", "/pauses": "pauses",
+	} {
 		none = nil
 		if s.call("GET", "/api/v1"+path, "", 200, &none); string(none[field]) != "[]" {
 			t.Errorf("%s: %s is %s", path, field, none[field])
