@@ -65,7 +65,9 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 }
 
 // nouns are the routes of each noun.
-var nouns = []func(*api){(*api).jobs, (*api).work}
+var nouns = []func(*api){
+	(*api).jobs, (*api).work, (*api).operations, (*api).why, (*api).audit, (*api).check, (*api).series, (*api).failures,
+}
 
 func (a *api) config(version string) huma.Config {
 	c := huma.DefaultConfig("Pawl", version)
