@@ -132,7 +132,7 @@ func TestU2_OperationsAreListedAndCancelled(t *testing.T) {
 	}
 }
 
-func TestU5_ReadersChangeNothing(t *testing.T) {
+func TestU2_ReadersChangeNothing(t *testing.T) {
 	s := serve(t, as())
 	for _, c := range []struct{ method, path, body, role string }{
 		{"POST", "/operations", `{"verb":"cancel","filter":{}}`, "operator"},
