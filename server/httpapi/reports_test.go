@@ -196,6 +196,7 @@ func TestU2_SeriesAndFailuresTellWhatJobsCameTo(t *testing.T) {
 		"/metrics/series?step=90s": "step", "/metrics/series?range=720h&step=1m": "steps", "/metrics/series?range=1h&from=2026-01-01T00:00:00Z": "from",
 		"/metrics/series?from=2030-01-01T00:00:00Z&to=2029-01-01T00:00:00Z": "after", "/failures?range=a": "range", "/failures?limit=0": "limit",
 		"/failures?from=1000-01-01T00:00:00Z": "later", "/metrics/series?total=maybe": "total",
+		"/metrics/series?to=0000-01-01T00:00:00Z": "from",
 	} {
 		s.refused("GET", "/api/v1"+path, "", 422, "invalid", detail)
 	}

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/store"
@@ -53,6 +55,9 @@ func (r *TimeRange) of(ctx context.Context, e *pawl.Engine) (from, to time.Time,
 			length = time.Hour
 		}
 		from = to.Add(-length)
+	}
+	if err := errors.Join(job.CheckTime("from", from), job.CheckTime("to", to)); err != nil {
+		return from, to, err
 	}
 	if !from.Before(to) || to.Sub(from) > 2*store.KeepMetrics {
 		bound := fmt.Sprintf("must end after it begins, %s later at most", 2*store.KeepMetrics)
