@@ -1,60 +1,24 @@
 package httpapi
 
 import (
-	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/pawlwork/pawl"
 )
 
 // Bounds of what is kept for those who come back, of each subject.
 const (
 	keptEvents = 64
 	keptBytes  = 256 << 10
-	keptIdle   = time.Minute // after its last reader left
-	maxIdle    = 100         // subjects without a reader
-)
-
-// Times of looks.
-const (
-	lookEvery = time.Second
-	lookLimit = 10 * time.Second // of one
-	// A look that takes long is followed by a rest that is so many times as long, so that
-	// watching takes no more than a small part of the store.
-	restFactor = 10
 )
 
 // view is how a subject stands.
 type view interface {
 	// since is what changed after an older view; nil where nothing did.
 	since(older view) view
-}
-
-// watches are the subjects of one sort that are watched. One loop looks at all of them
-// together while anybody reads, whoever and how many they are, and each event is made once.
-//
-//	subscribe --> first look --> reset event
-//	loop: look --> since the last view --> change event --> ring --> every reader's own place in it
-//
-// A reader has no queue of its own: one that falls behind the ring is given the whole view
-// again. So a slow one costs nothing but its connection.
-type watches struct {
-	log *slog.Logger
-	// read looks at subjects, all in one. One that is not in its answer is gone.
-	read func(ctx context.Context, subjects []string) (map[string]view, error)
-
-	mu   sync.Mutex
-	list map[string]*watch
-	stop context.CancelFunc // of the loop; nil while nobody reads
 }
 
 // watch is one subject.
@@ -64,19 +28,13 @@ type watch struct {
 	first   *firstLook
 	looked  time.Time
 	now     view
-	whole   []byte // now as JSON, made when it is asked for
+	whole   []byte // now as an event, made when it is asked for
 	epoch   string // of this watch: places of another one mean nothing here
 	version int64
 	ring    []event
 	bytes   int
 	changed chan struct{} // closed with the next event
 	ended   bool          // the subject is gone, or the engine is closed
-}
-
-// firstLook is a look that others wait for.
-type firstLook struct {
-	done chan struct{}
-	err  error
 }
 
 // event is one change, as it is sent.
@@ -103,184 +61,6 @@ func readPlace(text string) place {
 	return place{epoch, n}
 }
 
-// subscribe begins to read a subject, after a look where nobody has looked lately.
-func (ws *watches) subscribe(ctx context.Context, subject string) (*watch, error) {
-	for {
-		ws.mu.Lock()
-		ws.forget()
-		w := ws.list[subject]
-		if w == nil || w.ended {
-			w = &watch{epoch: rand.Text()[:10], changed: make(chan struct{}), idle: time.Now()}
-			if ws.list == nil {
-				ws.list = map[string]*watch{}
-			}
-			ws.list[subject] = w
-		}
-		if w.now != nil && (w.readers > 0 || time.Since(w.looked) < lookEvery) {
-			ws.enter(w)
-			ws.mu.Unlock()
-			return w, nil
-		}
-		first, mine := w.first, w.first == nil
-		if mine {
-			first = &firstLook{done: make(chan struct{})}
-			w.first = first
-		}
-		ws.mu.Unlock()
-		if mine {
-			return ws.lookFirst(ctx, subject, w, first)
-		}
-		select {
-		case <-first.done:
-			if err := first.err; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-				return nil, err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// lookFirst looks for who subscribes, and for those who wait for it.
-func (ws *watches) lookFirst(ctx context.Context, subject string, w *watch, first *firstLook) (*watch, error) {
-	views, err := ws.read(ctx, []string{subject})
-	if err == nil && views[subject] == nil {
-		err = fmt.Errorf("%w: %s", pawl.ErrNotFound, subject)
-	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	defer close(first.done)
-	w.first, first.err = nil, err
-	if err != nil {
-		if w.readers == 0 && ws.list[subject] == w {
-			delete(ws.list, subject)
-		}
-		return nil, err
-	}
-	ws.advance(w, views[subject])
-	ws.enter(w)
-	return w, nil
-}
-
-// enter counts a reader, and starts the loop for the first. The caller has locked.
-func (ws *watches) enter(w *watch) {
-	w.readers++
-	if ws.stop == nil {
-		ctx, stop := context.WithCancel(context.Background())
-		ws.stop = stop
-		go ws.work(ctx)
-	}
-}
-
-// leave is the end of a reader. Without any the loop ends.
-func (ws *watches) leave(w *watch) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if w.readers--; w.readers == 0 {
-		w.idle = time.Now()
-	}
-	if ws.stop != nil && len(ws.watched()) == 0 {
-		ws.stop()
-		ws.stop = nil
-	}
-	ws.forget()
-}
-
-// watched lists what somebody reads.
-func (ws *watches) watched() (subjects []string) {
-	for subject, w := range ws.list {
-		if w.readers > 0 {
-			subjects = append(subjects, subject)
-		}
-	}
-	return subjects
-}
-
-// forget drops subjects that nobody has read for a while, and those beyond the bound.
-func (ws *watches) forget() {
-	var idle []string
-	for subject, w := range ws.list {
-		switch {
-		case w.readers > 0 || w.first != nil:
-		case w.ended || time.Since(w.idle) > keptIdle:
-			delete(ws.list, subject)
-		default:
-			idle = append(idle, subject)
-		}
-	}
-	if len(idle) > maxIdle {
-		slices.SortFunc(idle, func(a, b string) int { return ws.list[a].idle.Compare(ws.list[b].idle) })
-		for _, subject := range idle[:len(idle)-maxIdle] {
-			delete(ws.list, subject)
-		}
-	}
-}
-
-// work looks until nobody reads.
-func (ws *watches) work(ctx context.Context) {
-	timer := time.NewTimer(lookEvery)
-	defer timer.Stop()
-	failed := false
-	for {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
-		began := time.Now()
-		err := ws.look(ctx)
-		if err != nil && !failed && ctx.Err() == nil {
-			ws.log.WarnContext(ctx, "those who watch are told nothing new: a look failed", "error", err)
-		}
-		failed = err != nil
-		timer.Reset(max(lookEvery, restFactor*time.Since(began)))
-	}
-}
-
-// look looks once at everything that is read.
-func (ws *watches) look(ctx context.Context) error {
-	ws.mu.Lock()
-	subjects := ws.watched()
-	ws.mu.Unlock()
-	limited, cancel := context.WithTimeout(ctx, lookLimit)
-	views, err := ws.read(limited, subjects)
-	cancel()
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	closed := errors.Is(err, pawl.ErrClosed)
-	if err != nil && !closed || ctx.Err() != nil {
-		return err
-	}
-	for _, subject := range subjects {
-		w := ws.list[subject]
-		switch {
-		case w == nil:
-		case closed:
-			w.end()
-		case views[subject] == nil:
-			w.add("gone", struct{}{})
-			w.end()
-		default:
-			ws.advance(w, views[subject])
-		}
-	}
-	return nil
-}
-
-// advance takes a new view. The caller has locked.
-func (ws *watches) advance(w *watch, now view) {
-	w.looked = time.Now()
-	older := w.now
-	w.now = now
-	if older == nil {
-		w.version++
-		return
-	}
-	if change := now.since(older); change != nil {
-		w.add("change", change)
-	}
-}
-
 // add makes an event for those who read.
 func (w *watch) add(name string, data any) {
 	w.version++
@@ -304,28 +84,25 @@ func (w *watch) end() {
 	}
 }
 
-// next is what a reader has to be sent who has seen so much: what changed since, or the
-// whole view where that is not known any more. More comes when changed is closed.
-func (ws *watches) next(w *watch, seen place) (frames [][]byte, now place, changed <-chan struct{}, ended bool) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	now = place{w.epoch, w.version}
+// after is what a reader has to be sent who has seen so much: what changed since, or the whole
+// view where that is not known any more.
+func (w *watch) after(seen place) (frames [][]byte) {
 	oldest := w.version + 1
 	if len(w.ring) > 0 {
 		oldest = w.ring[0].version
 	}
 	if seen.epoch != w.epoch || seen.version > w.version || seen.version < oldest-1 {
 		if w.whole == nil {
-			w.whole = frameOf(now, "reset", w.now)
+			w.whole = frameOf(place{w.epoch, w.version}, "reset", w.now)
 		}
-		return [][]byte{w.whole}, now, w.changed, w.ended
+		return [][]byte{w.whole}
 	}
 	for _, e := range w.ring {
 		if e.version > seen.version {
 			frames = append(frames, e.frame)
 		}
 	}
-	return frames, now, w.changed, w.ended
+	return frames
 }
 
 // frameOf is an event as text. JSON has no line breaks.
