@@ -37,7 +37,7 @@ func TestU2_TheManualNamesEveryRoute(t *testing.T) {
 	if !found || !closed {
 		t.Fatalf("%s has no %q or no %q", manual, begin, end)
 	}
-	routes, _ := document(t, serve(t, auth.Open("ops")))
+	routes, _ := describedRoutes(t, serve(t, auth.Open("ops")))
 	var want strings.Builder
 	want.WriteString("| route | role | does |\n|---|---|---|\n")
 	for _, r := range routes {
@@ -63,14 +63,14 @@ func commands(page string) (list [][]string) {
 			continue
 		}
 		if line, _, _ = strings.Cut(line, "  #"); open && strings.HasPrefix(line, "curl ") {
-			list = append(list, words(strings.TrimPrefix(line, "curl ")))
+			list = append(list, shellWords(strings.TrimPrefix(line, "curl ")))
 		}
 	}
 	return list
 }
 
-// words splits a line as a shell does, as far as the page needs it.
-func words(line string) (list []string) {
+// shellWords splits a line as a shell does, as far as the page needs it.
+func shellWords(line string) (list []string) {
 	var word strings.Builder
 	quote := rune(0)
 	for _, c := range line + " " {

@@ -16,8 +16,8 @@ type described struct {
 	Method, Path, Role, Summary, Tag string
 }
 
-// document reads the routes of the document, by tag, path and method.
-func document(t *testing.T, s *served) (routes []described, kinds []string) {
+// describedRoutes reads the routes of the document, by tag, path and method.
+func describedRoutes(t *testing.T, s *served) (routes []described, kinds []string) {
 	t.Helper()
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -68,7 +68,7 @@ func TestU2_ARouteIsForItsRole(t *testing.T) {
 	want := map[string]auth.Role{
 		"POST /freeze": auth.Admin, "POST /unfreeze": auth.Admin, "POST /upkeep/{round}": auth.Admin, "PUT /upkeep/{round}": auth.Admin,
 	}
-	routes, _ := document(t, s)
+	routes, _ := describedRoutes(t, s)
 	asked := 0
 	for _, route := range routes {
 		if !slices.Contains(ofOperators, route.Tag) {
@@ -101,7 +101,7 @@ func TestU2_ARouteIsForItsRole(t *testing.T) {
 
 func TestU2_StrangeNamesAreNoFaultOfTheServer(t *testing.T) {
 	s := serve(t, auth.Open("ops"))
-	routes, _ := document(t, s)
+	routes, _ := describedRoutes(t, s)
 	for _, name := range []string{
 		"%00", "%ff%fe", "%2F", "..%2F..%2Fetc", "%20", "*", "%3F", "a%3Eb", "a,b", "%E2%80%AE", "%F0%9F%92%A9",
 		"'%22--", "[", "%5C", strings.Repeat("x", 128),
