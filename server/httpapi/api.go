@@ -65,7 +65,7 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 }
 
 // nouns are the routes of each noun.
-var nouns = []func(*api){(*api).jobs}
+var nouns = []func(*api){(*api).jobs, (*api).work}
 
 func (a *api) config(version string) huma.Config {
 	c := huma.DefaultConfig("Pawl", version)
