@@ -351,8 +351,14 @@ func TestU5_FaultsOfTheConfigurationAreRefused(t *testing.T) {
 		{serve.Config{Listen: ":0", TLSKey: "key.pem", Rate: -1}, "Rate -1"},
 	} {
 		c.config.Engine, c.config.Logger = e, slog.New(slog.DiscardHandler)
-		c.config.Ready = func(url string) { t.Errorf("%+v listens on %s", c.config, url) }
-		if err := serve.Run(t.Context(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+		ctx, stop := context.WithCancel(t.Context())
+		c.config.Ready = func(url string) {
+			t.Errorf("%+v listens on %s", c.config, url)
+			stop()
+		}
+		err := serve.Run(ctx, c.config)
+		stop()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
