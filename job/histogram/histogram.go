@@ -113,6 +113,19 @@ func (h *Histogram) Sum() time.Duration {
 	return time.Duration(min(h.sum, uint64(1<<63-1)/uint64(time.Microsecond))) * time.Microsecond
 }
 
+// Below is how many durations were below one: exactly so where it is Least times a power
+// of two, else of the buckets before the one that it is in.
+func (h *Histogram) Below(d time.Duration) uint64 {
+	if d > Most {
+		return h.count
+	}
+	var below uint64
+	for _, n := range h.counts[:min(max(bucketOf(max(d, 0))-h.low, 0), len(h.counts))] {
+		below = plus(below, n)
+	}
+	return below
+}
+
 // Mean is their sum divided by their number; 0 where there are none.
 func (h *Histogram) Mean() time.Duration {
 	if h.count == 0 {

@@ -207,3 +207,28 @@ func BenchmarkAdd(b *testing.B) {
 		h.Add(time.Duration(i&1023) * time.Millisecond)
 	}
 }
+
+func TestJ20_BelowIsExactAtPowersOfTwo(t *testing.T) {
+	var h Histogram
+	r := rand.New(rand.NewPCG(7, 7))
+	var all []time.Duration
+	for range 5000 {
+		d := time.Duration(r.Int64N(int64(time.Microsecond) << r.IntN(40)))
+		all = append(all, d)
+		h.Add(d)
+	}
+	for bound := Least; bound < 2*Most; bound *= 2 {
+		var below uint64
+		for _, d := range all {
+			if min(d, Most) < bound {
+				below++
+			}
+		}
+		if got := h.Below(bound); got != below {
+			t.Errorf("%d below %v, want %d", got, bound, below)
+		}
+	}
+	if h.Below(0) != 0 || h.Below(-1) != 0 || (&Histogram{}).Below(time.Hour) != 0 {
+		t.Error("there is nothing below 0, and nothing in an empty one")
+	}
+}

@@ -1,0 +1,96 @@
+package serve
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/pawlwork/pawl/server/auth"
+)
+
+const (
+	sessionPath = "/session"
+	maxLogin    = 4 << 10 // bytes
+)
+
+// Session is who a browser is, for its pages.
+type Session struct {
+	Name    string    `json:"name"`
+	Role    string    `json:"role"`
+	Hidden  bool      `json:"hidden"`           // payloads are hidden from them
+	CSRF    string    `json:"csrf,omitempty"`   // for auth.CSRFHeader of writes; none is needed without a token file
+	Expires time.Time `json:"expires,omitzero"` // of the session
+}
+
+// session is the routes of sessions. POST begins one with {"token": "…"}, GET tells of
+// one, DELETE ends it.
+func (s *server) session(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+sessionPath, s.beginSession)
+	mux.HandleFunc("GET "+sessionPath, s.getSession)
+	mux.HandleFunc("DELETE "+sessionPath, s.endSession)
+}
+
+func (s *server) beginSession(w http.ResponseWriter, r *http.Request) {
+	if s.sessions == nil {
+		refuse(w, http.StatusConflict, "conflict", "no token is needed: the server has no token file and listens on loopback")
+		return
+	}
+	var login struct {
+		Token string `json:"token"`
+	}
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLogin))
+	body.DisallowUnknownFields()
+	if err := body.Decode(&login); err != nil { // its text might repeat the token
+		refuse(w, http.StatusUnprocessableEntity, "invalid", `body: must be {"token": "…"}`)
+		return
+	}
+	cookie, session, token, err := s.sessions.Begin(login.Token)
+	if err != nil {
+		address, _, _ := net.SplitHostPort(r.RemoteAddr)
+		s.refusals.tell(address, r.URL.Path, err.Error())
+		unauthorized(w, err)
+		return
+	}
+	s.setCookie(w, cookie, int(time.Until(session.Expires).Seconds()))
+	s.tell(w, http.StatusCreated, auth.Identity{Name: token.Name, Role: token.Role, Hidden: token.Hidden || s.HidePayloads && token.Role <= auth.Viewer}, session)
+}
+
+func (s *server) getSession(w http.ResponseWriter, r *http.Request) {
+	id, err := known(r)
+	if err != nil {
+		unauthorized(w, err)
+		return
+	}
+	var session auth.Session
+	if s.sessions != nil {
+		session, _, _ = s.sessions.Of(r) // none of those who show a token
+	}
+	s.tell(w, http.StatusOK, id, session)
+}
+
+func (s *server) endSession(w http.ResponseWriter, r *http.Request) {
+	if _, err := known(r); err != nil {
+		unauthorized(w, err)
+		return
+	}
+	if s.sessions != nil {
+		if session, _, err := s.sessions.Of(r); err == nil {
+			s.sessions.End(session)
+		}
+	}
+	s.setCookie(w, "", -1)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *server) setCookie(w http.ResponseWriter, value string, age int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: auth.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.TLSCert != "",
+	})
+}
+
+func (s *server) tell(w http.ResponseWriter, status int, id auth.Identity, session auth.Session) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(Session{id.Name, id.Role.String(), id.Hidden, session.CSRF, session.Expires})
+}
