@@ -44,6 +44,7 @@ type Engine struct {
 	mu      sync.Mutex
 	closed  bool
 	running *runner.Runner
+	remotes remotes
 	run     context.Context    // of Run, while it runs; ended when it stops
 	stop    context.CancelFunc // of Run
 	stopped chan struct{}      // closed when Run has returned

@@ -57,6 +57,10 @@ type (
 	Pause = job.Pause
 	// Route sends kinds to a queue: an exact kind, a prefix ("mail.*") or a glob.
 	Route = job.Route
+	// Progress is how far a job says that it is.
+	Progress = job.Progress
+	// Verdict is what became of a run's end, or of what it said.
+	Verdict = job.Verdict
 	// WorkerID numbers one boot of one process.
 	WorkerID = job.WorkerID
 	// OutcomeKind is what one run of a job came to.
@@ -144,6 +148,14 @@ type (
 	ServiceStatus = supervise.Status
 	// Rows are the answer to a query.
 	Rows = store.Rows
+)
+
+// What became of the end of a run, or of what it said.
+const (
+	VerdictApplied = job.Applied // it is stored
+	VerdictStale   = job.Stale   // the run is not its worker's own any more: nothing changed
+	VerdictLocked  = job.Locked  // an open transaction holds the job: nothing changed, send it again
+	VerdictAlready = job.Already // to one that is sent again: it was stored before
 )
 
 // The states of a job. Done, dead, cancelled and skipped are final.

@@ -34,7 +34,7 @@ func (r *Runner) measureEnd(t *Task, o job.OutcomeKind, to job.State, now time.T
 	}
 	j := &t.Job
 	run := meter.EndedRun{
-		Queue: j.Queue, Kind: j.Kind, Count: countOf(o, to),
+		Queue: j.Queue, Kind: j.Kind, Count: metric.CountOf(o, to),
 		QueueTime: max(t.began.Add(t.offset).Sub(j.Due), 0), Took: t.took, Total: -1,
 	}
 	now = now.Add(t.offset)
@@ -42,29 +42,6 @@ func (r *Runner) measureEnd(t *Task, o job.OutcomeKind, to job.State, now time.T
 		run.Total = max(now.Sub(j.Created), 0)
 	}
 	r.config.Meter.Ended(now, run)
-}
-
-// countOf is what a run that ended so is counted as.
-func countOf(o job.OutcomeKind, to job.State) metric.Count {
-	switch to {
-	case job.Done:
-		return metric.Done
-	case job.Dead:
-		return metric.Dead
-	case job.Cancelled:
-		return metric.Cancelled
-	case job.Suspended:
-		return metric.Parked
-	}
-	switch o {
-	case job.Failed:
-		return metric.Failed
-	case job.Snoozed:
-		return metric.Snoozed
-	case job.Throttled:
-		return metric.Throttled
-	}
-	return metric.Released
 }
 
 // measureFailure tells the meter of a failure that is stored.

@@ -66,7 +66,7 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 
 // nouns are the routes of each noun.
 var nouns = []func(*api){
-	(*api).jobs,
+	(*api).jobs, (*api).work,
 	(*api).queues, (*api).pauses, (*api).schedules, (*api).limits, (*api).workers, (*api).settings, (*api).upkeep,
 }
 
