@@ -92,7 +92,10 @@ func TestJ19_JobsAreGatedAnewWhenLimitsChange(t *testing.T) {
 			t.Fatal("no such loop")
 			return 0
 		}
-		time.Sleep(100 * time.Second) // virtual: between two rounds of its own
+		if err := e.SetUpkeep(ctx, "gates", time.Hour); err != nil { // no round of its own comes in between
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute) // virtual: past the first
 		before := rounds()
 		for range 3 {
 			if err := e.Queue("default").Pause(ctx); err != nil {
