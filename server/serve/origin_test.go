@@ -88,7 +88,9 @@ func TestU5_AForeignOriginIsRefused(t *testing.T) {
 
 func TestU5_AFormPostIsRefused(t *testing.T) {
 	s := start(t)
-	for _, kind := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "Text/Plain;charset=utf-8", "", "nonsense;;"} {
+	for _, kind := range []string{
+		"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "Text/Plain;charset=utf-8", "", "nonsense;;",
+	} {
 		s.want(415, "POST", "/api/v1/jobs", draft, "Content-Type", kind)
 	}
 	s.none()
