@@ -83,7 +83,7 @@ func (e *Engine) bucket(ctx context.Context, limit string) (of store.BucketName,
 		e.followed.mirror.Refresh()
 	}
 	s, known := e.followed.limits.Load().find(limit)
-	if !known && !e.followed.running.Load() { // another process may have declared it just now
+	if !known { // another process may have declared it, or an operator set it, just now
 		if err := e.followed.mirror.Look(ctx); err != nil {
 			return of, err
 		}

@@ -94,6 +94,10 @@ func TestP10_WhatNoStoreCanKeepIsRefusedAtTheCaller(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+	west := time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*60*60))
+	if _, err := e.Enqueue(ctx, Welcome{1}, pawl.At(west)); !errors.Is(err, pawl.ErrInvalid) {
+		t.Errorf("the year 10000 in UTC, as which it is kept: %v", err)
+	}
 	if _, err := e.Enqueue(ctx, Welcome{1}, pawl.At(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC))); err != nil {
 		t.Errorf("the year 9999: %v", err)
 	}

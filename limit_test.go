@@ -67,6 +67,23 @@ func TestJ17_DeclaredLimitsAreChecked(t *testing.T) {
 	}
 }
 
+// A process that runs hears of settings a little later; a limit that is new to it is
+// looked for before it is refused.
+func TestJ17_ANewLimitIsAcquiredAtOnce(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		w := at.work(pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, ignoring)
+		ops := at.settle(pawl.Config{})
+		soon()
+		ops.must(ops.Limit("new").Set(t.Context(), pawl.LimitSettings{PerSecond: 5}))
+		if _, err := w.Acquire(t.Context(), "new", 1); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.Acquire(t.Context(), "nobody's", 1); !errors.Is(err, pawl.ErrInvalid) {
+			t.Errorf("of a limit that nobody knows: %v", err)
+		}
+	})
+}
+
 // Who operates need not know of a limit itself: what it sets goes with what is declared,
 // and what does not go with it is refused.
 func TestJ30_ALimitIsSetByWhoDoesNotDeclareIt(t *testing.T) {

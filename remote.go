@@ -92,7 +92,7 @@ func (r Remote) Register(ctx context.Context, w RemoteWorker) (WorkerID, error) 
 	}
 	slots := slices.Repeat([]int{w.Slots}, len(w.Queues))
 	entry := store.Worker{
-		Label: w.Label, Host: w.Host, Version: w.Version, Queues: w.Queues, Slots: slots, LostAfter: w.LostAfter,
+		Label: w.Label, Host: w.Host, Version: w.Version, Remote: true, Queues: w.Queues, Slots: slots, LostAfter: w.LostAfter,
 		Offer: job.Offer{Kinds: map[string]int{}, Capabilities: w.Capabilities},
 	}
 	for _, kind := range w.Kinds {

@@ -153,9 +153,9 @@ func Invalid(field string, value any, bound string) error {
 }
 
 // CheckTime refuses a time that not every store can keep: beyond the year 9999, or
-// before the year 1. The zero time is none.
+// before the year 1, in UTC, in which they are kept. The zero time is none.
 func CheckTime(field string, t time.Time) error {
-	if y := t.Year(); !t.IsZero() && (y < 1 || y > 9999) {
+	if y := t.UTC().Year(); !t.IsZero() && (y < 1 || y > 9999) {
 		return Invalid(field, t, "must be in the years 1 to 9999")
 	}
 	return nil

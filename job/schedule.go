@@ -179,10 +179,11 @@ func (s ScheduleSettings) MarshalJSON() ([]byte, error) {
 }
 
 // writesAsItself reports whether bytes are JSON that stays the same within JSON: what
-// a codec wrote must come back byte for byte.
+// a codec wrote must come back byte for byte. A field that is null would be one that is
+// not set.
 func writesAsItself(args []byte) bool {
 	text, err := json.Marshal(json.RawMessage(args))
-	return err == nil && bytes.Equal(text, args)
+	return err == nil && bytes.Equal(text, args) && string(args) != "null"
 }
 
 // UnmarshalJSON reads the fields that it knows. One that cannot be read is left as it

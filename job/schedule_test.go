@@ -51,6 +51,9 @@ func TestJ16_ArgumentsOfSchedulesAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(string(text), ":null") {
+			t.Errorf("%q is written as %s: null means that it is not set", args, text)
+		}
 		var back job.ScheduleSettings
 		if err := json.Unmarshal(text, &back); err != nil || string(back.Args) != args {
 			t.Errorf("%q is written as %s, and read as %q, %v", args, text, back.Args, err)

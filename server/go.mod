@@ -6,6 +6,8 @@ require (
 	github.com/danielgtaylor/huma/v2 v2.39.1
 	github.com/pawlwork/pawl v0.0.0
 	github.com/prometheus/client_golang v1.24.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -41,6 +41,9 @@ type Worker struct {
 	// Machine and Start let a process of the same machine see that this one is
 	// dead (internal/boot); empty when that cannot be told.
 	Machine, Start string
+	// Remote says that it is no process of Pawl's: somebody beats for it, and it does no
+	// upkeep. Others lead.
+	Remote bool
 	// Queues are those it serves: names, or patterns such as "*" and "mail.*"
 	// (job.Matches).
 	Queues []string

@@ -28,14 +28,16 @@ const (
 type Options struct {
 	Logger  *slog.Logger // [slog.Default()]
 	Version string       // of the build, in the document ["dev"]
+	Streams int          // of events that may be open at once [500]
 }
 
 // api is one engine, served.
 type api struct {
-	e    *pawl.Engine
-	auth auth.Auth
-	log  *slog.Logger
-	huma huma.API
+	e       *pawl.Engine
+	auth    auth.Auth
+	log     *slog.Logger
+	huma    huma.API
+	streams int
 }
 
 // Handler serves an engine to those whom auth lets in, under [Prefix]. The engine need
@@ -51,8 +53,11 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
+	if o.Streams <= 0 {
+		o.Streams = defaultStreams
+	}
 	mux := http.NewServeMux()
-	a := &api{e: e, auth: who, log: o.Logger}
+	a := &api{e: e, auth: who, log: o.Logger, streams: o.Streams}
 	a.huma = humago.New(mux, a.config(o.Version))
 	for _, noun := range nouns {
 		noun(a)
@@ -65,7 +70,11 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 }
 
 // nouns are the routes of each noun.
-var nouns = []func(*api){(*api).jobs, (*api).work}
+var nouns = []func(*api){
+	(*api).jobs, (*api).work,
+	(*api).queues, (*api).pauses, (*api).schedules, (*api).limits, (*api).workers, (*api).settings, (*api).upkeep,
+	(*api).operations, (*api).why, (*api).audit, (*api).check, (*api).series, (*api).failures, (*api).events,
+}
 
 func (a *api) config(version string) huma.Config {
 	c := huma.DefaultConfig("Pawl", version)

@@ -58,7 +58,7 @@ func (s *served) run() {
 	})
 }
 
-// call sends a request and reads its answer into out, if that is wanted.
+// call sends a request, holds its answer against the document, and reads it into out, if that is wanted.
 func (s *served) call(method, path, body string, status int, out any, headers ...string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -82,6 +82,9 @@ func (s *served) call(method, path, body string, status int, out any, headers ..
 	}
 	if answer.StatusCode != status {
 		s.t.Fatalf("%s %s: %s, want %d: %s", method, path, answer.Status, status, text)
+	}
+	if err := s.document().check(method, path, answer.StatusCode, answer.Header.Get("Content-Type"), text); err != nil {
+		s.t.Errorf("%s %s: %s is not as documented: %v", method, path, text, err)
 	}
 	if out == nil {
 		return

@@ -102,21 +102,21 @@ func jobOf(j *pawl.JobRecord, whole, hidden bool) Job {
 	return w
 }
 
-// JobFilter chooses jobs, in the parameters of a list.
+// JobFilter chooses jobs, in the parameters of a list or in a body.
 type JobFilter struct {
-	States         []string  `query:"state" doc:"one or more, with commas" enum:"blocked,waiting,running,suspended,done,dead,cancelled,skipped"`
-	Queue          string    `query:"queue" maxLength:"200"`
-	Kind           string    `query:"kind" maxLength:"200" doc:"exactly, or the beginning of several: mail.*"`
-	Key            string    `query:"key" maxLength:"1024"`
-	Tag            string    `query:"tag" maxLength:"200"`
-	Worker         int64     `query:"worker" doc:"who runs it; only running jobs match" minimum:"0"`
-	Fingerprint    string    `query:"fingerprint" maxLength:"64" doc:"of the last failure"`
-	DueBefore      time.Time `query:"due_before"`
-	DueAfter       time.Time `query:"due_after"`
-	CreatedBefore  time.Time `query:"created_before"`
-	CreatedAfter   time.Time `query:"created_after"`
-	FinishedBefore time.Time `query:"finished_before"`
-	FinishedAfter  time.Time `query:"finished_after"`
+	States         []string  `query:"state" json:"state,omitempty" doc:"one or more, with commas" enum:"blocked,waiting,running,suspended,done,dead,cancelled,skipped"`
+	Queue          string    `query:"queue" json:"queue,omitempty" maxLength:"200"`
+	Kind           string    `query:"kind" json:"kind,omitempty" maxLength:"200" doc:"exactly, or the beginning of several: mail.*"`
+	Key            string    `query:"key" json:"key,omitempty" maxLength:"1024"`
+	Tag            string    `query:"tag" json:"tag,omitempty" maxLength:"200"`
+	Worker         int64     `query:"worker" json:"worker,omitempty" doc:"who runs it; only running jobs match" minimum:"0"`
+	Fingerprint    string    `query:"fingerprint" json:"fingerprint,omitempty" maxLength:"64" doc:"of the last failure"`
+	DueBefore      time.Time `query:"due_before" json:"due_before,omitzero"`
+	DueAfter       time.Time `query:"due_after" json:"due_after,omitzero"`
+	CreatedBefore  time.Time `query:"created_before" json:"created_before,omitzero"`
+	CreatedAfter   time.Time `query:"created_after" json:"created_after,omitzero"`
+	FinishedBefore time.Time `query:"finished_before" json:"finished_before,omitzero"`
+	FinishedAfter  time.Time `query:"finished_after" json:"finished_after,omitzero"`
 }
 
 func (f *JobFilter) of() (pawl.Filter, error) {
@@ -133,4 +133,17 @@ func (f *JobFilter) of() (pawl.Filter, error) {
 		out.States = append(out.States, s)
 	}
 	return out, nil
+}
+
+// filterOf is a filter as it is shown.
+func filterOf(f *pawl.Filter) JobFilter {
+	out := JobFilter{
+		Queue: f.Queue, Kind: f.Kind, Key: f.Key, Tag: f.Tag, Worker: int64(f.Worker), Fingerprint: f.Fingerprint,
+		DueBefore: f.DueBefore, DueAfter: f.DueAfter, CreatedBefore: f.CreatedBefore, CreatedAfter: f.CreatedAfter,
+		FinishedBefore: f.FinishedBefore, FinishedAfter: f.FinishedAfter,
+	}
+	for _, s := range f.States {
+		out.States = append(out.States, s.String())
+	}
+	return out
 }

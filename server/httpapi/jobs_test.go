@@ -118,6 +118,7 @@ func TestU2_BadInputNamesTheFieldAndTheBound(t *testing.T) {
 		{"POST", "/jobs", `{"kind":"k","priority":12}`, "priority"},
 		{"POST", "/jobs", `{"kind":"k","in":"soon"}`, "in"},
 		{"POST", "/jobs", `{"kind":"k","in":"1m","at":"2030-01-01T00:00:00Z"}`, "at"},
+		{"POST", "/jobs", `{"kind":"k","at":"9999-12-31T23:59:59-23:59"}`, "9999"}, // the year 10000 in UTC
 		{"POST", "/jobs", `{"kind":"k","colour":"red"}`, "colour"},
 		{"GET", "/jobs?limit=5000", "", "limit"},
 		{"GET", "/jobs?stat=dead", "", "stat"},

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,6 +22,8 @@ type Problem struct {
 	Title  string `json:"title" doc:"the status in words"`
 	Kind   string `json:"kind" doc:"what is wrong, for programs"`
 	Detail string `json:"detail,omitempty" doc:"what is wrong, for people: field, value and bound where there are such"`
+
+	retry time.Duration // after which it may go better, where that is known
 }
 
 // TransformSchema names the kinds in the document.
@@ -33,6 +38,14 @@ func (p *Problem) Error() string { return p.Detail }
 
 // GetStatus is for huma.
 func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders is for huma.
+func (p *Problem) GetHeaders() http.Header {
+	if p.retry <= 0 {
+		return nil
+	}
+	return http.Header{"Retry-After": {strconv.FormatInt(int64(math.Ceil(p.retry.Seconds())), 10)}}
+}
 
 // ContentType is for huma.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }

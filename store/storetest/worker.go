@@ -80,6 +80,19 @@ func workers() []testCase {
 			equal(d, "who leads after the leader was lost", []bool{leads(c, true), leads(last, false)}, []bool{true, false})
 			equal(d, "rescued", d.rescue().Total(), 1)
 		}},
+		{name: "U3_ARemoteWorkerDoesNotLead", run: func(d *database) {
+			far := must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{
+				Label: "far", Remote: true, Queues: []string{queue}, Slots: []int{1}, Offer: everything, LostAfter: lostAfter,
+			}))
+			near := d.hire()
+			for _, splits := range []bool{false, true} {
+				b := must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: near.id, Splits: splits}))
+				equal(d, "the first that is not remote leads", b.Leader, true)
+			}
+			for _, info := range must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx)) {
+				equal(d, "remote", info.Worker.Remote, info.ID == far)
+			}
+		}},
 		{name: "BeatTellsTheStoresTime", run: func(d *database) {
 			w := d.hire()
 			from := d.now()

@@ -198,6 +198,7 @@ CREATE TABLE pawl.worker (
     start      text        NOT NULL,
     owner      text        COLLATE "C" NOT NULL DEFAULT '', -- whose code it runs, and which; empty for one that declares nothing
     version    text        COLLATE "C" NOT NULL DEFAULT '',
+    remote     boolean     NOT NULL DEFAULT false, -- no process of ours: it does no upkeep
     queues     text[]      NOT NULL,
     slots      int[],                              -- of each of them; NULL means unknown
     totals     jsonb,                              -- []store.Total; NULL means none

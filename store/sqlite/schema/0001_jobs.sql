@@ -184,6 +184,7 @@ CREATE TABLE pawl_worker (
     start      TEXT NOT NULL,
     owner      TEXT NOT NULL,              -- whose code it runs, and which; empty for one that declares nothing
     version    TEXT NOT NULL,
+    remote     INTEGER NOT NULL DEFAULT 0, -- no process of ours: it does no upkeep
     lock       TEXT NOT NULL,              -- the file in which it holds its byte; empty means none
     queues     TEXT NOT NULL,              -- JSON array
     slots      TEXT,                       -- of each of them, JSON array; NULL means unknown

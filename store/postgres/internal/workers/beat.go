@@ -12,12 +12,15 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
-// The leader is the first worker that is not lost, from a remembered number on
+// The leader is the first worker that is not lost and not remote, from a remembered number on
 // (leader.go). Who left is lost, too. Where there is none, it is the one who asks.
 //
 //   - worker_pkey, in its order, up to the first that lives.
 const (
-	leaderFrom = `coalesce((SELECT l.id FROM pawl.worker AS l WHERE l.namespace = $1 AND l.lost IS NULL AND l.id >= `
+	leaderFrom = `coalesce((
+		SELECT l.id
+		FROM pawl.worker AS l
+		WHERE l.namespace = $1 AND l.lost IS NULL AND NOT l.remote AND l.id >= `
 	leaderElse = ` ORDER BY l.id LIMIT 1), $2)`
 )
 

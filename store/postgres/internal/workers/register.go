@@ -38,7 +38,7 @@ func (r *Room) Register(ctx context.Context, w store.Worker) (job.WorkerID, erro
 				err := t.Run(ctx, &pg.Statement{
 					Text: newWorker,
 					Args: []any{r.pg.Namespace, 1 + rand.Int64N(workerDraw), pg.Legible(w.Label), pg.Legible(w.Host), w.Process, queues, offer, w.LostAfter.Microseconds(),
-						pg.Legible(w.Machine), pg.Legible(w.Start), totals, w.Owner, w.Version, slots},
+						pg.Legible(w.Machine), pg.Legible(w.Start), totals, w.Owner, w.Version, slots, w.Remote},
 					Each: func(scan pg.Scan) error { return scan(&id) },
 				})
 				if err != nil {
@@ -83,14 +83,14 @@ func encodeServes(s *store.Serves) (queues []string, slots []int, totals []byte,
 //   - worker_pkey finds the highest number.
 const newWorker = `INSERT INTO pawl.worker (
 	namespace, id, label, host, process, queues, offer, lost_after, started, beat,
-	machine, start, totals, owner, version, slots
+	machine, start, totals, owner, version, slots, remote
 )
 SELECT $1,
 	greatest(
 		(extract(epoch FROM {now}) * 1000000)::bigint,
 		(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
 	) + $2,
-	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13, $14::int[]
+	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13, $14::int[], $15
 ON CONFLICT DO NOTHING
 RETURNING id`
 

@@ -36,7 +36,8 @@ const readWorkers = `SELECT id, label, host, process, machine, start, queues, to
 		WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id
 	),
 	{now},
-	slots
+	slots,
+	remote
 FROM pawl.worker
 WHERE namespace = $1 AND NOT gone
 ORDER BY id`
@@ -60,7 +61,7 @@ func (r *Room) RegistryStep(workers *[]store.WorkerInfo, now *time.Time) *pg.Sta
 		var slots []pgtype.Int4
 		var started, beat pgtype.Timestamptz // which may be infinity
 		err := scan(&w.ID, &w.Worker.Label, &w.Worker.Host, &w.Worker.Process, &w.Worker.Machine, &w.Worker.Start, &queues, &totals, &offer, &micros,
-			&started, &beat, &w.Worker.Owner, &w.Worker.Version, &w.Lost, &w.Shares, &w.Running, now, &slots)
+			&started, &beat, &w.Worker.Owner, &w.Worker.Version, &w.Lost, &w.Shares, &w.Running, now, &slots, &w.Worker.Remote)
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ const beatWorkers = `WITH own AS MATERIALIZED (
 SELECT b.n, 0 AS what, {now}, NULL::uuid, 0::bigint AS run, NULL::jsonb, false, coalesce((
 	SELECT l.id
 	FROM pawl.worker AS l
-	WHERE l.namespace = b.namespace AND l.lost IS NULL AND l.id >= b.leader
+	WHERE l.namespace = b.namespace AND l.lost IS NULL AND NOT l.remote AND l.id >= b.leader
 	ORDER BY l.id
 	LIMIT 1
 ), b.id), (SELECT s.revision FROM pawl.namespace AS s WHERE s.id = b.namespace)

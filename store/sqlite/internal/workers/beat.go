@@ -39,7 +39,7 @@ func Live(t *lite.Session, w job.WorkerID) error {
 }
 
 // renew is a beat, and says whether the worker is the leader: the first that is
-// not lost. Who left is lost, too.
+// not lost and not remote. Who left is lost, too.
 //   - The primary key, and in its order up to the first that lives.
 //   - Who does not share yet is not told by this: it may begin to (ShareTotals).
 const renew = `UPDATE pawl_worker
@@ -48,7 +48,7 @@ const renew = `UPDATE pawl_worker
 	RETURNING id = (
 		SELECT l.id
 		FROM pawl_worker AS l
-		WHERE l.namespace = ?3 AND l.lost IS NULL
+		WHERE l.namespace = ?3 AND l.lost IS NULL AND l.remote = 0
 		ORDER BY l.id
 		LIMIT 1), (SELECT revision FROM pawl_namespace WHERE id = ?3)`
 

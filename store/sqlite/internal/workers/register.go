@@ -65,8 +65,8 @@ const (
 	RETURNING last_worker`
 
 	insertWorker = `INSERT INTO pawl_worker (namespace, id, label, host, process, machine, start, owner, version, lock,
-		queues, slots, totals, offer, lost_after, started, beat)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		queues, slots, totals, offer, lost_after, started, beat, remote)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	markGone = `UPDATE pawl_worker
 	SET gone = 1, lost = coalesce(lost, ?)
@@ -87,7 +87,7 @@ func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err
 	// The byte first: whoever sees the row sees the byte taken.
 	err = t.On(insertWorker).
 		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(w.Owner).Text(w.Version).Text(alive.Take(t.Namespace, id)).
-		Text(w.queues).TextOrNull(w.slots).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Exec()
+		Text(w.queues).TextOrNull(w.slots).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Bool(w.Remote).Exec()
 	if err != nil {
 		return id, err
 	}

@@ -29,7 +29,7 @@ const allWorkers = `SELECT id, label, host, process, queues, offer, lost_after, 
 			FROM pawl_job INDEXED BY pawl_job_held
 			WHERE pawl_job.namespace = pawl_worker.namespace
 				AND state = 3 AND state <> 2 AND worker = pawl_worker.id),
-		slots
+		slots, remote
 	FROM pawl_worker
 	WHERE namespace = ? AND gone = 0
 	ORDER BY id`
@@ -44,7 +44,7 @@ func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 			Worker: store.Worker{
 				Label: q.ColText(1), Host: q.ColText(2), Process: int(q.ColInt(3)),
 				LostAfter: time.Duration(q.ColInt(6)) * time.Microsecond,
-				Machine:   q.ColText(10), Start: q.ColText(11), Owner: q.ColText(14), Version: q.ColText(15),
+				Machine:   q.ColText(10), Start: q.ColText(11), Owner: q.ColText(14), Version: q.ColText(15), Remote: q.ColBool(18),
 			},
 			Started: lite.TimeOf(q.ColInt(7)), Beat: lite.TimeOf(q.ColInt(8)), Lost: q.ColBool(9),
 			Shares: q.ColBool(13), Running: int(q.ColInt(16)),
