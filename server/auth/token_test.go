@@ -122,14 +122,20 @@ func TestU5_ARevokedTokenStopsAtOnce(t *testing.T) {
 		}
 	}
 	tick := time.Now().Add(time.Hour) // of a file's clock that is coarse, and not ours
-	sameTick := func(token auth.Token) {
+	at := func(when time.Time, token auth.Token) {
 		t.Helper()
 		f.write(token) // of the same size
-		if err := os.Chtimes(f.path, tick, tick); err != nil {
+		if err := os.Chtimes(f.path, when, when); err != nil {
 			t.Fatal(err)
 		}
 	}
+	sameTick := func(token auth.Token) { t.Helper(); at(tick, token) }
 	lets(ann, true)
+	for n := range 4 { // one that has not changed for long
+		at(time.Now().Add(time.Duration(n)*time.Second-time.Hour), []auth.Token{annToken, bobToken}[n%2])
+		lets(ann, n%2 == 0)
+		lets(bob, n%2 == 1)
+	}
 	for range 3 {
 		f.write(bobToken)
 		lets(ann, false)
