@@ -121,13 +121,31 @@ func TestU5_ARevokedTokenStopsAtOnce(t *testing.T) {
 			t.Fatalf("let in: %v, want %v", err, want)
 		}
 	}
-	for range 100 { // within one tick of the file's clock, and of the same size
-		lets(ann, true)
-		lets(bob, false)
+	tick := time.Now().Add(time.Hour) // of a file's clock that is coarse, and not ours
+	at := func(when time.Time, token auth.Token) {
+		t.Helper()
+		f.write(token) // of the same size
+		if err := os.Chtimes(f.path, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameTick := func(token auth.Token) { t.Helper(); at(tick, token) }
+	lets(ann, true)
+	for n := range 4 { // one that has not changed for long
+		at(time.Now().Add(time.Duration(n)*time.Second-time.Hour), []auth.Token{annToken, bobToken}[n%2])
+		lets(ann, n%2 == 0)
+		lets(bob, n%2 == 1)
+	}
+	for range 3 {
 		f.write(bobToken)
 		lets(ann, false)
 		lets(bob, true)
-		f.write(annToken)
+		sameTick(annToken)
+		lets(ann, true)
+		lets(bob, false)
+		sameTick(bobToken)
+		lets(ann, false)
+		lets(bob, true)
 	}
 	annToken.Role = auth.Viewer
 	f.write(annToken)
@@ -172,7 +190,9 @@ func TestU5_ATokenFileThatCannotBeReadLetsNobodyIn(t *testing.T) {
 
 func TestU5_ATokenFileOthersCanReadIsRefused(t *testing.T) {
 	_, annToken := token("ann", auth.Admin)
-	for mode, fine := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o440: true, 0o640: true, 0o644: false, 0o604: false, 0o660: false, 0o602: false} {
+	for mode, fine := range map[os.FileMode]bool{
+		0o600: true, 0o400: true, 0o440: true, 0o640: true, 0o644: false, 0o604: false, 0o660: false, 0o602: false,
+	} {
 		f := newTokenFile(t, annToken)
 		if err := os.Chmod(f.path, mode); err != nil {
 			t.Fatal(err)

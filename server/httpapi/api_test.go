@@ -83,7 +83,8 @@ func (s *served) call(method, path, body string, status int, out any, headers ..
 	if answer.StatusCode != status {
 		s.t.Fatalf("%s %s: %s, want %d: %s", method, path, answer.Status, status, text)
 	}
-	if err := s.document().check(method, path, answer.StatusCode, answer.Header.Get("Content-Type"), text); err != nil {
+	if strings.HasPrefix(path, "/api/v1/openapi.") { // the document itself
+	} else if err := s.document().check(method, path, answer.StatusCode, answer.Header.Get("Content-Type"), text); err != nil {
 		s.t.Errorf("%s %s: %s is not as documented: %v", method, path, text, err)
 	}
 	if out == nil {

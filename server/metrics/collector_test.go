@@ -175,7 +175,8 @@ func TestU6_QueuesAndWorkersAreShown(t *testing.T) {
 	found := s.scrape()
 	s.want(found, map[string]float64{
 		"pawl_build_info version=v7": 1, "pawl_store_up": 1, "pawl_store_healthy": 1, "pawl_look_errors_total": 0,
-		"pawl_queue_jobs queue=slow state=ready": 1, "pawl_queue_jobs queue=slow state=scheduled": 2, "pawl_queue_jobs queue=slow state=running": 0,
+		"pawl_queue_jobs queue=slow state=ready": 1, "pawl_queue_jobs queue=slow state=scheduled": 2,
+		"pawl_queue_jobs queue=slow state=running":   0,
 		"pawl_queue_jobs queue=slow state=cancelled": 1, "pawl_queue_jobs queue=slow state=waiting": -1, "pawl_queue_paused queue=slow": 0,
 		"pawl_workers state=live": 0, "pawl_worker_healthy": -1,
 	})
@@ -186,7 +187,8 @@ func TestU6_QueuesAndWorkersAreShown(t *testing.T) {
 		found := s.scrape()
 		s.want(found, map[string]float64{
 			"pawl_workers state=live": 1, "pawl_workers state=lost": 0, "pawl_worker_healthy": 1, "pawl_worker_registrations_total": 1,
-			"pawl_queue_slots queue=mail": 3, "pawl_queue_workers queue=mail": 1, "pawl_queue_slots queue=slow": 0, "pawl_queue_paused queue=slow": 1,
+			"pawl_queue_slots queue=mail": 3, "pawl_queue_workers queue=mail": 1, "pawl_queue_slots queue=slow": 0,
+			"pawl_queue_paused queue=slow": 1,
 			"pawl_worker_began_runs_total": 1,
 		})
 		if found["pawl_worker_last_beat_timestamp_seconds"].value < 1e9 {
@@ -321,5 +323,7 @@ func TestU6_AStoreThatDoesNotAnswerIsShown(t *testing.T) {
 	if err := s.e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.want(s.scrape(), map[string]float64{"pawl_store_up": 0, "pawl_store_healthy": 0, "pawl_look_errors_total": 1, "pawl_queue_jobs queue=mail state=ready": -1})
+	s.want(s.scrape(), map[string]float64{
+		"pawl_store_up": 0, "pawl_store_healthy": 0, "pawl_look_errors_total": 1, "pawl_queue_jobs queue=mail state=ready": -1,
+	})
 }

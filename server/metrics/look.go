@@ -20,7 +20,7 @@ var (
 	queueJobs   = desc("queue_jobs", "Jobs of a queue in a state, of the whole cluster: ready (due) and scheduled are both waiting. "+
 		"Counted up to 10,000 of each, less far where the queues are more than ten.", "queue", "state")
 	queueRetries = desc("queue_retry_jobs", "Waiting jobs of a queue that have failed before, among those that were counted.", "queue")
-	queueOldest  = desc("queue_oldest_ready_seconds", "For how long the job that has been ready for longest waits; 0 where none is ready.", "queue")
+	queueOldest  = desc("queue_oldest_ready_seconds", "For how long the job that was ready first has waited; 0 where none is ready.", "queue")
 	queueSlots   = desc("queue_slots", "Slots of the live workers that serve a queue.", "queue")
 	queueWorkers = desc("queue_workers", "Live workers that serve a queue.", "queue")
 	queuePaused  = desc("queue_paused", "Whether a queue is paused, or everything is.", "queue")
@@ -58,7 +58,11 @@ func (c *Collector) refresh() {
 	defer cancel()
 	began := time.Now()
 	next := look{up: true, errors: c.look.errors, queues: newByQueue[queue]()}
-	if err := errors.Join(next.ask(ctx, c.e), c.totals.ask(ctx, c.e)); err != nil {
+	err := next.ask(ctx, c.e)
+	if err != nil { // half a look would show zeros that are none
+		next = look{errors: c.look.errors, queues: newByQueue[queue]()}
+	}
+	if err = errors.Join(err, c.totals.ask(ctx, c.e)); err != nil {
 		next.up = answers(ctx, c.e)
 		next.errors++
 	}
@@ -80,8 +84,7 @@ func unless(err error) error {
 	return err
 }
 
-// ask reads how queues and workers stand. What fails is not shown: nothing is better than
-// what was.
+// ask reads how queues and workers stand.
 func (l *look) ask(ctx context.Context, e *pawl.Engine) error {
 	now, err := e.Store().Now(ctx)
 	if err != nil {

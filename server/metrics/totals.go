@@ -14,9 +14,9 @@ import (
 // hand it over: once a minute and when they stop.
 var (
 	runsBegan = desc("runs_began_total", "Runs that began, of the whole cluster, by queue and kind. A minute or two late.", "queue", "kind")
-	runsEnded = desc("runs_ended_total", "Runs that ended, of the whole cluster, by outcome: done, failed (and tried again), dead, cancelled, "+
-		"snoozed, throttled, released, lost, parked. A minute or two late.", "queue", "kind", "outcome")
-	queueSeconds = desc("job_queue_seconds", "From when a job was due until its handler began, of the whole cluster. A minute or two late.", "queue")
+	runsEnded = desc("runs_ended_total", "Runs that ended, of the whole cluster, by outcome: done, failed (and tried again), "+
+		"dead, cancelled, snoozed, throttled, released, lost, parked. A minute or two late.", "queue", "kind", "outcome")
+	queueSeconds = desc("job_queue_seconds", "From due to begun, of jobs of the whole cluster. A minute or two late.", "queue")
 	runSeconds   = desc("job_run_seconds", "What handlers took, of the whole cluster. A minute or two late.", "queue")
 	storeSeconds = desc("store_call_seconds", "What beats, claims and ends of all workers took. A minute or two late.")
 )

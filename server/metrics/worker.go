@@ -25,7 +25,7 @@ var (
 	workerReleased   = desc("worker_released_jobs_total", "Jobs that went back without having started.")
 	serviceErrors    = desc("worker_service_errors_total", "Failed rounds of the loops of this process, by loop.", "service")
 	serviceRestarts  = desc("worker_service_restarts_total", "Restarts of the loops of this process, by loop.", "service")
-	unservedJobs     = desc("unserved_jobs", "Jobs that wait and that no live worker takes, by queue, as the last look of this process found them: "+
+	unservedJobs     = desc("unserved_jobs", "Jobs that wait and that no live worker takes, by queue, as this process found them: "+
 		"the first of the live processes looks once a minute, so add those of all processes.", "queue")
 )
 

@@ -127,7 +127,9 @@ func TestU6_NamesOfRequestsFollowTheConventions(t *testing.T) {
 
 // Only a stream is ended when the stop begins.
 func TestU1_AStreamIsKnownByItsType(t *testing.T) {
-	for kind, want := range map[string]bool{"text/event-stream": true, "text/event-stream; charset=utf-8": true, "application/json": false, "": false} {
+	for kind, want := range map[string]bool{
+		"text/event-stream": true, "text/event-stream; charset=utf-8": true, "application/json": false, "": false,
+	} {
 		for name, send := range map[string]func(*answer){
 			"header": func(a *answer) { a.WriteHeader(200) }, "body": func(a *answer) { _, _ = a.Write([]byte("x")) }, "flush": (*answer).Flush,
 		} {

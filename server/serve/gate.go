@@ -88,7 +88,7 @@ func (s *server) passes(w http.ResponseWriter, r *http.Request) *http.Request {
 		return nil
 	}
 	if errors.Is(from.err, auth.ErrNoCSRF) {
-		s.refuse(w, http.StatusForbidden, "forbidden", auth.ErrNoCSRF.Error())
+		s.refuse(w, http.StatusForbidden, "forbidden", "a write with a cookie needs the header "+auth.CSRFHeader+" of its session")
 		return nil
 	}
 	if !reads(r) {
@@ -126,7 +126,8 @@ func (s *server) recovers(w *answer, r *http.Request) {
 	if cause == http.ErrAbortHandler {
 		panic(cause)
 	}
-	s.Logger.ErrorContext(r.Context(), "a request panicked", "method", r.Method, "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+	s.Logger.ErrorContext(r.Context(), "a request panicked",
+		"method", r.Method, "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer must not look whole
 	}

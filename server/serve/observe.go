@@ -34,7 +34,9 @@ func newSeen(r prometheus.Registerer, c *conns) *seen {
 	return s
 }
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+}
 
 // observe counts an answer. Queries are not logged: they may hold what is nobody's
 // business.

@@ -88,8 +88,11 @@ func TestU5_AForeignOriginIsRefused(t *testing.T) {
 
 func TestU5_AFormPostIsRefused(t *testing.T) {
 	s := start(t)
-	for _, kind := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "Text/Plain;charset=utf-8", "", "nonsense;;"} {
+	for _, kind := range []string{
+		"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "Text/Plain;charset=utf-8", "", "nonsense;;",
+	} {
 		s.want(415, "POST", "/api/v1/jobs", draft, "Content-Type", kind)
+		s.want(415, "POST", "/session", `{"token":"x"}`, "Content-Type", kind)
 	}
 	s.none()
 	s.want(201, "POST", "/api/v1/jobs", draft, "Content-Type", "application/json; charset=utf-8")

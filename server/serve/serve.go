@@ -87,7 +87,9 @@ func (s *server) routes() http.Handler {
 	})))
 	s.session(mux)
 	if s.Pprof {
-		for path, page := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
+		for path, page := range map[string]http.HandlerFunc{
+			"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
+		} {
 			mux.Handle("GET /debug/pprof/"+path, needs(auth.Admin, page))
 		}
 	}

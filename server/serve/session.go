@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/server/auth"
@@ -52,8 +53,9 @@ func (s *server) beginSession(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w, err)
 		return
 	}
-	s.setCookie(w, cookie, int(time.Until(session.Expires).Seconds()))
-	s.tell(w, http.StatusCreated, auth.Identity{Name: token.Name, Role: token.Role, Hidden: token.Hidden || s.HidePayloads && token.Role <= auth.Viewer}, session)
+	s.setCookie(w, r, cookie, int(time.Until(session.Expires).Seconds()))
+	hidden := token.Hidden || s.HidePayloads && token.Role <= auth.Viewer
+	s.tell(w, http.StatusCreated, auth.Identity{Name: token.Name, Role: token.Role, Hidden: hidden}, session)
 }
 
 func (s *server) getSession(w http.ResponseWriter, r *http.Request) {
@@ -79,13 +81,14 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) {
 			s.sessions.End(session)
 		}
 	}
-	s.setCookie(w, "", -1)
+	s.setCookie(w, r, "", -1)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *server) setCookie(w http.ResponseWriter, value string, age int) {
+func (s *server) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
+	secure := r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://") // of a proxy in front
 	http.SetCookie(w, &http.Cookie{
-		Name: auth.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.TLSCert != "",
+		Name: auth.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
 	})
 }
 

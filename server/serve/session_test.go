@@ -25,7 +25,8 @@ func TestU5_ABrowserHasASession(t *testing.T) {
 	people := newPeople(t, auth.Operator, auth.Viewer)
 	s := start(t, people.file)
 	cookie, who := s.login(people.secrets["operator"])
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.MaxAge < 3600 || who.Name != "the-operator" || who.Role != "operator" {
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.MaxAge < 3600 ||
+		who.Name != "the-operator" || who.Role != "operator" {
 		t.Errorf("%v, %+v", cookie, who)
 	}
 	with := func(more ...string) []string {
