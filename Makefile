@@ -30,8 +30,11 @@ UNDER = dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'rm -rf "$$dir"
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## a small living shop on an embedded store, until Ctrl-C
-	@go run ./examples/shop
+run: ## the server with a small living shop, on an embedded store, until Ctrl-C
+	@dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'kill %1 2>/dev/null; wait; rm -rf "$$dir"' EXIT; trap : INT TERM; \
+	go build -o "$$dir/" ./examples/shop ./server/cmd/pawl; \
+	"$$dir/shop" -file "$$dir/shop.db" >"$$dir/shop.log" 2>&1 & \
+	"$$dir/pawl" serve --migrate --store-file "$$dir/shop.db"
 
 test: ## every test, with -race, beside private servers; a suite that cannot run is a failure
 	@$(UNDER) go test $(RACE) -timeout $(TEST_TIMEOUT) $(PACKAGES)
