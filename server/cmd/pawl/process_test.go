@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long something may take that only a fault keeps from happening.
-const patience = 2 * time.Minute
+const patience = time.Minute
 
 var buildOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "pawl-cli-")
