@@ -29,11 +29,10 @@ type app struct {
 	zone     *time.Location
 	terminal bool // err is one: progress may be shown
 
-	json   bool
-	note   string
-	values values
-	api    *client
-	open   func(context.Context) (*client, error) // [what the settings say]
+	json bool
+	note string
+	api  *client
+	open func(context.Context) (*client, error) // [what the settings say]
 }
 
 // run does what the arguments say, and returns the exit code.
