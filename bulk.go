@@ -156,7 +156,7 @@ func (e *Engine) Operation(ctx context.Context, id ID) (Operation, error) {
 	switch {
 	case err != nil:
 		return Operation{}, err
-	case len(list) == 0:
+	case len(list) == 0 || list[0].ID != id: // no id means any
 		return Operation{}, job.NotFound("operation", id)
 	}
 	return list[0], nil

@@ -56,6 +56,9 @@ func TestJ25_BulkIsDoneByWhoWaitsForIt(t *testing.T) {
 		if _, err := e.Operation(ctx, job.NewID()); !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("of nobody: %v", err)
 		}
+		if _, err := e.Operation(ctx, pawl.ID{}); !errors.Is(err, pawl.ErrNotFound) {
+			t.Errorf("without an id: %v", err)
+		}
 	})
 }
 

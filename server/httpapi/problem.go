@@ -73,6 +73,7 @@ var kinds = []struct {
 	{pawl.ErrNotReady, http.StatusServiceUnavailable, "not-ready"},
 	{pawl.ErrReadOnly, http.StatusServiceUnavailable, "read-only"},
 	{pawl.ErrFull, http.StatusInsufficientStorage, "full"},
+	{errors.ErrUnsupported, http.StatusNotImplemented, "unsupported"},
 	{pawl.ErrCorrupt, http.StatusInternalServerError, "corrupt"},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout"},
 	{context.Canceled, statusGone, "cancelled"},
