@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -63,10 +64,25 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 		noun(a)
 	}
 	mux.HandleFunc("GET "+Prefix+"/docs", a.docs)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, newProblem(http.StatusNotFound, "not-found", "there is no "+r.Method+" "+r.URL.Path))
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.unknown(w, r, mux) })
 	return guard(mux)
+}
+
+// unknown answers what no route is for: another method would do, or there is none at all.
+func (a *api) unknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed == nil {
+		writeProblem(w, newProblem(http.StatusNotFound, "not-found", "there is no "+r.Method+" "+r.URL.Path))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeProblem(w, newProblem(http.StatusMethodNotAllowed, "method-not-allowed", r.URL.Path+" takes "+strings.Join(allowed, ", ")))
 }
 
 // nouns are the routes of each noun.

@@ -130,6 +130,7 @@ func TestU2_BadInputNamesTheFieldAndTheBound(t *testing.T) {
 		s.refused(c.method, "/api/v1"+c.path, c.body, 422, "invalid", c.detail)
 	}
 	s.refused("GET", "/api/v1/jobs/"+pawl.ID{}.String(), "", 404, "not-found", "")
+	s.refused("PATCH", "/api/v1/jobs", "{}", 405, "method-not-allowed", "GET, POST")
 	s.refused("GET", "/api/v1/nothing", "", 404, "not-found", "/api/v1/nothing")
 	s.refused("POST", "/api/v1/jobs", `{"kind":`, 400, "bad-request", "")
 	s.refused("POST", "/api/v1/jobs", `{"kind":"k","args":"`+strings.Repeat("x", 3<<20)+`"}`, 413, "too-large", "")

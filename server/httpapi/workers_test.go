@@ -116,7 +116,7 @@ func TestU2_WorkersThatDoNotRunAreNone(t *testing.T) {
 	s.refused("GET", "/api/v1/workers/loads?step=90s", "", 422, "invalid", "whole minutes")
 	s.refused("GET", "/api/v1/workers/loads?step=soon", "", 422, "invalid", "step")
 	s.refused("GET", "/api/v1/workers/loads?from=yesterday", "", 422, "invalid", "from")
-	s.refused("GET", "/api/v1/workers/7", "", 404, "not-found", "")
+	s.refused("GET", "/api/v1/workers/7", "", 405, "method-not-allowed", "")
 	s.refused("GET", "/api/v1/services?x=1", "", 422, "invalid", "x")
 }
 
