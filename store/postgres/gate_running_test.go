@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -113,4 +114,65 @@ func TestP10_ACountPassesWhatHasEnded(t *testing.T) {
 		t.Errorf("while the clock shows less than it must it visits %d entries, want all %d", n, jobs)
 	}
 	c.finish(last)
+}
+
+// A job that came through before the clock was set back still runs, and those that come
+// after it are counted.
+func TestJ19_ARunFromAheadOfTheClockIsNoPlace(t *testing.T) {
+	for _, by := range []time.Duration{600 * time.Millisecond, 3 * time.Second, time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			s := openInternal(t)
+			c := hire(t, s)
+			rules := job.NewGateRules(map[string]job.LimitSettings{"tenants": {Queue: "q", PerKey: true, Concurrent: 2}})
+			add := func() { c.enqueue(someDraft(func(d *job.Draft) { d.Key, d.Gate = "a", rules.Gate("q", "k", "a") })) }
+			for range 5 {
+				add()
+			}
+			for range 4 {
+				c.finish(c.through(rules))
+			}
+			running := c.through(rules)
+			s.SetClockOffset(-by)
+			for range 30 {
+				add()
+				running = append(running, c.through(rules)...)
+			}
+			if len(running) > 2 {
+				t.Errorf("%d jobs run, the bound is 2", len(running))
+			}
+			c.finish(running)
+		})
+	}
+}
+
+// What a user's transaction enqueued behind a gate is found with the next look at hints,
+// not with the sweep.
+func TestJ19_HintsOfUsersTransactionsReachGates(t *testing.T) {
+	s := openInternal(t)
+	c := hire(t, s)
+	users := newPool(t, s.pg.Users.Config().ConnString())
+	rules := job.NewGateRules(map[string]job.LimitSettings{"tenants": {Queue: "q", PerKey: true, Concurrent: 1}})
+	c.through(rules)
+	for n := 1; n <= 3; n++ {
+		tx, err := users.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := someDraft(func(d *job.Draft) { d.Key, d.Gate = "a", rules.Gate("q", "k", "a") })
+		if _, err := s.Within(tx).Enqueue(t.Context(), []job.Draft{d}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.SetClockOffset(time.Duration(n) * 2 * hints.HintsEvery) // the time of a look, and not of a sweep
+		list := c.through(rules)
+		if len(list) == 0 {
+			list = c.through(rules)
+		}
+		if len(list) != 1 {
+			t.Fatalf("transaction %d: %d jobs", n, len(list))
+		}
+		c.finish(list)
+	}
 }

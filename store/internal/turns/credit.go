@@ -49,8 +49,8 @@ func settle[T any](c *credit, v *Visit[T], told bool, time float64) {
 func pass[T any](r *ring[T], visits []Visit[T]) {
 	took, weight := 0, 0
 	for i := range visits {
-		if v := &visits[i]; v.Took > 0 {
-			took, weight = took+v.Took, weight+max(v.Weight, 1)
+		if v := &visits[i]; v.Took > 0 { // what came on credit is no turn
+			took, weight = took+v.Took-min(v.Ahead, v.Took), weight+max(v.Weight, 1)
 		}
 	}
 	if took == 0 {
@@ -59,7 +59,7 @@ func pass[T any](r *ring[T], visits []Visit[T]) {
 	part := min(float64(len(visits))/float64(max(len(r.gates), 1)), 1) // of the gates
 	r.time += part * float64(took) / float64(weight)
 	if r.time > math.MaxInt32 { // far beyond what counts
-		r.time = 0
+		r.time, r.fresh = 0, credit{away: true}
 		for _, g := range r.gates {
 			g.credit = credit{}
 		}

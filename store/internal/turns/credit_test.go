@@ -108,6 +108,38 @@ func TestJ19_CreditIsNoLargerShare(t *testing.T) {
 	}
 }
 
+// Names that are always new share one credit: beside any number of them who is always
+// there has nearly its share.
+func TestJ19_AlwaysNewNamesHaveNoMore(t *testing.T) {
+	for _, beside := range []int64{1, 3, 10} {
+		p := play(t)
+		p.enqueue(1, 1_000_000)
+		for range 100 {
+			p.claim(20)
+		}
+		before, all, next := p.took[1], 0, int64(2)
+		open := map[int64]bool{}
+		for range 3000 {
+			for gate := range open {
+				if p.waits[gate] == 0 {
+					delete(open, gate)
+				}
+			}
+			for int64(len(open)) < beside {
+				p.enqueue(next, 100)
+				open[next] = true
+				next++
+			}
+			for _, n := range p.claim(20) {
+				all += n
+			}
+		}
+		if had := p.took[1] - before; had < all/int(beside+2)*8/10 {
+			t.Errorf("beside %d: %d of %d jobs were of who is always there", beside, had, all)
+		}
+	}
+}
+
 // Among those who are always there nobody goes ahead.
 func TestJ19_NoCreditWithoutAbsence(t *testing.T) {
 	p := play(t)

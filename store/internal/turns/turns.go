@@ -59,7 +59,7 @@ type Gate[T any] struct {
 	Credit    float64 // turns that it may have before others, in a list from Next
 	closed    time.Time
 	changes   int  // that it has seen, of those of its queue
-	told      int  // how often somebody told of it
+	told      int  // when somebody last told of it
 	full      int  // how often in a row it had no room
 	idle      bool // closed until a job falls due: one that comes earlier opens it
 	credit    credit
@@ -77,17 +77,20 @@ type Turns[T any] struct {
 }
 
 type ring[T any] struct {
-	gates   []*Gate[T] // by number
-	at      int64      // whose turn is next, or that of the next behind it
-	left    int        // how much of it is left; 0: all
-	whole   bool       // there are no others
-	stale   bool       // there may be others since the last scan
-	scanned time.Time  // zero: never
-	pause   time.Duration
-	changes []func(*T) // the last ones, for claims that are under way
-	before  int        // how many came before those
-	gone    map[int64]gone[T]
-	time    float64 // turns that a gate has had that was always there
+	gates     []*Gate[T] // by number
+	at        int64      // whose turn is next, or that of the next behind it
+	left      int        // how much of it is left; 0: all
+	whole     bool       // there are no others
+	stale     bool       // there may be others since the last scan
+	scanned   time.Time  // zero: never
+	pause     time.Duration
+	changes   []func(*T) // the last ones, for claims that are under way
+	before    int        // how many came before those
+	gone      map[int64]gone[T]
+	time      float64 // turns that a gate has had that was always there
+	fresh     credit  // of those that nobody knows
+	tells     int     // how often somebody told of one of them
+	scanTells int     // by the last scan
 }
 
 // gone is what the store remembers of a gate behind which nothing waited and from which
@@ -104,7 +107,7 @@ func (t *Turns[T]) ring(queue string) *ring[T] {
 		if t.queues == nil || len(t.queues) >= maxQueues {
 			t.queues = map[string]*ring[T]{}
 		}
-		r = &ring[T]{at: math.MinInt64}
+		r = &ring[T]{at: math.MinInt64, fresh: credit{away: true}}
 		t.queues[queue] = r
 	}
 	return r
@@ -119,7 +122,7 @@ func (r *ring[T]) add(number int64, kind, key string) *Gate[T] {
 	i, known := r.find(number)
 	if known {
 		r.gates[i].closed = time.Time{}
-		r.gates[i].told++
+		r.tell(r.gates[i])
 		r.gates[i].credit.come(r.time)
 		return r.gates[i]
 	}
@@ -130,19 +133,38 @@ func (r *ring[T]) add(number int64, kind, key string) *Gate[T] {
 	case !r.whole && (len(r.gates) == 0 || number > r.gates[len(r.gates)-1].Number):
 		return nil // the window comes to it
 	}
-	g := r.newGate(number)
+	g := r.newGate(number, true)
 	g.Kind, g.Key = kind, key
+	r.tell(g)
 	r.gates = slices.Insert(r.gates, i, g)
 	return g
 }
 
-// newGate makes a gate, which may have been there before.
-func (r *ring[T]) newGate(number int64) *Gate[T] {
-	g := &Gate[T]{Number: number, credit: credit{away: true}}
+// put keeps a gate in the ring.
+func (r *ring[T]) put(g *Gate[T]) {
+	if i, known := r.find(g.Number); !known {
+		r.gates = slices.Insert(r.gates, i, g)
+	}
+}
+
+// tell notes that somebody told of a gate. Each time has a number of its own, so that a
+// claim which began before sees that.
+func (r *ring[T]) tell(g *Gate[T]) {
+	r.tells++
+	g.told = r.tells
+}
+
+// newGate makes a gate, which may have been there before. What the store remembers of it
+// holds where somebody told what has changed since; a scan only knows that something waits.
+func (r *ring[T]) newGate(number int64, remember bool) *Gate[T] {
+	g := &Gate[T]{Number: number}
 	if was, ok := r.gone[number]; ok {
 		delete(r.gone, number)
-		g.credit = was.credit
-		r.catchUp(&g.Data, was.data, was.changes)
+		if g.credit = was.credit; remember {
+			r.catchUp(&g.Data, was.data, was.changes)
+		}
+	} else { // all that are new share what one has missed: names that are always new have no more
+		g.credit.left, r.fresh = r.fresh.at(r.time), credit{away: true, since: r.time}
 	}
 	g.credit.come(r.time)
 	return g
@@ -208,7 +230,7 @@ func (t *Turns[T]) Open(numbers ...int64) (opened bool) {
 			if i, known := r.find(n); known {
 				opened = opened || !r.gates[i].closed.IsZero()
 				r.gates[i].closed = time.Time{}
-				r.gates[i].told++
+				r.tell(r.gates[i])
 			}
 		}
 	}
@@ -232,7 +254,7 @@ func (t *Turns[T]) OpenFull() {
 		for _, g := range r.gates {
 			if g.full > 0 && !g.closed.IsZero() {
 				g.closed, g.full = time.Time{}, 0
-				g.told++
+				r.tell(g)
 			}
 		}
 	}
@@ -268,13 +290,14 @@ func (t *Turns[T]) Scan(queue string, now time.Time) (after int64, due bool) {
 	case r.scanned.IsZero() || since < 0 || since >= max(ScanEvery, r.pause):
 	case r.stale && since >= r.pause:
 	case r.passed() && since >= r.pause:
+		r.scanTells = r.tells
 		if n := len(r.gates); n > 0 {
 			return r.gates[n-1].Number, true
 		}
 	default:
 		return 0, false
 	}
-	r.stale = false // what is told from now on may not be seen
+	r.stale, r.scanTells = false, r.tells // what is told from now on may not be seen
 	if !r.whole && len(r.gates) > 0 {
 		return r.gates[0].Number - 1, true
 	}
@@ -307,9 +330,10 @@ func (t *Turns[T]) Found(queue string, after int64, list []Found, whole bool, no
 	for _, f := range list {
 		g := before[f.Number]
 		if g == nil {
-			g = r.newGate(f.Number)
+			g = r.newGate(f.Number, false)
 		}
 		delete(before, f.Number)
+		r.tell(g)
 		g.Kind, g.Key = f.Kind, f.Key
 		g.credit.come(r.time)
 		if g.idle { // there may be another job by now
@@ -318,7 +342,11 @@ func (t *Turns[T]) Found(queue string, after int64, list []Found, whole bool, no
 		r.gates = append(r.gates, g)
 	}
 	for _, g := range before {
-		r.keep(g, g.Data, r.before+len(r.changes))
+		if n := len(r.gates); g.told > r.scanTells && (whole || n > 0 && g.Number < r.gates[n-1].Number) {
+			defer r.put(g) // somebody told of it while the scan was under way, which may not have seen that
+		} else {
+			r.keep(g, g.Data, r.before+len(r.changes))
+		}
 	}
 	if r.whole = whole && after == math.MinInt64; whole && !r.whole {
 		r.at, r.left = math.MinInt64, 0 // the last window: the next is the first

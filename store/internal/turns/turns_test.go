@@ -160,3 +160,35 @@ func TestJ19_AHintWhileAClaimIsUnderWayIsKept(t *testing.T) {
 		t.Errorf("the claim's own view has replaced the hint: %+v", list)
 	}
 }
+
+// What somebody tells of while a scan is under way stays, though the scan did not see it.
+func TestJ19_WhatIsToldDuringAScanStays(t *testing.T) {
+	for _, known := range [][]int64{{1}, {1, 7}} {
+		turns := scanned(t, known...)
+		later := noon.Add(ScanEvery)
+		if _, due := turns.Scan("q", later); !due {
+			t.Fatal("no scan")
+		}
+		turns.Note("q", 7, "k", "", nil)
+		turns.Found("q", math.MinInt64, found(1), true, later, time.Millisecond)
+		expect(t, turns, "after the scan", later, 1, 7)
+	}
+}
+
+// A claim that saw a gate empty does not remove it when somebody told of it since: a scan,
+// or one who found it gone and told anew.
+func TestJ19_AnEmptyLookRemovesNothingThatIsNewer(t *testing.T) {
+	later := noon.Add(time.Second)
+	for _, seen := range [][]int64{{1, 7}, {1}} {
+		turns := scanned(t, 1, 7)
+		list := expect(t, turns, "at first", noon, 1, 7)
+		turns.Stale("q")
+		turns.Scan("q", later)
+		turns.Found("q", math.MinInt64, found(seen...), true, later, time.Millisecond)
+		if len(seen) == 1 {
+			turns.Note("q", 7, "k", "", nil)
+		}
+		turns.Settle("q", []Visit[int]{{Of: &list[1], Gone: true}}, 1, 0)
+		expect(t, turns, "after the claim", later, 1, 7)
+	}
+}

@@ -87,14 +87,15 @@ func (p *gatePass) countedAt(now time.Time, took time.Duration) {
 		if v.sweeps {
 			v.Data.pause = sweepPause * took
 		}
+		r := &v.Data.runs
 		switch {
 		case !v.locked:
 		case took > clockSlack:
-			v.Data.runs = runsSince{}
+			v.locked = r.now.IsZero() // what it counted from may not have held: the next count begins in front
+			*r = runsSince{}
 		default:
-			r := &v.Data.runs
-			if r.passed, r.now, r.when = p.now, p.now, now; v.running > 0 {
-				r.passed = v.first
+			if r.passed, r.now, r.when = p.now, p.now, now; v.running > 0 && v.first.Before(p.now) {
+				r.passed = v.first // one from ahead of the clock, which was set back, says nothing of those to come
 			}
 		}
 	}

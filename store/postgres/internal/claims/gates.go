@@ -45,6 +45,8 @@ const (
 	// sweepPause is how much longer than a pass that began in front the time is until it
 	// does again: what a held snapshot keeps may be much.
 	sweepPause = 50
+	// longestSweepPause bounds that.
+	longestSweepPause = 30 * time.Second
 	// gateLag is how far behind now the frontier of a gate stays: a commit that comes
 	// later than that is found by the sweep.
 	gateLag = 250 * time.Millisecond
@@ -477,7 +479,7 @@ func (p *gatePass) looks() []*pg.Statement {
 // late, or given back by who held it.
 func (p *gatePass) sweep(v *gateVisit) {
 	now := p.k.room.pg.Clock.Estimate()
-	if since := now.Sub(v.Data.swept); !v.Data.swept.IsZero() && since >= 0 && since < max(SweepEvery, v.Data.pause) {
+	if since := now.Sub(v.Data.swept); !v.Data.swept.IsZero() && since >= 0 && since < max(SweepEvery, min(v.Data.pause, longestSweepPause)) {
 		return
 	}
 	v.sweeps = true

@@ -353,11 +353,11 @@ func (p *peeking) conclude() (ready bool, err error) {
 		}
 		if missed || p.hints.TooMany() {
 			ready, p.passed = true, true
-			k.room.Frontiers.Drop()
+			k.room.drop()
 		}
 		for name, due := range p.hints.Told {
 			ready, p.passed = true, true
-			k.room.Frontiers.Lower(name.Queue, name.Priority, due)
+			k.room.lower(name.Queue, name.Priority, due)
 		}
 	}
 	return ready || len(p.left) > 0, nil
