@@ -221,7 +221,7 @@ func TestU3_ASilentWorkerIsFenced(t *testing.T) {
 				f.finish(list[0], pawl.RemoteDone)
 				break
 			}
-			time.Sleep(time.Minute) // virtual
+			time.Sleep(time.Minute) // virtual: between two claims
 			if _, err := f.r.Beat(t.Context(), f.w); err != nil {
 				f.register()
 			}

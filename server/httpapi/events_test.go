@@ -47,7 +47,7 @@ func TestU4_AWatcherSeesWhatChangesAndNoMore(t *testing.T) {
 		p.enqueue("slow")
 		r := p.watch("overview", "")
 		o := want[httpapi.Overview](t, r.next(), "reset")
-		if len(o.Queues) != 2 || o.Queues[0].Name != "mail" || o.Queues[0].Ready.Jobs != 3 || o.Queues[0].Oldest.IsZero() ||
+		if len(o.Queues) != 2 || o.Queues[0].Name != "mail" || o.Queues[0].Ready.Jobs != 3 || o.Queues[0].OldestReady.IsZero() ||
 			len(o.States) != 1 || o.States[0] != (httpapi.StateTotal{State: "waiting", Jobs: 4}) {
 			t.Errorf("%+v", o)
 		}
@@ -128,8 +128,8 @@ func TestU4_WhoComesBackGoesOnOrBeginsAgain(t *testing.T) {
 		r.close()
 		synctest.Wait()
 
-		p.enqueue("mail") // while nobody watches
-		time.Sleep(30 * time.Second)
+		p.enqueue("mail")            // while nobody watches
+		time.Sleep(30 * time.Second) // virtual: the watch rests, and is not forgotten yet
 		r = p.watch("queue:mail", second.id)
 		third := r.next()
 		if q := want[httpapi.QueueNow](t, third, "change"); q.Ready.Jobs != 2 || third.id == second.id {
@@ -154,7 +154,7 @@ func TestU4_WhoComesBackGoesOnOrBeginsAgain(t *testing.T) {
 			r.close()
 			synctest.Wait()
 		}
-		time.Sleep(2 * time.Minute) // it is forgotten by now
+		time.Sleep(2 * time.Minute) // virtual: it is forgotten by now
 		r = p.watch("queue:mail", third.id)
 		want[httpapi.QueueNow](t, r.next(), "reset")
 		for range 200 { // more than is kept
@@ -216,7 +216,7 @@ func TestU4_ASlowReaderIsDroppedAndHoldsUpNobody(t *testing.T) {
 				t.Errorf("%+v", q)
 			}
 		}
-		time.Sleep(11 * time.Second)
+		time.Sleep(11 * time.Second)     // virtual: past the time for a write
 		other := p.watch("overview", "") // in the place of the one that was dropped
 		want[httpapi.Overview](t, other.next(), "reset")
 		other.close()

@@ -29,23 +29,23 @@ type StateTotal struct {
 
 // QueueNow is how a queue stands.
 type QueueNow struct {
-	Name      string    `json:"name"`
-	Ready     JobCount  `json:"ready" doc:"jobs that wait and are due"`
-	Oldest    time.Time `json:"oldest,omitzero" doc:"due time of the one that has been ready for longest"`
-	Scheduled JobCount  `json:"scheduled" doc:"jobs that wait and are due later"`
-	Retries   JobCount  `json:"retries" doc:"of both, those that have failed before"`
-	Running   JobCount  `json:"running"`
-	Slots     int       `json:"slots" doc:"of the live workers that serve it, together"`
-	Workers   int       `json:"workers" doc:"how many of them there are"`
-	Total     int       `json:"total,omitempty" doc:"how many of its jobs may run in the cluster"`
-	Paused    bool      `json:"paused,omitempty" doc:"it, or everything"`
-	Cooling   time.Time `json:"cooling,omitzero" doc:"until when it cools down"`
+	Name        string    `json:"name"`
+	Ready       JobCount  `json:"ready" doc:"jobs that wait and are due"`
+	OldestReady time.Time `json:"oldest_ready,omitzero" doc:"due time of the one that has been ready for longest"`
+	Scheduled   JobCount  `json:"scheduled" doc:"jobs that wait and are due later"`
+	Retries     JobCount  `json:"retries" doc:"of both, those that have failed before"`
+	Running     JobCount  `json:"running"`
+	Slots       int       `json:"slots" doc:"of the live workers that serve it, together"`
+	Workers     int       `json:"workers" doc:"how many of them there are"`
+	Total       int       `json:"total,omitempty" doc:"how many of its jobs may run in the cluster"`
+	Paused      bool      `json:"paused,omitempty" doc:"it, or everything"`
+	Cooling     time.Time `json:"cooling,omitzero" doc:"until when it cools down"`
 }
 
 func queueNowOf(q *pawl.QueueState) QueueNow {
 	w := QueueNow{
-		Name: q.Name, Ready: JobCount(q.Ready), Oldest: q.Oldest, Scheduled: JobCount(q.Scheduled), Retries: JobCount(q.Retries),
-		Running: JobCount(q.Running), Slots: q.Slots, Workers: q.Workers, Total: q.Total, Paused: q.Pause != nil,
+		Name: q.Name, Ready: countOf(q.Ready), OldestReady: q.Oldest, Scheduled: countOf(q.Scheduled), Retries: countOf(q.Retries),
+		Running: countOf(q.Running), Slots: q.Slots, Workers: q.Workers, Total: q.Total, Paused: q.Pause != nil,
 	}
 	if q.CoolDown != nil {
 		w.Cooling = q.CoolDown.Until

@@ -170,7 +170,7 @@ func play(t *testing.T, e *pawltest.Engine, handler http.Handler, script string)
 				e.Advance(d)
 				continue
 			}
-			time.Sleep(d) // virtual
+			time.Sleep(d) // virtual: what the transcript says, such as "> advance 10s"
 			synctest.Wait()
 		case strings.HasPrefix(line, "# "):
 			fmt.Fprintf(&b, "%s\n", line)

@@ -86,8 +86,10 @@ func (w Boot) Register(t *lite.Session, alive *lite.Alive) (id job.WorkerID, err
 	id = job.WorkerID(n)
 	// The byte first: whoever sees the row sees the byte taken.
 	err = t.On(insertWorker).
-		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(w.Owner).Text(w.Version).Text(alive.Take(t.Namespace, id)).
-		Text(w.queues).TextOrNull(w.slots).TextOrNull(w.totals).Text(w.offer).Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Bool(w.Remote).Exec()
+		Int(n).Text(w.Label).Text(w.Host).Int(int64(w.Process)).Text(w.Machine).Text(w.Start).Text(w.Owner).Text(w.Version).
+		Text(alive.Take(t.Namespace, id)).
+		Text(w.queues).TextOrNull(w.slots).TextOrNull(w.totals).Text(w.offer).
+		Int(w.LostAfter.Microseconds()).Int(t.Now).Int(t.Now).Bool(w.Remote).Exec()
 	if err != nil {
 		return id, err
 	}
