@@ -56,8 +56,13 @@ func compareCounts(a, b QueueCount) int {
 func Bounded(n, cap int) Counted { return Counted{Jobs: min(n, cap), More: n > cap} }
 
 // QueueCap is how far the jobs of each of n queues are counted: as far as
-// MaxCounted, ten times that altogether, and 100 of each of many (P10).
-func QueueCap(n int) int { return min(MaxCounted, max(100, 10*MaxCounted/max(1, n))) }
+// MaxCounted, five times that altogether, and of many queues twice that (P10).
+func QueueCap(n int) int {
+	if n > 100 {
+		return max(40, 2*MaxCounted/n)
+	}
+	return min(MaxCounted, 5*MaxCounted/max(1, n))
+}
 
 // FirstQueues are as many of the queues that were found as one answer is about.
 func FirstQueues(names []string) []string { return names[:min(len(names), MaxQueues)] }

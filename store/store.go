@@ -176,6 +176,7 @@ func (r *ClaimReply) AddCooling(queue string, until time.Time) {
 type LeasedJob struct {
 	job.Job
 	Begun bool // its handler has begun, as the store knows: only in the answer to a repeated claim
+	Ahead bool // its key was away and missed turns: it starts before what was claimed earlier and has not begun
 }
 
 // RunRef names one run of one job.

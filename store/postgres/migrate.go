@@ -35,6 +35,7 @@ var schemaFiles embed.FS
 // Oldest; that build then refuses the schema with ErrSchemaNewer.
 var steps = []Migration{
 	{Version: 1, Oldest: 1, Name: "jobs"},
+	{Version: 2, Oldest: 1, Name: "streams"},
 }
 
 const versionTable = `CREATE SCHEMA IF NOT EXISTS {schema};

@@ -144,7 +144,8 @@ func TestMigrate_StepsAreInOrder(t *testing.T) {
 
 // grants is what docs/postgres.md tells an operator to give the role.
 const grants = `GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO %[2]s;`
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO %[2]s;
+GRANT SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA %[1]s TO %[2]s;`
 
 // checked opens stores the way a role without rights on the schema must.
 type checked struct{ store.Opener }

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/log"
 	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -48,6 +49,7 @@ type Store struct {
 	operations *operations.Room
 	schedules  *schedules.Room
 	metrics    *metrics.Room
+	log        *log.Room
 
 	closeOnce sync.Once
 }
@@ -116,6 +118,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
 	s.limits = limits.New(s.pg, s.settings)
 	s.metrics = metrics.New(s.pg)
+	s.log = log.New(s.pg)
 	return s, nil
 }
 
@@ -133,6 +136,7 @@ func (s *Store) open(ctx context.Context) error {
 	s.jobs.Start()
 	s.hints.Start()
 	s.intents.Start()
+	s.log.Start()
 	return nil
 }
 
@@ -163,6 +167,7 @@ func (s *Store) Close() (err error) {
 		s.workers.Asked.ForgetAll()
 		s.hints.Stop()
 		s.jobs.Stop()
+		s.log.Stop()
 		s.pg.End()
 		s.hints.Await()
 		s.intents.Await()

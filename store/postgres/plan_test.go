@@ -20,6 +20,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
 	"github.com/pawlwork/pawl/store/postgres/internal/lists"
+	"github.com/pawlwork/pawl/store/postgres/internal/log"
 	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -30,10 +31,10 @@ import (
 
 // plans are those of all rooms.
 var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables, asks), claims.Plans, lists.Plans, intents.Plans,
-	operations.Plans, schedules.Plans, limits.Plans, metrics.Plans)
+	operations.Plans, schedules.Plans, limits.Plans, metrics.Plans, log.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
-var large = []string{"job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}
+var large = []string{"event", "job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}
 
 // Every statement finds its rows by its index, whatever the planner believes
 // about the tables: they are empty and without statistics here, the moment in

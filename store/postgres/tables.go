@@ -9,6 +9,7 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
+	"github.com/pawlwork/pawl/store/postgres/internal/log"
 	"github.com/pawlwork/pawl/store/postgres/internal/metrics"
 	"github.com/pawlwork/pawl/store/postgres/internal/operations"
 	"github.com/pawlwork/pawl/store/postgres/internal/schedules"
@@ -23,7 +24,7 @@ var tables = slices.Concat([]table.Table{
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
 }, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, claims.Tables,
-	intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
+	intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables, log.Tables)
 
 // asks are what later rooms ask with the look for what is due.
 var asks = append([]jobs.Ask{operations.Due, metrics.Due}, claims.Due...)

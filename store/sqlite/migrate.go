@@ -33,6 +33,7 @@ var schemaFiles embed.FS
 // Oldest; that build then refuses the file with ErrSchemaNewer.
 var steps = []Migration{
 	{Version: 1, Oldest: 1, Name: "jobs"},
+	{Version: 2, Oldest: 1, Name: "streams"},
 }
 
 const versionTable = `CREATE TABLE IF NOT EXISTS pawl_schema (

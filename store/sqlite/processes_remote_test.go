@@ -15,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
+	"github.com/pawlwork/pawl/stream"
 )
 
 // The wire between the two processes: a method's name, its arguments after the
@@ -177,6 +178,24 @@ func (s *spread) Buckets(ctx context.Context, limit, after string, n int) ([]sto
 		return call[[]store.BucketInfo](r, "Buckets", limit, after, n)
 	}
 	return s.Store.(store.Limits).Buckets(ctx, limit, after, n)
+}
+
+// Events stay in this process: positions do not travel as gob.
+
+func (s *spread) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
+	return s.Store.(store.Log).Append(ctx, drafts)
+}
+
+func (s *spread) Head(ctx context.Context) (stream.Position, error) {
+	return s.Store.(store.Log).Head(ctx)
+}
+
+func (s *spread) Events(ctx context.Context, q store.EventQuery) (store.EventPage, error) {
+	return s.Store.(store.Log).Events(ctx, q)
+}
+
+func (s *spread) Topics(ctx context.Context, pattern stream.TopicPattern, after string, n int) ([]store.TopicInfo, error) {
+	return s.Store.(store.Log).Topics(ctx, pattern, after, n)
 }
 
 // Claim stays in the worker's own process, which may know of claims that found

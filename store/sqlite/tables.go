@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
+	"github.com/pawlwork/pawl/store/sqlite/internal/log"
 	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
 	"github.com/pawlwork/pawl/store/sqlite/internal/schedules"
@@ -22,4 +23,4 @@ var tables = slices.Concat([]table.Table{
 	// number, and numbers of workers must not come again.
 	{Name: "pawl_namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
 }, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables,
-	operations.Tables, schedules.Tables, limits.Tables, metrics.Tables)
+	operations.Tables, schedules.Tables, limits.Tables, metrics.Tables, log.Tables)

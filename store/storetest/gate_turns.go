@@ -163,6 +163,15 @@ func gateTurns() []testCase {
 				d.Errorf("%d of 20 jobs are of who had none, want three quarters and its part of the rest", n)
 			}
 			equal(d, "the first is of", got[0].Key, "small")
+			ahead := map[string]int{}
+			for _, j := range got {
+				if j.Ahead {
+					ahead[j.Key]++
+				}
+			}
+			if n := ahead["small"]; len(ahead) != 1 || n < 14 || n > 15 { // a place may be kept for what waits in front of gates
+				d.Errorf("before what was claimed earlier start %v, want three quarters, of who had none", ahead)
+			}
 			equal(d, "the rest of it is claimed next", keysOf(w.claim(20))["small"] >= 12, true)
 		}},
 		{name: "J19_MoreKeysThanAreRemembered", run: func(d *database) {

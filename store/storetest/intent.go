@@ -281,14 +281,21 @@ func intent() []testCase {
 			for range 3 {
 				_, off := d.sweep(s)
 				equal(d, "put off", len(off), 2)
+				var soonest time.Time
 				for _, o := range off {
+					if soonest.IsZero() || o.Until.Before(soonest) {
+						soonest = o.Until
+					}
 					if !o.Until.After(d.now()) || o.Failures < 2 || o.Error == "" {
 						d.Errorf("put off: %+v", o)
 					}
 				}
 				applied, off := d.sweep(s)
-				equal(d, "before their time", [2]int{applied, len(off)}, [2]int{0, 0})
-				equal(d, "due before their time", must[store.Due](d, "due")(sweeper.Due(d.ctx)), store.Due{})
+				due := must[store.Due](d, "due")(sweeper.Due(d.ctx))
+				if soonest.After(d.now()) { // a slow machine may have come to it
+					equal(d, "before their time", [2]int{applied, len(off)}, [2]int{0, 0})
+					equal(d, "due before their time", due, store.Due{})
+				}
 				d.advance(time.Hour)
 			}
 			for _, w := range d.waiting(s) {

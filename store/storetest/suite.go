@@ -91,6 +91,7 @@ func suite() []verb {
 		{"tx_operate", txOperate()},
 		{"intent", intent()},
 		{"limit", rates()},
+		{"log", events()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},

@@ -14,12 +14,15 @@ type Taken[T any] struct {
 // Answer is the order in which a claim answers what it took from gates: what comes on
 // credit before the rest, then those of the gate that has the fewest, because they are
 // soon over and the others go on. Suspects are in front of all: they were taken because
-// they can start at once.
-func Answer[T any](taken []Taken[T], suspect func(*T) bool) (all []T) {
+// they can start at once. ahead is told of each that comes on credit.
+func Answer[T any](taken []Taken[T], suspect func(*T) bool, ahead func(*T)) (all []T) {
 	slices.SortStableFunc(taken, func(a, b Taken[T]) int {
 		return cmp.Or(cmp.Compare(min(b.Ahead, 1), min(a.Ahead, 1)), cmp.Compare(len(a.Jobs), len(b.Jobs)))
 	})
 	for _, t := range taken {
+		for i := range t.Jobs[:min(t.Ahead, len(t.Jobs))] {
+			ahead(&t.Jobs[i])
+		}
 		all = append(all, t.Jobs...)
 	}
 	first := 0

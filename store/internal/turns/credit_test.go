@@ -56,7 +56,7 @@ func (p *played) claim(limit int) map[int64]int {
 		visits[i], taken[i] = v, Taken[int64]{Jobs: slices.Repeat([]int64{n}, v.Took), Ahead: ahead[i]}
 	}
 	p.Settle("q", visits, list[next].Number, rest)
-	p.last = Answer(taken, func(*int64) bool { return false })
+	p.last = Answer(taken, func(*int64) bool { return false }, func(*int64) {})
 	return got
 }
 
@@ -189,9 +189,13 @@ func TestJ19_AGateThatComesBackIsRemembered(t *testing.T) {
 
 // Suspects come first: they were taken because they can start.
 func TestJ19_SuspectsAreAnsweredFirst(t *testing.T) {
-	got := Answer([]Taken[int]{{Jobs: []int{1, 2, 3}}, {Jobs: []int{-4, 5}}, {Jobs: []int{6, 7, -8, 9}, Ahead: 1}},
-		func(n *int) bool { return *n < 0 })
+	var ahead []int
+	got := Answer([]Taken[int]{{Jobs: []int{1, 2, 3}}, {Jobs: []int{-4, 5}}, {Jobs: []int{6, 7, -8, 9}, Ahead: 2}},
+		func(n *int) bool { return *n < 0 }, func(n *int) { ahead = append(ahead, *n) })
 	if want := []int{-8, -4, 6, 7, 9, 5, 1, 2, 3}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	if want := []int{6, 7}; !slices.Equal(ahead, want) {
+		t.Errorf("on credit came %v, want %v", ahead, want)
 	}
 }

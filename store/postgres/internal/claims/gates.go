@@ -293,6 +293,7 @@ type gateVisit struct {
 type gateJob struct {
 	candidate
 	kind, key string
+	ahead     bool // on credit
 }
 
 func (v *gateVisit) full(now time.Time) { v.Full, v.Closed = true, now.Add(v.Of.Full()) }
@@ -544,9 +545,12 @@ func (p *gatePass) settle() {
 		v.Took = len(v.chosen)
 		taken[i] = turns.Taken[gateJob]{Jobs: v.chosen, Ahead: v.Ahead}
 	}
-	order := map[job.ID]int{}
-	for i, c := range turns.Answer(taken, func(c *gateJob) bool { return c.rescued }) {
-		order[c.ID] = i
+	order, ahead := map[job.ID]int{}, map[job.ID]bool{}
+	for i, c := range turns.Answer(taken, func(c *gateJob) bool { return c.rescued }, func(c *gateJob) { c.ahead = true }) {
+		order[c.ID], ahead[c.ID] = i, c.ahead
+	}
+	for i := range p.leased {
+		p.leased[i].Ahead = ahead[p.leased[i].ID]
 	}
 	slices.SortFunc(p.leased, func(a, b store.LeasedJob) int { return order[a.ID] - order[b.ID] })
 	settled := make([]turns.Visit[gateFront], len(p.visits))

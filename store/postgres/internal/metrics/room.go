@@ -79,4 +79,4 @@ func scanned(scan pg.Scan) (r store.StoredMetric, err error) {
 }
 
 // classes are all that this build knows.
-var classes = []metric.Class{metric.OfJobs, metric.OfFailures, metric.OfWorkers}
+var classes = []metric.Class{metric.OfJobs, metric.OfFailures, metric.OfWorkers, metric.OfAll}

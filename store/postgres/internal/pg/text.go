@@ -6,7 +6,7 @@ import (
 )
 
 // texts turns the SQL of this package into the server's: "pawl." becomes the
-// quoted schema, "{now}" the clock as the statement began and "{instant}" the clock
+// quoted schema, also at the beginning of a text in quotes, "{now}" the clock as the statement began and "{instant}" the clock
 // as it is read. Each text is made once.
 type texts struct {
 	Schema string // quoted
@@ -28,7 +28,7 @@ func (t *texts) of(text string) string {
 	if t.ready == nil {
 		t.ready = map[string]string{}
 	}
-	made = strings.NewReplacer("pawl.", t.Schema+".", "{now}", t.clock.expression(), "{instant}", t.clock.instant()).Replace(text)
+	made = strings.NewReplacer("'pawl.", "'"+strings.ReplaceAll(t.Schema, "'", "''")+".", "pawl.", t.Schema+".", "{now}", t.clock.expression(), "{instant}", t.clock.instant()).Replace(text)
 	t.ready[text] = made
 	return made
 }

@@ -199,7 +199,7 @@ func (k *claiming) pass(q *store.QueueClaim, list []turns.Gate[struct{}], left i
 		v.Took, v.Ahead, t.Ahead = len(t.Jobs), ahead[i], ahead[i]
 		took += v.Took
 	}
-	leased := turns.Answer(taken, func(j *store.LeasedJob) bool { return j.Rescues > 0 })
+	leased := turns.Answer(taken, func(j *store.LeasedJob) bool { return j.Rescues > 0 }, func(j *store.LeasedJob) { j.Ahead = true })
 	if err := k.lease(leased); err != nil {
 		return 0, err
 	}

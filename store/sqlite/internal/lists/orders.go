@@ -96,7 +96,8 @@ func finishSpans(c *lite.Snapshot, f store.Filter) (spans []span, err error) {
 		}
 		r := archivedSpan(c)
 		r.index = "pawl_job_archive_finished"
-		r = r.and("state IN (6, 7) AND state = ?", func(q *lite.Query) { q.Int(int64(s)) })
+		// The one state comes first: by the other term SQLite would read both, and sort them.
+		r = r.and("state = ? AND state IN (6, 7)", func(q *lite.Query) { q.Int(int64(s)) })
 		if !f.FinishedBefore.IsZero() {
 			r = r.and("finished < ?", func(q *lite.Query) { q.Int(lite.Micros(f.FinishedBefore)) })
 		}

@@ -28,6 +28,12 @@ const (
 		ORDER BY due, id
 		LIMIT ?)`
 
+	// nextPriority is the next that waiting jobs of a queue have.
+	//   - pawl_job_ready, a seek.
+	nextPriority = `SELECT min(priority)
+	FROM pawl_job INDEXED BY pawl_job_ready
+	WHERE namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority > ?`
+
 	// countGated counts those of a queue that wait behind gates, ready and later.
 	//   - pawl_job_gated, in its order; the attempts are in the table.
 	countGated = `SELECT coalesce(sum(due <= ?3), 0), coalesce(sum(due <= ?3 AND used > 0), 0),
@@ -77,10 +83,17 @@ func Queues(c *lite.Snapshot, names []string) ([]store.QueueState, error) {
 func waits(c *lite.Snapshot, s *store.QueueState, now int64, cap int) error {
 	var jobs, retries [2]int
 	var plain, gated store.QueueWaits
-	for n, text := range [2]string{countReady, countLater} {
-		for p := job.MinPriority; p <= job.MaxPriority; p++ {
+	for p := int64(job.MinPriority - 1); ; {
+		next, err := c.On(nextPriority).Text(s.Name).Int(p).One()
+		if err != nil {
+			return err
+		}
+		if p = next; p == 0 { // most queues have one or none
+			break
+		}
+		for n, text := range [2]string{countReady, countLater} {
 			left := max(cap+1-jobs[n], 1)
-			q := c.On(text).Text(s.Name).Int(int64(p)).Int(now).Int(int64(left))
+			q := c.On(text).Text(s.Name).Int(p).Int(now).Int(int64(left))
 			if q.Step() {
 				jobs[n] += int(q.ColInt(0))
 				retries[n] += int(q.ColInt(1))

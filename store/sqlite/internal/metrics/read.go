@@ -56,4 +56,4 @@ func Due(c *lite.Snapshot) (bool, error) {
 }
 
 // classes are all that this build knows.
-var classes = []metric.Class{metric.OfJobs, metric.OfFailures, metric.OfWorkers}
+var classes = []metric.Class{metric.OfJobs, metric.OfFailures, metric.OfWorkers, metric.OfAll}

@@ -1,0 +1,297 @@
+package log
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/stream"
+)
+
+// maxGathered bounds the rows of one shared commit, where large events count as several.
+const (
+	maxGathered = 4096
+	bytesOfRow  = 4 << 10
+)
+
+// appendCall is one caller's events.
+type appendCall struct {
+	commit.Call
+	drafts   []stream.Publication
+	topics   map[string]int32
+	weight   int
+	receipts []stream.PublishReply
+}
+
+func (c *appendCall) Rows() int { return c.weight }
+
+func newAppendCall(drafts []stream.Publication) *appendCall {
+	c := &appendCall{Call: commit.NewCall(), drafts: drafts, weight: len(drafts)}
+	for i := range drafts {
+		c.weight += len(drafts[i].Data) / bytesOfRow
+	}
+	return c
+}
+
+// Append accepts events, all or none. Calls of many goroutines share a commit.
+func (r *Room) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
+	if err := r.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer r.pg.Leave()
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	if err := stream.CheckPlain(drafts); err != nil {
+		return nil, err
+	}
+	c := newAppendCall(drafts)
+	var err error
+	if c.topics, err = r.numbers(ctx, drafts); err != nil {
+		return nil, err
+	}
+	if err := r.gather.Do(ctx, c); err != nil {
+		return nil, err
+	}
+	return c.receipts, nil
+}
+
+// marked takes the mark of a transaction of the store's own, which appends once.
+const marked = `mark AS MATERIALIZED (
+	SELECT nextval('pawl.event_seq') AS n
+),
+marked AS MATERIALIZED (
+	SELECT pg_advisory_xact_lock_shared($2, (n & 2147483647)::int)::text AS held
+	FROM mark
+)`
+
+// markedOnce takes the mark of a user's transaction, once: a local setting says that it
+// has one. Both are undone by a rollback to a savepoint before them.
+const markedOnce = `mark AS MATERIALIZED (
+	SELECT CASE
+			WHEN coalesce(current_setting($16, true), '') = '' THEN nextval('pawl.event_seq')
+		END AS n
+),
+marked AS MATERIALIZED (
+	SELECT coalesce(
+			pg_advisory_xact_lock_shared($2, (n & 2147483647)::int)::text || set_config($16, n::text, true), ''
+		) AS held
+	FROM mark
+)`
+
+// insertEvents puts events in, in order. What is numbered comes out of a row of marked: the
+// number is taken after the mark.
+const insertEvents = `
+INSERT INTO pawl.event (namespace, seq, appended, topic, stripe, schema, time, expires,
+	id, key, type, source, content_type, rest, data)
+SELECT $1, nextval('pawl.event_seq'), {now}, e.topic, e.stripe, e.schema, coalesce(e.time, {now}),
+	coalesce(e.expires, {now} + e.ttl * interval '1 microsecond'),
+	e.id, e.key, e.type, e.source, e.content_type, e.rest, e.data
+FROM (
+	SELECT e.*
+	FROM marked
+	CROSS JOIN unnest($3::int[], $4::smallint[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::bigint[],
+		$9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bytea[])
+		WITH ORDINALITY AS e (topic, stripe, schema, time, expires, ttl,
+			id, key, type, source, content_type, rest, data, n)
+	WHERE marked.held IS NOT NULL
+	ORDER BY e.n
+	OFFSET 0
+) AS e`
+
+const (
+	// appendOwn also moves the writer on ($16, $17): where it is not at that number, its
+	// commit has happened already, and nothing is done.
+	appendOwn = `WITH moved AS MATERIALIZED (
+	UPDATE pawl.event_writer
+	SET number = number + 1, expires = {now} + interval '1 day'
+	WHERE namespace = $1 AND writer = $16 AND number = $17
+	RETURNING 1 AS one
+),
+` + marked + insertEvents + `
+WHERE EXISTS (SELECT FROM moved)
+RETURNING seq`
+
+	appendWithin = `WITH ` + markedOnce + insertEvents + `
+RETURNING seq`
+
+	// addWriter makes the row of a process.
+	addWriter = `INSERT INTO pawl.event_writer (namespace, writer, number, expires)
+VALUES ($1, $2, $3, {now} + interval '1 day')
+ON CONFLICT DO NOTHING`
+)
+
+// columns are the arguments of insertEvents.
+func columns(namespace, mark int32, drafts []stream.Publication, topics map[string]int32) ([]any, error) {
+	n := len(drafts)
+	topic, stripe, schema := make([]int32, n), make([]int16, n), make([]int32, n)
+	when, expires, ttl := make([]pgtype.Timestamptz, n), make([]pgtype.Timestamptz, n), make([]pgtype.Int8, n)
+	id, key, kind, source, content := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	rest, data := make([][]byte, n), make([][]byte, n)
+	for i := range drafts {
+		d := &drafts[i]
+		topic[i], stripe[i], schema[i] = topics[d.Topic], stream.Stripe(d.Topic, d.Key), int32(d.Schema)
+		when[i] = pgtype.Timestamptz{Time: d.Time, Valid: !d.Time.IsZero()}
+		expires[i] = pgtype.Timestamptz{Time: d.Expires, Valid: !d.Expires.IsZero()}
+		ttl[i] = pgtype.Int8{Int64: d.TTL.Microseconds(), Valid: d.TTL > 0}
+		id[i], key[i], kind[i], source[i], content[i], data[i] = d.ID, d.Key, d.Type, d.Source, d.ContentType, d.Data
+		var err error
+		if rest[i], err = d.Rest(); err != nil {
+			return nil, fmt.Errorf("%w event: %w", job.ErrInvalid, err)
+		}
+	}
+	return []any{namespace, mark, topic, stripe, schema, when, expires, ttl, id, key, kind, source, content, rest, data}, nil
+}
+
+// commit puts the events of many callers in, in one transaction. When its answer is lost it
+// is sent again: it finds out whether it has happened.
+func (r *Room) commit(ctx context.Context, calls []*appendCall) {
+	drafts, topics := calls[0].drafts, calls[0].topics
+	if len(calls) > 1 {
+		drafts, topics = nil, map[string]int32{}
+		for _, c := range calls {
+			drafts = append(drafts, c.drafts...)
+			for name, n := range c.topics {
+				topics[name] = n
+			}
+		}
+	}
+	seqs, epoch, err := r.appendOwn(ctx, drafts, topics)
+	if err != nil && len(calls) > 1 && !pg.FaultOf(err).Unknown { // one of many rows may be bad: each alone
+		for _, c := range calls {
+			r.commit(ctx, []*appendCall{c})
+		}
+		return
+	}
+	for _, c := range calls {
+		if err == nil {
+			c.receipts, seqs = receipts(c.drafts, seqs, epoch)
+		}
+		c.Answer(err)
+	}
+}
+
+func receipts(drafts []stream.Publication, seqs []int64, epoch uint32) (list []stream.PublishReply, rest []int64) {
+	list = make([]stream.PublishReply, len(drafts))
+	for i := range drafts {
+		list[i] = stream.PublishReply{ID: drafts[i].ID, Position: stream.At(epoch, seqs[i])}
+	}
+	return list, seqs[len(drafts):]
+}
+
+// appendOwn appends in a transaction of the store's own.
+func (r *Room) appendOwn(ctx context.Context, drafts []stream.Publication, topics map[string]int32) (seqs []int64, epoch uint32, err error) {
+	args, err := columns(r.pg.Namespace, r.mark, drafts, topics)
+	if err != nil {
+		return nil, 0, err
+	}
+	w := &r.writer
+	err = r.pg.Retry(ctx, "append", pg.Always, func(ctx context.Context, again bool) error {
+		if !w.known { // a process that did nothing for a day has lost its row
+			add := &pg.Statement{Text: addWriter, Args: []any{r.pg.Namespace, w.id, w.number}}
+			if err := r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, add); err != nil {
+				return err
+			}
+			w.known = true
+		}
+		seqs, epoch = nil, 0
+		put := &pg.Statement{Text: appendOwn, Args: append(args, w.id, w.number), Each: func(scan pg.Scan) error {
+			var seq int64
+			err := scan(&seq)
+			seqs = append(seqs, seq)
+			return err
+		}}
+		life := &pg.Statement{Text: "SELECT epoch FROM pawl.epoch", Each: func(scan pg.Scan) error { return scan(&epoch) }}
+		if err := r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, put, life); err != nil {
+			return err
+		}
+		switch {
+		case len(seqs) == len(drafts):
+		case again:
+			return r.happened(ctx, drafts, &seqs)
+		default:
+			w.known = false // it was purged
+			return pg.Fault{Err: errNoWriter, Passing: true}.AsError()
+		}
+		return nil
+	})
+	if err == nil {
+		w.number++
+		w.seq = max(w.seq, seqs[len(seqs)-1])
+	}
+	return seqs, epoch, err
+}
+
+var errNoWriter = fmt.Errorf("the row of this process is gone")
+
+// readAgain reads the numbers of events that were put in behind a number ($2), of those ids
+// ($3).
+//
+//   - event_pkey, from where this process saw the log last.
+const readAgain = `SELECT id, seq
+FROM pawl.event
+WHERE namespace = $1 AND seq > $2 AND id = ANY ($3)
+ORDER BY seq`
+
+// happened reads the numbers of events whose commit was not answered: the writer's row has
+// moved on, so it has happened.
+func (r *Room) happened(ctx context.Context, drafts []stream.Publication, seqs *[]int64) error {
+	ids := make([]string, len(drafts))
+	for i := range drafts {
+		ids[i] = drafts[i].ID
+	}
+	found := map[string][]int64{}
+	err := r.pg.Send(ctx, r.pg.Work, nil, &pg.Statement{Text: readAgain, Args: []any{r.pg.Namespace, r.writer.seq, ids},
+		Each: func(scan pg.Scan) error {
+			var id string
+			var seq int64
+			err := scan(&id, &seq)
+			found[id] = append(found[id], seq)
+			return err
+		}})
+	if err != nil {
+		return err
+	}
+	*seqs = make([]int64, len(drafts))
+	for i, id := range ids {
+		if list := found[id]; len(list) > 0 {
+			(*seqs)[i], found[id] = list[0], list[1:]
+		}
+	}
+	return nil
+}
+
+// AppendIn accepts events in a user's transaction. Their positions are known, and nobody
+// reads past its mark until it has ended.
+func (r *Room) AppendIn(ctx context.Context, in pg.Session, drafts []stream.Publication) ([]stream.PublishReply, error) {
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	if err := stream.CheckPlain(drafts); err != nil {
+		return nil, err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	topics, err := r.numbers(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	args, err := columns(r.pg.Namespace, r.mark, drafts, topics)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]stream.PublishReply, 0, len(drafts))
+	err = in.Run(ctx, &pg.Statement{Text: appendWithin, Args: append(args, fmt.Sprintf("pawl.mark_%d", uint32(r.mark))),
+		Each: func(scan pg.Scan) error {
+			var seq int64
+			err := scan(&seq)
+			list = append(list, stream.PublishReply{ID: drafts[len(list)].ID})
+			return err
+		}})
+	return list, err
+}

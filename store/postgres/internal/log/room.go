@@ -1,0 +1,138 @@
+package log
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/commit"
+	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+)
+
+// Tables are those of this room.
+var Tables = []table.Table{
+	{Name: "epoch", Key: []string{"one"}, Shared: true},
+	{Name: "topic", Key: []string{"namespace", "name"}},
+	{
+		Name: "event", Key: []string{"namespace", "seq"},
+		Users: []string{"data", "rest"},
+		Ours:  []string{"id", "key", "type", "source", "content_type"},
+	},
+	{
+		Name: "event_writer", Key: []string{"namespace", "writer", "number"},
+		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "event_writer_expires"},
+	},
+}
+
+// Plans are the statements of this room that find rows, with the indexes that must
+// serve them.
+var Plans = []pg.Plan{
+	{Name: "readAll", Text: readAll, Indexes: []string{"event_pkey"}},
+	{Name: "readTopics", Text: readTopics, Indexes: []string{"event_topic"}},
+	{Name: "readAgain", Text: readAgain, Indexes: []string{"event_pkey"}},
+	{Name: "nameTopics", Text: nameTopics, Indexes: []string{"topic_id"}},
+	{Name: "findTopics", Text: findTopics, Indexes: []string{"topic_pkey"}},
+	{Name: "listTopics", Text: listTopics, Indexes: []string{"topic_pkey"}},
+}
+
+// Room is the events of a namespace.
+type Room struct {
+	pg     *pg.DB
+	mark   int32 // the class of its marks, once it is prepared
+	gather *commit.Committer[*appendCall]
+	topics topics
+	writer writer
+
+	preparing sync.Mutex
+	prepared  atomic.Bool
+}
+
+func New(db *pg.DB) *Room { return &Room{pg: db} }
+
+// prepare reads what is known of the log, once, and begins another life of it where the
+// server is not the one that it was. It waits for the first use: who keeps no events needs
+// no rights on the sequence.
+func (r *Room) prepare(ctx context.Context) error {
+	if r.prepared.Load() {
+		return nil
+	}
+	r.preparing.Lock()
+	defer r.preparing.Unlock()
+	if r.prepared.Load() {
+		return nil
+	}
+	err := r.pg.Retry(ctx, "open the log", pg.Always, func(ctx context.Context, _ bool) error {
+		class := pg.Statement{Text: "SELECT mark FROM pawl.namespace WHERE id = $1", Args: []any{r.pg.Namespace},
+			Each: func(scan pg.Scan) error { return scan(&r.mark) }}
+		if err := r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &class); err != nil {
+			return err
+		}
+		return r.anchor(ctx)
+	})
+	r.prepared.Store(err == nil)
+	return err
+}
+
+// enter begins a call.
+func (r *Room) enter(ctx context.Context) error {
+	if err := r.pg.Enter(ctx); err != nil {
+		return err
+	}
+	if err := r.prepare(ctx); err != nil {
+		r.pg.Leave()
+		return err
+	}
+	return nil
+}
+
+// Start makes shared commits possible. The namespace is known.
+func (r *Room) Start() {
+	r.writer.id = uuid.New()
+	r.gather = commit.Start(commit.Options[*appendCall]{
+		MaxRows: maxGathered,
+		Commit:  func(calls []*appendCall) { r.commit(r.pg.Ending, calls) },
+		Yield:   commit.UntilAll,
+		Unknown: func(cause error) error { return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, cause) },
+		Closed:  store.ErrClosed,
+	})
+}
+
+// Stop ends shared commits. No call is under way any more.
+func (r *Room) Stop() {
+	if r.gather != nil {
+		r.gather.Close()
+	}
+}
+
+// writer is this process as the log knows it. Only the committer uses it.
+type writer struct {
+	id     uuid.UUID
+	number int64 // of its last commit; 0: none
+	known  bool  // its row is there
+	seq    int64 // the newest number that it has seen
+}
+
+// topics are those that this process knows.
+type topics struct {
+	mu      sync.RWMutex
+	numbers map[string]int32
+	names   map[int32]string
+}
+
+// maxTopics bounds what is remembered.
+const maxTopics = 100_000
+
+func (t *topics) learn(name string, number int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.numbers == nil || len(t.numbers) >= maxTopics {
+		t.numbers, t.names = map[string]int32{}, map[int32]string{}
+	}
+	t.numbers[name], t.names[number] = number, name
+}

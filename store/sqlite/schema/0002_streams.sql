@@ -1,0 +1,29 @@
+-- The event log. A position is a number; there is one writer, so numbers are committed in
+-- their order, and what can be read is the head. AUTOINCREMENT: else numbers of events that
+-- were trimmed would come again.
+
+CREATE TABLE pawl_topic (
+    namespace INTEGER NOT NULL,
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    name      TEXT    NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX pawl_topic_name ON pawl_topic (namespace, name);
+
+CREATE TABLE pawl_event (
+    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace    INTEGER NOT NULL,
+    topic        INTEGER NOT NULL,
+    stripe       INTEGER NOT NULL, -- of topic and key: stream.Stripe
+    schema       INTEGER NOT NULL,
+    appended     INTEGER NOT NULL,
+    time         INTEGER NOT NULL,
+    expires      INTEGER,
+    id           TEXT    NOT NULL,
+    key          TEXT    NOT NULL,
+    type         TEXT    NOT NULL,
+    source       TEXT    NOT NULL,
+    content_type TEXT    NOT NULL,
+    rest         BLOB,             -- headers, correlation, causation, trace: stream.Rest
+    data         BLOB
+) STRICT;
+CREATE INDEX pawl_event_topic ON pawl_event (namespace, topic, seq, stripe);
