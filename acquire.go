@@ -124,7 +124,18 @@ func (l LimitHandle) Undrain(ctx context.Context) error {
 	return l.engine.drain(ctx, store.BucketName{Limit: l.name, Key: l.key}, job.Undrain, &op)
 }
 
-// Key is one key of a limit that is per key, to drain its bucket.
+// Acquire takes n tokens of the limit's rate as Engine.Acquire does; of a limit that is
+// per key those of the handle's key, also outside of handlers.
+func (l LimitHandle) Acquire(ctx context.Context, n int) (wait time.Duration, err error) {
+	if _, err := l.engine.bucket(ctx, l.name); err != nil {
+		return 0, err
+	}
+	of := store.BucketName{Limit: l.name, Key: l.key}
+	wait, err = l.engine.limiters.Acquire(ctx, of, n, -1)
+	return wait, rateError(err, of, n, wait)
+}
+
+// Key is one key of a limit that is per key, to acquire from its bucket or to drain it.
 func (l LimitHandle) Key(key string) LimitHandle {
 	l.key = key
 	return l

@@ -19,6 +19,9 @@ type Batch[A Args] struct {
 	// Wait is how long a batch may wait to be filled. Zero means not at all: a
 	// call starts with what is there, and the next one takes what came meanwhile.
 	Wait time.Duration
+	// Observer is told of batches, and may put a span around each (batch.Tracer); it knows
+	// them by the kind of their jobs.
+	Observer batch.Observer
 }
 
 const (
@@ -41,7 +44,10 @@ func HandleBatch[A Args](to Registrar, work func(ctx context.Context, jobs []*Jo
 	if key == nil {
 		key = func(A) string { return "" }
 	}
-	o := batch.Options{Policy: batch.Balanced(max(b.Size, 1)), MaxBatch: b.Size, MaxWaiting: mostWaiting}
+	o := batch.Options{Policy: batch.Balanced(max(b.Size, 1)), MaxBatch: b.Size, MaxWaiting: mostWaiting, Observer: b.Observer}
+	if r := registrationOf[A](nil); b.Observer != nil && len(r.faults) == 0 {
+		o.Name = r.kinds[0]
+	}
 	if b.Wait > 0 {
 		o.Policy = batch.Duration(b.Wait)
 	}

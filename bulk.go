@@ -96,6 +96,9 @@ func (e *Engine) Bulk(ctx context.Context, b Bulk, opts ...AllOption) (Operation
 	}
 	by := operatorOf(ctx)
 	op := Operation{ID: job.NewID(), Verb: b.verb, Filter: b.filter, Pace: o.pace, By: by.Name, Note: by.Note}
+	if o.id != (ID{}) {
+		op.ID = o.id
+	}
 	if o.bounded {
 		op.Most = int64(o.most)
 	}

@@ -36,6 +36,9 @@ func TestJ25_BulkIsDoneByWhoWaitsForIt(t *testing.T) {
 		if err != nil || op.State != pawl.OperationOpen || op.By != "ann" || op.Note != "a bad deploy" || op.Pace != 1000 {
 			t.Fatalf("%+v, %v", op, err)
 		}
+		if again, err := e.Bulk(ctx, pawl.BulkRetry(f), pawl.OperationID(op.ID)); err != nil || again.ID != op.ID { // a repetition
+			t.Errorf("%+v, %v", again, err)
+		}
 		op, err = e.WaitOperation(ctx, op.ID)
 		if want := (pawl.OperationCounts{Looked: 1201, Changed: 1201}); err != nil || op.State != pawl.OperationDone || op.Counts != want {
 			t.Fatalf("%s, %s, %v", op.State, op.Counts, err)

@@ -79,6 +79,10 @@ type Config struct {
 	Grace time.Duration
 	// StuckAfter a handler still ignores its cancelled context it is reported [10 s].
 	StuckAfter time.Duration
+	// MetricsEvery is how often what this process measures is handed to the store
+	// [1 min]. Below a minute the minute that is not over is handed over in parts, so
+	// that others see it grow, at a write each time. At least 1 s.
+	MetricsEvery time.Duration
 
 	Middleware []Middleware // around every handler, outermost first
 	Hooks      Hooks
@@ -133,10 +137,11 @@ type Bounds struct {
 
 // Limits of a Config.
 const (
-	minBeat        = 100 * time.Millisecond
-	defaultWorkers = 10
-	maxWorkers     = 100_000
-	maxPayload     = 64 << 20
+	minBeat         = 100 * time.Millisecond
+	minMetricsEvery = time.Second
+	defaultWorkers  = 10
+	maxWorkers      = 100_000
+	maxPayload      = 64 << 20
 )
 
 // withDefaults fills zero fields and reads the environment.
@@ -163,6 +168,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.LostAfter = cmp.Or(c.LostAfter, 30*time.Second)
 	c.Grace = cmp.Or(c.Grace, 20*time.Second)
 	c.StuckAfter = cmp.Or(c.StuckAfter, 10*time.Second)
+	c.MetricsEvery = cmp.Or(c.MetricsEvery, time.Minute)
 	host, _ := os.Hostname()
 	c.Worker.Prefix = cmp.Or(c.Worker.Prefix, os.Getenv("PAWL_WORKER_PREFIX"), host, "pawl")
 	c.Worker.ID = cmp.Or(c.Worker.ID, os.Getenv("PAWL_WORKER_ID"), uuid.NewString()[:8])
@@ -240,6 +246,9 @@ func (c *Config) check() error {
 	}
 	if c.StuckAfter < 0 {
 		bad("Config.StuckAfter", c.StuckAfter, "must be 0 (default) or more")
+	}
+	if c.MetricsEvery < minMetricsEvery {
+		bad("Config.MetricsEvery", c.MetricsEvery, fmt.Sprintf("must be 0 (default) or %v or more", minMetricsEvery))
 	}
 	errs = append(errs, job.CheckText("Config.Owner", c.Owner, 1, job.MaxName), job.CheckText("Config.Version", c.Version, 1, job.MaxName))
 	for _, name := range c.queueNames() {

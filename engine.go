@@ -163,6 +163,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	if st, ok := e.store.(store.Metrics); ok {
 		cfg.Meter = meter.New(meter.Config{
 			Store: st, Logger: e.cfg.Logger, Label: cfg.Label, Version: cfg.Version, Now: func() time.Time { return r.Now() },
+			Every: e.cfg.MetricsEvery,
 		})
 	}
 	for _, name := range e.cfg.patterns() {

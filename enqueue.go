@@ -46,11 +46,12 @@ func (e *Engine) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, err
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
-	drafts, err := e.drafts(ctx, items)
+	drafts, end, err := e.drafts(ctx, items)
 	if err != nil {
 		return nil, err
 	}
 	receipts, err := e.store.Enqueue(ctx, drafts)
+	end(err)
 	if err != nil {
 		if errors.Is(err, ErrOutcomeUnknown) {
 			receipts = make([]Receipt, len(drafts))
@@ -67,10 +68,11 @@ func (e *Engine) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, err
 }
 
 // drafts completes and checks everything that is handed in; its errors name the
-// item when there are several.
-func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) {
+// item when there are several. Without one, end has to be called with what becomes
+// of the drafts.
+func (e *Engine) drafts(ctx context.Context, items []Item) (list []job.Draft, end func(error), err error) {
 	if len(items) > job.MaxDrafts {
-		return nil, job.Invalid("items", len(items), fmt.Sprintf("must be at most %d", job.MaxDrafts))
+		return nil, nil, job.Invalid("items", len(items), fmt.Sprintf("must be at most %d", job.MaxDrafts))
 	}
 	if !e.followed.running.Load() {
 		e.followed.mirror.Refresh()
@@ -91,25 +93,45 @@ func (e *Engine) drafts(ctx context.Context, items []Item) ([]job.Draft, error) 
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if deadlines {
 		if err := e.checkDeadlines(ctx, drafts); err != nil {
+			return nil, nil, err
+		}
+	}
+	if end, err = e.hooked(ctx, drafts); err != nil {
+		return nil, nil, err
+	}
+	return drafts, end, nil
+}
+
+// hooked shows drafts to the hooks, and checks what these made of them.
+func (e *Engine) hooked(ctx context.Context, drafts []job.Draft) (end func(error), err error) {
+	end = func(error) {}
+	hooks := &e.cfg.Hooks
+	if hooks.Enqueue == nil && hooks.AroundEnqueue == nil {
+		return end, nil
+	}
+	if hooks.Enqueue != nil {
+		if err := hooks.Enqueue(ctx, drafts); err != nil {
 			return nil, err
 		}
 	}
-	if hook := e.cfg.Hooks.Enqueue; hook != nil {
-		if err := hook(ctx, drafts); err != nil {
-			return nil, err
-		}
-		for i := range drafts {
-			errs = append(errs, drafts[i].Check(job.Bounds{Payload: e.cfg.Bounds.Payload}))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return nil, err
+	if hooks.AroundEnqueue != nil {
+		if ends := hooks.AroundEnqueue(ctx, drafts); ends != nil {
+			end = ends
 		}
 	}
-	return drafts, nil
+	var errs []error
+	for i := range drafts {
+		errs = append(errs, drafts[i].Check(job.Bounds{Payload: e.cfg.Bounds.Payload}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		end(err)
+		return nil, err
+	}
+	return end, nil
 }
 
 // draft makes one of an item.

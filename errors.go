@@ -36,6 +36,7 @@ var (
 	ErrForeignTx   = store.ErrForeignTx   // a transaction given to Within is not of the engine's database
 	ErrLogHeld     = store.ErrLogHeld     // Health: somebody reads from SQLite's log without end
 	ErrUnavailable = store.ErrUnavailable // the connection is lost; nothing was done
+	ErrPosition    = store.ErrPosition    // a position of the event log is of another life of it, or lies behind it
 	ErrInUse       = store.ErrInUse       // EraseNamespace: workers of the namespace are live
 )
 

@@ -230,11 +230,11 @@ func (e *Engine) apply(now *store.Effective) {
 		e.cfg.Logger.Error("the settings of queues cannot be followed", "error", err)
 	}
 	gates := f.limits.Load().gates
-	for _, fault := range gates.Faults() {
-		e.cfg.Logger.Warn("limits: " + fault)
-	}
 	f.runner.SetGates(gates)
 	if print := gates.Print(); print != f.gates {
+		for _, fault := range gates.Faults() { // once, not with every other change
+			e.cfg.Logger.Warn("limits: " + fault)
+		}
 		f.runner.Wake(keeper.Tick("gates")) // jobs may wait where they do not belong any more
 		f.gates = print
 	}

@@ -286,6 +286,9 @@ func catching(work Work) Work {
 				err = p
 			}
 		}()
+		if i.says != nil {
+			i.says.enter(ctx)
+		}
 		return work(ctx, i)
 	}
 }

@@ -18,6 +18,9 @@ type MetricQuery struct {
 	Queue    string        // or a pattern, such as "mail.*"; empty means all
 	Kind     string        // or a pattern
 	Step     time.Duration // what one point is of, whole minutes; 0 means one point for all
+	// Total adds up all queues and kinds that match into one series without names. That of
+	// everything costs the same however many queues there are.
+	Total bool
 }
 
 // Metrics are what the jobs of all processes came to. A process hands over what it
@@ -60,7 +63,11 @@ func (s *MetricSeries) Total() JobMetrics { return (&Metrics{Series: []MetricSer
 // Metrics tells what jobs came to: counts by outcome, and histograms of queue time,
 // run time and total time, of every process (J20).
 func (e *Engine) Metrics(ctx context.Context, q MetricQuery) (Metrics, error) {
-	reply, err := e.readMetrics(ctx, store.MetricQuery{Class: metric.OfJobs, From: q.From, To: q.To, Name: q.Queue, Kind: q.Kind, Step: q.Step})
+	class := metric.OfJobs
+	if q.Total && q.Queue == "" && q.Kind == "" {
+		class = metric.OfAll
+	}
+	reply, err := e.readMetrics(ctx, store.MetricQuery{Class: class, From: q.From, To: q.To, Name: q.Queue, Kind: q.Kind, Step: q.Step})
 	if err != nil {
 		return Metrics{}, err
 	}
@@ -71,6 +78,9 @@ func (e *Engine) Metrics(ctx context.Context, q MetricQuery) (Metrics, error) {
 		}
 		s := &m.Series[len(m.Series)-1]
 		s.Points = append(s.Points, MetricPoint{Start: p.Start, Span: p.Span, JobMetrics: *p.Value.(*metric.Jobs)})
+	}
+	if q.Total {
+		m.Series = totalOf(m.Series)
 	}
 	return m, nil
 }

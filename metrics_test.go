@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,14 @@ func TestJ20_EveryProcessHandsOverItsOwn(t *testing.T) {
 	total := m.Total()
 	if len(m.Series) != 2 || total.Count(pawl.MetricDone) != 3 {
 		t.Errorf("%d series, %d done, want those of both", len(m.Series), total.Count(pawl.MetricDone))
+	}
+	// The total of everything is that of all series, and is counted apart from them.
+	whole := measured(t, engines[0], pawl.MetricQuery{Total: true})
+	if len(whole.Series) != 1 || whole.Series[0].Queue != "" || !reflect.DeepEqual(whole.Total(), m.Total()) {
+		t.Errorf("the total is %+v, want %+v", whole.Total(), m.Total())
+	}
+	if some := measured(t, engines[0], pawl.MetricQuery{Queue: "f*", Total: true}); len(some.Series) != 1 || some.Series[0].Queue != "" {
+		t.Errorf("the total of some queues has %d series", len(some.Series))
 	}
 	if m := measured(t, engines[1], pawl.MetricQuery{Queue: "f*"}); len(m.Series) != 1 || m.Series[0].Queue != "first" {
 		t.Errorf("by a pattern: %+v", m.Series)

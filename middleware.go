@@ -26,6 +26,12 @@ type Hooks struct {
 	// Enqueue sees checked drafts before they are handed to the store and may
 	// change them (they are checked again) or refuse them all with an error.
 	Enqueue func(ctx context.Context, drafts []Draft) error
+	// AroundEnqueue stands around what Enqueue let pass, for traces: it may add headers
+	// to the drafts (they are checked again), and end, if there is one, is called once
+	// with what became of the call. Nil means that the store has taken the drafts;
+	// those of a Tx, of Then and of schedules are only handed over by then, and exist
+	// when what they belong to commits.
+	AroundEnqueue func(ctx context.Context, drafts []Draft) (end func(error))
 	// Finish sees the end of each run of this process once the store has committed it.
 	// A job that ends without one (its worker was lost too often, its deadline
 	// passed while it waited) is only told in the log, by whoever noticed.

@@ -22,6 +22,7 @@ type AllOption struct {
 	most    int
 	paced   bool
 	pace    int
+	id      ID
 }
 
 // DryRun changes nothing, and counts what would change if it were done now: a job
@@ -36,6 +37,10 @@ func Most(n int) AllOption { return AllOption{most: n, bounded: true} }
 // and its like do not pause.
 func Pace(jobs int) AllOption { return AllOption{pace: jobs, paced: true} }
 
+// OperationID gives what Bulk begins an id of the caller's choice (UUIDv7), so that a call
+// whose answer was lost can be repeated: an operation of that id is answered as it stands.
+func OperationID(id ID) AllOption { return AllOption{id: id} }
+
 func optionsOf(opts []AllOption) (AllOption, error) {
 	o := AllOption{most: allByDefault, pace: store.OperationPace}
 	for _, given := range opts {
@@ -45,6 +50,9 @@ func optionsOf(opts []AllOption) (AllOption, error) {
 		}
 		if given.paced {
 			o.paced, o.pace = true, given.pace
+		}
+		if given.id != (ID{}) {
+			o.id = given.id
 		}
 	}
 	if o.most < 1 || o.most > allAtMost {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,7 @@ const (
 	minRemoteLost   = 5 * time.Second
 	maxRemoteLost   = time.Hour
 	maxRemoteEnds   = 1000
+	maxRemoteLine   = 64 << 10 // bytes
 	maxRemoteDelay  = 10 * 365 * 24 * time.Hour
 )
 
@@ -120,6 +122,9 @@ func (r Remote) Beat(ctx context.Context, w WorkerID) (RemoteBeat, error) {
 	if err := r.e.usable(ctx); err != nil {
 		return RemoteBeat{}, err
 	}
+	if _, err := r.entry(ctx, w); err != nil {
+		return RemoteBeat{}, err
+	}
 	b, err := r.e.store.Beat(ctx, store.Beat{Worker: w})
 	return RemoteBeat{Now: b.Now, Cancels: b.Cancels}, r.lost(w, err)
 }
@@ -139,16 +144,43 @@ func (r Remote) Note(ctx context.Context, w WorkerID, notes []RemoteNote) ([]Ver
 	if len(notes) > maxRemoteEnds {
 		return nil, job.Invalid("notes", len(notes), fmt.Sprintf("must be at most %d", maxRemoteEnds))
 	}
+	if _, err := r.entry(ctx, w); err != nil {
+		return nil, err
+	}
 	list := make([]store.Note, len(notes))
 	for i, n := range notes {
-		list[i] = store.Note{RunRef: n.RunRef, Progress: n.Progress, Logs: n.Logs}
+		list[i] = store.Note{RunRef: n.RunRef, Progress: boundProgress(n.Progress), Logs: boundLines(n.Logs)}
 	}
 	return r.e.store.Note(ctx, w, list)
+}
+
+// boundProgress cuts the note of a progress, as for handlers of this process.
+func boundProgress(p *Progress) *Progress {
+	if p == nil {
+		return nil
+	}
+	return &Progress{Done: p.Done, Total: p.Total, Note: legible(p.Note, maxNote)}
+}
+
+// boundLines cuts log lines.
+func boundLines(lines []LogLine) []LogLine {
+	cut := slices.Clone(lines)
+	for i := range cut {
+		text := strings.ToValidUTF8(cut[i].Text, "\uFFFD")
+		if len(text) > maxRemoteLine {
+			text = strings.ToValidUTF8(text[:maxRemoteLine], "") + "…"
+		}
+		cut[i].Text = text
+	}
+	return cut
 }
 
 // Leave removes a worker. What it still holds goes back to waiting.
 func (r Remote) Leave(ctx context.Context, w WorkerID) error {
 	if err := r.e.usable(ctx); err != nil {
+		return err
+	}
+	if _, err := r.entry(ctx, w); err != nil {
 		return err
 	}
 	if _, err := r.e.store.ReportRuns(ctx, w, nil); err != nil {
@@ -212,7 +244,8 @@ func (rs *remotes) claim(id WorkerID, now time.Time) (seq int64, opened []int64)
 	return w.seq, opened
 }
 
-// entry is what a worker said when it registered.
+// entry is what a worker said when it registered. One that is a process with an engine of its own is not
+// answered for by others: a claim that knows nothing of its runs would give them back while they go on.
 func (r Remote) entry(ctx context.Context, id WorkerID) (*store.Worker, error) {
 	rs := &r.e.remotes
 	rs.mu.Lock()
@@ -226,10 +259,14 @@ func (r Remote) entry(ctx context.Context, id WorkerID) (*store.Worker, error) {
 		return nil, err
 	}
 	for i := range list {
-		if list[i].ID == id && !list[i].Lost {
-			rs.keep(id, &list[i].Worker)
-			return &list[i].Worker, nil
+		if list[i].ID != id || list[i].Lost {
+			continue
 		}
+		if !list[i].Worker.Remote {
+			return nil, job.Invalid("worker", id, "is a process with an engine of its own, and not remote")
+		}
+		rs.keep(id, &list[i].Worker)
+		return &list[i].Worker, nil
 	}
 	return nil, fmt.Errorf("worker %d: %w", id, job.ErrWorkerLost)
 }

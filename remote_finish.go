@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/internal/meter"
+	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/store"
@@ -37,6 +38,10 @@ type RemoteEnd struct {
 	Progress *Progress
 	Logs     []LogLine
 	Took     time.Duration // its handler, for metrics
+	// Then are jobs that are accepted in the commit that makes the run's job done, or not
+	// at all, as by Info.Then. 1,000 in a call at most, and of RemoteDone only. Sent again
+	// they are the same jobs.
+	Then []Item
 	// Again says that it was sent before and the answer was lost: job.Already, if an end
 	// of the run by this worker was committed.
 	Again bool
@@ -67,6 +72,39 @@ func (r *RemoteEnd) outcome(bounds Bounds) (o job.Outcome, err error) {
 	return o, nil
 }
 
+// followUps makes the jobs that ends hand over, for each end its own; nil where there are none.
+func (r Remote) followUps(ctx context.Context, ends []RemoteEnd) ([]*job.FollowUps, error) {
+	list, total := make([]*job.FollowUps, len(ends)), 0
+	for i := range ends {
+		n := len(ends[i].Then)
+		if n == 0 {
+			continue
+		}
+		if total += n; total > job.MaxFollowUps {
+			return nil, job.Invalid("follow-ups", total, fmt.Sprintf("must be at most %d in a call", job.MaxFollowUps))
+		}
+		if ends[i].Outcome != RemoteDone {
+			return nil, fmt.Errorf("end %d: %w", i, job.Invalid("follow-ups", n, "are of a run that is done: this one is "+string(ends[i].Outcome)))
+		}
+		drafts, told, err := r.e.drafts(ctx, ends[i].Then)
+		if err != nil {
+			return nil, fmt.Errorf("end %d: follow-up: %w", i, err)
+		}
+		told(nil) // handed over, as by Info.Then
+		list[i] = &job.FollowUps{Drafts: drafts}
+	}
+	return list, nil
+}
+
+// name gives follow-ups ids that are the same when the end of the run is sent again.
+func name(then *job.FollowUps, of *JobRecord, run int64) {
+	for n := range then.Drafts {
+		if d := &then.Drafts[n]; !d.Resend { // it has no id of its own choosing
+			d.ID = job.FollowUpID(of.ID, run, of.Started, n)
+		}
+	}
+}
+
 // Finish ends runs, each by itself: one that is not the worker's own any more is
 // answered VerdictStale, and changes nothing.
 func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Verdict, error) {
@@ -88,6 +126,10 @@ func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Ver
 			return nil, fmt.Errorf("end %d: %w", i, err)
 		}
 	}
+	then, err := r.followUps(ctx, ends)
+	if err != nil {
+		return nil, err
+	}
 	found, err := r.jobs(ctx, ends)
 	if err != nil {
 		return nil, err
@@ -105,8 +147,12 @@ func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Ver
 		if outcomes[i].Kind == job.Throttled && j.Worker == w && j.Run == ends[i].Run && j.State == job.Running {
 			outcomes[i] = r.coolDown(ctx, j, outcomes[i])
 		}
+		if then[i] != nil {
+			name(then[i], j, ends[i].Run)
+			outcomes[i].Then = then[i]
+		}
 		end := r.decide(j, by, outcomes[i])
-		end.Run, end.Again, end.Progress, end.Logs = ends[i].Run, ends[i].Again, ends[i].Progress, ends[i].Logs
+		end.Run, end.Again, end.Progress, end.Logs = ends[i].Run, ends[i].Again, boundProgress(ends[i].Progress), boundLines(ends[i].Logs)
 		list, at = append(list, end), append(at, i)
 	}
 	if len(list) == 0 {
@@ -121,6 +167,9 @@ func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Ver
 		j := found[ends[i].ID]
 		if verdicts[i] = answers[n]; verdicts[i] == job.Applied {
 			r.measure(j, &list[n], outcomes[i], ends[i].Took, by)
+		}
+		if then[i] != nil { // whatever the verdict: an earlier try may have been applied
+			r.e.hub.Ready(wake.Hints(then[i].Drafts)...)
 		}
 		if gate := j.Gate(); gate != 0 {
 			opened = append(opened, gate)

@@ -3,6 +3,7 @@ package pawl_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -358,6 +359,157 @@ func TestU3_BadInputOfRemoteWorkersIsNamed(t *testing.T) {
 		}
 		if j := f.get(id); j.State != pawl.StateRunning {
 			t.Errorf("%v", j.State)
+		}
+	})
+}
+
+// The number of a process with an engine of its own is no door to its jobs: a claim would give back what it runs.
+func TestU3_AProcessIsNoRemoteWorker(t *testing.T) {
+	remotely(t, pawl.Config{Queues: pawl.Queues{"default": {Workers: 1}}}, func(t *testing.T, f *far) {
+		ctx := t.Context()
+		begun, end := make(chan struct{}), make(chan struct{})
+		pawl.HandleRaw(f.e, "welcome", func(context.Context, *pawl.Job[pawl.Raw]) error {
+			close(begun)
+			<-end
+			return nil
+		})
+		defer f.runs()()
+		id := f.enqueue()
+		<-begun
+		own := f.get(id).Worker
+		ref := pawl.RunRef{ID: id, Run: f.get(id).Run}
+		_, claimed := f.r.Claim(ctx, pawl.RemoteClaim{Worker: own, Limit: 1})
+		_, beaten := f.r.Beat(ctx, own)
+		_, noted := f.r.Note(ctx, own, []pawl.RemoteNote{{RunRef: ref}})
+		_, finished := f.r.Finish(ctx, own, []pawl.RemoteEnd{{RunRef: ref, Outcome: pawl.RemoteDone}})
+		for name, err := range map[string]error{
+			"claim": claimed, "beat": beaten, "note": noted, "finish": finished, "leave": f.r.Leave(ctx, own),
+		} {
+			if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "worker") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if j := f.get(id); j.State != pawl.StateRunning || j.Worker != own || j.Run != ref.Run {
+			t.Errorf("%v of worker %d, run %d", j.State, j.Worker, j.Run)
+		}
+		close(end)
+		if j, err := f.e.Wait(ctx, id); err != nil || j.State != pawl.StateDone || j.Run != ref.Run {
+			t.Errorf("%v, run %d: %v", j.State, j.Run, err)
+		}
+	})
+}
+
+// What a worker elsewhere says is bounded and text, as what a handler here says.
+func TestU3_WhatARemoteRunSaysIsBounded(t *testing.T) {
+	remotely(t, pawl.Config{}, func(t *testing.T, f *far) {
+		ctx := t.Context()
+		long := strings.Repeat("x", 1<<20) + "\x00"
+		says := func() (*pawl.Progress, []pawl.LogLine) {
+			return &pawl.Progress{Done: 1, Total: 2, Note: long}, []pawl.LogLine{{Text: long}, {Text: "a\x00\xffb"}}
+		}
+		check := func(id pawl.ID) {
+			t.Helper()
+			if n := len(f.get(id).Progress.Note); n > 5<<10 {
+				t.Errorf("a note of %d bytes is kept", n)
+			}
+			lines, err := f.e.Logs(ctx, id, 0, 10)
+			if err != nil || len(lines) != 2 || len(lines[0].Text) > 65<<10 || lines[1].Text != "a\x00\uFFFDb" {
+				t.Errorf("%d lines: %v", len(lines), err)
+			}
+		}
+		first, second := f.enqueue(), f.enqueue()
+		held := f.claim(2)
+		progress, logs := says()
+		ref := pawl.RunRef{ID: held[0].ID, Run: held[0].Run}
+		if _, err := f.r.Note(ctx, f.w, []pawl.RemoteNote{{RunRef: ref, Progress: progress, Logs: logs}}); err != nil {
+			t.Fatal(err)
+		}
+		check(first)
+		progress, logs = says()
+		ref = pawl.RunRef{ID: held[1].ID, Run: held[1].Run}
+		if _, err := f.r.Finish(ctx, f.w, []pawl.RemoteEnd{{RunRef: ref, Outcome: pawl.RemoteDone, Progress: progress, Logs: logs}}); err != nil {
+			t.Fatal(err)
+		}
+		check(second)
+	})
+}
+
+func TestU3_FollowUpsComeWithTheEndOfARemoteRun(t *testing.T) {
+	remotely(t, pawl.Config{}, func(t *testing.T, f *far) {
+		f.enqueue()
+		j := f.claim(1)[0]
+		item := func(user string, opts ...pawl.EnqueueOption) pawl.Item {
+			return pawl.NewItem(pawl.RawArgs("welcome", []byte(`{"user_id":`+user+`}`)), opts...)
+		}
+		then := func(e *pawl.RemoteEnd) { e.Then = []pawl.Item{item("2"), item("3", pawl.Priority(1))} }
+		refused := func(what string, edit func(*pawl.RemoteEnd)) {
+			t.Helper()
+			end := pawl.RemoteEnd{RunRef: pawl.RunRef{ID: j.ID, Run: j.Run}, Outcome: pawl.RemoteDone}
+			edit(&end)
+			if _, err := f.r.Finish(t.Context(), f.w, []pawl.RemoteEnd{end}); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		refused("done", func(e *pawl.RemoteEnd) { then(e); e.Outcome = pawl.RemoteFailed })
+		refused("1000", func(e *pawl.RemoteEnd) { e.Then = slices.Repeat([]pawl.Item{item("2")}, 1001) })
+		refused("priority", func(e *pawl.RemoteEnd) { e.Then = []pawl.Item{item("2"), item("3", pawl.Priority(77))} })
+		if n := f.waiting(); n != 0 {
+			t.Fatalf("%d wait after what was refused", n)
+		}
+		stale := j
+		stale.Run++
+		if v := f.finish(stale, pawl.RemoteDone, then); v != job.Stale || f.waiting() != 0 {
+			t.Errorf("%v, %d wait after an end that was not the worker's own", v, f.waiting())
+		}
+		if v := f.finish(j, pawl.RemoteDone, then); v != job.Applied || f.waiting() != 2 {
+			t.Fatalf("%v, %d wait", v, f.waiting())
+		}
+		if v := f.finish(j, pawl.RemoteDone, then, func(e *pawl.RemoteEnd) { e.Again = true }); v != job.Already || f.waiting() != 2 {
+			t.Errorf("again: %v, %d wait", v, f.waiting())
+		}
+		got := f.claim(5)
+		if len(got) != 2 || string(got[0].Args) != `{"user_id":3}` || string(got[1].Args) != `{"user_id":2}` {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// waiting is how many jobs wait.
+func (f *far) waiting() int {
+	f.t.Helper()
+	n, err := f.e.Count(f.t.Context(), pawl.Filter{States: []pawl.State{pawl.StateWaiting}}, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n.Jobs
+}
+
+// To a remote worker a batch is what one claim gives it: it does not wait for more, and each run ends by itself.
+func TestU3_ARemoteWorkerTakesJobsOfABatchedKind(t *testing.T) {
+	remotely(t, pawl.Config{Queues: pawl.Queues{"elsewhere": {Workers: 1}}}, func(t *testing.T, f *far) {
+		pawl.HandleBatch(f.e, func(context.Context, []*pawl.Job[Welcome]) []error { return nil }, pawl.Batch[Welcome]{Size: 5})
+		for range 3 {
+			f.enqueue()
+		}
+		got := f.claim(5)
+		if len(got) != 3 {
+			t.Fatalf("%d jobs", len(got))
+		}
+		ends := []pawl.RemoteEnd{
+			{RunRef: pawl.RunRef{ID: got[0].ID, Run: got[0].Run}, Outcome: pawl.RemoteDone},
+			{RunRef: pawl.RunRef{ID: got[1].ID, Run: got[1].Run}, Outcome: pawl.RemoteFailed, Message: "no"},
+			{RunRef: pawl.RunRef{ID: got[2].ID, Run: got[2].Run}, Outcome: pawl.RemoteReleased},
+		}
+		if v, err := f.r.Finish(t.Context(), f.w, ends); err != nil || slices.ContainsFunc(v, func(v job.Verdict) bool { return v != job.Applied }) {
+			t.Fatalf("%v, %v", v, err)
+		}
+		for i, want := range []struct {
+			state pawl.State
+			used  int
+		}{{pawl.StateDone, 0}, {pawl.StateWaiting, 1}, {pawl.StateWaiting, 0}} {
+			if j, err := f.e.Get(t.Context(), got[i].ID); err != nil || j.State != want.state || j.Used != want.used {
+				t.Errorf("%d: %v, %d used, %v", i, j.State, j.Used, err)
+			}
 		}
 	})
 }

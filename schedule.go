@@ -154,7 +154,11 @@ func (e *Engine) scheduledDrafts(ctx context.Context, s *schedules.Entry, due []
 			}
 		})
 	}
-	return e.drafts(ctx, items)
+	drafts, end, err := e.drafts(ctx, items)
+	if err == nil {
+		end(nil)
+	}
+	return drafts, err
 }
 
 // scheduledItem is a job of a schedule.

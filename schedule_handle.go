@@ -228,7 +228,11 @@ func (h ScheduleHandle) Delete(ctx context.Context) error {
 
 // Trigger enqueues the job of the schedule now, beside its due times, also while it is
 // paused. With SkipIfActive the receipt is a duplicate while a job of it is live.
-func (h ScheduleHandle) Trigger(ctx context.Context) (Receipt, error) {
+//
+// Rules make the job unique, so that a call whose answer was lost can be repeated:
+// Trigger(ctx, ByKey("release-7"), HeldFor(24*time.Hour)). They say nothing where the
+// schedule's jobs are unique already, by SkipIfActive or by Unique.
+func (h ScheduleHandle) Trigger(ctx context.Context, rules ...UniqueRule) (Receipt, error) {
 	e := h.engine
 	st, err := e.schedulesStore(ctx)
 	if err != nil {
@@ -245,11 +249,16 @@ func (h ScheduleHandle) Trigger(ctx context.Context) (Receipt, error) {
 	if err := entry.Settings.Check("schedule " + h.name); err != nil {
 		return Receipt{}, err
 	}
-	drafts, err := e.drafts(ctx, []Item{scheduledItem(&entry, func(*draftBuilder) {})})
+	drafts, end, err := e.drafts(ctx, []Item{scheduledItem(&entry, func(d *draftBuilder) {
+		if len(rules) > 0 && d.Draft.Unique.Hash == nil {
+			Unique(rules...).enqueue(d)
+		}
+	})})
 	if err != nil {
 		return Receipt{}, err
 	}
 	receipt, err := st.TriggerSchedule(ctx, h.name, drafts[0], operatorOf(ctx))
+	end(err)
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 		return Receipt{}, err
 	}

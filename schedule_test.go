@@ -326,7 +326,7 @@ func TestJ16_SkipsWhileActive(t *testing.T) {
 		if s := w.schedule("slow"); s.Fires != 1 || s.Skips != 2 {
 			t.Errorf("shown: %+v", s)
 		}
-		if r, err := w.Schedule("slow").Trigger(t.Context()); err != nil || !r.Duplicate {
+		if r, err := w.Schedule("slow").Trigger(t.Context(), pawl.ByKey("a key says nothing here")); err != nil || !r.Duplicate {
 			t.Errorf("triggered: %+v, %v", r, err)
 		}
 		close(release)
@@ -373,6 +373,12 @@ func TestJ16_OperatorsChangeSchedules(t *testing.T) {
 		if j, err := ops.Get(ctx, r.ID); err != nil || j.Priority != 5 || j.Headers()["pawl-schedule"] != "minutely" || j.Headers()["pawl-due"] != "" {
 			t.Errorf("triggered: %+v, %v", j, err)
 		}
+		key := []pawl.UniqueRule{pawl.ByKey("release-7"), pawl.HeldFor(time.Hour)}
+		once, err := h.Trigger(ctx, key...)
+		ops.must(err)
+		if again, err := h.Trigger(ctx, key...); err != nil || once.Duplicate || !again.Duplicate || again.ID != once.ID {
+			t.Errorf("triggered again: %+v, %+v, %v", once, again, err)
+		}
 		shown, err := ops.Settings(ctx)
 		ops.must(err)
 		if len(shown.Schedules) != 1 || !reflect.DeepEqual(shown.Schedules[0], ops.schedule("minutely")) {
@@ -409,7 +415,7 @@ func TestJ16_OperatorsChangeSchedules(t *testing.T) {
 		}
 		want := []string{
 			"pause schedule minutely", "resume schedule minutely", "set schedule minutely", "reset schedule minutely", "reset schedule minutely",
-			"trigger schedule minutely", "set schedule extra", "reset schedule extra", "set schedule extra",
+			"trigger schedule minutely", "trigger schedule minutely", "trigger schedule minutely", "set schedule extra", "reset schedule extra", "set schedule extra",
 		}
 		if !slices.Equal(did, want) {
 			t.Errorf("audit: %q\nwant %q", did, want)

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pawlwork/pawl/job"
@@ -17,10 +18,17 @@ func (i *Info) Then(args Args, opts ...EnqueueOption) (ID, error) {
 	if i.says == nil {
 		return ID{}, job.Invalid("job", "made by hand", "must be one that a handler was given")
 	}
-	drafts, err := i.engine.drafts(i.says.ctx, []Item{{args, opts}})
+	drafts, end, err := i.engine.drafts(i.says.within(), []Item{{args, opts}})
 	if err != nil {
 		return ID{}, err
 	}
+	id, err := i.handOver(&drafts[0])
+	end(err)
+	return id, err
+}
+
+// handOver keeps a draft for the end of the run.
+func (i *Info) handOver(d *job.Draft) (ID, error) {
 	i.says.thenMu.Lock()
 	defer i.says.thenMu.Unlock()
 	if i.says.ended || i.task.Ends() {
@@ -33,12 +41,25 @@ func (i *Info) Then(args Args, opts ...EnqueueOption) (ID, error) {
 	if len(*list) >= job.MaxFollowUps {
 		return ID{}, job.Invalid("follow-ups", len(*list)+1, fmt.Sprintf("must be at most %d in a run", job.MaxFollowUps))
 	}
-	d := &drafts[0]
 	if !d.Resend { // it has no id of its own choosing
 		d.ID = job.FollowUpID(i.ID, i.Run, i.task.Job.Started, len(*list))
 	}
 	*list = append(*list, *d)
 	return d.ID, nil
+}
+
+// enter notes the context of the handler, with what middleware has put into it.
+func (s *says) enter(ctx context.Context) {
+	s.thenMu.Lock()
+	defer s.thenMu.Unlock()
+	s.ctx = ctx
+}
+
+// within is the context of the handler.
+func (s *says) within() context.Context {
+	s.thenMu.Lock()
+	defer s.thenMu.Unlock()
+	return s.ctx
 }
 
 // end makes what was handed over all there is.

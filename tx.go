@@ -126,11 +126,12 @@ func (t *Tx) Enqueue(ctx context.Context, args Args, opts ...EnqueueOption) (Rec
 
 // EnqueueMany hands in jobs in order.
 func (t *Tx) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, error) {
-	drafts, err := t.engine.drafts(ctx, items)
+	drafts, end, err := t.engine.drafts(ctx, items)
 	if err != nil {
 		return nil, err
 	}
 	receipts, err := t.tx.Enqueue(ctx, drafts)
+	end(err)
 	if err != nil {
 		return nil, err
 	}

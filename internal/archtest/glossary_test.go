@@ -22,7 +22,7 @@ var floors = map[string]map[string]string{
 		"store/postgres/internal/workers.Room": "of the registry", "store/postgres/internal/jobs.Room": "of jobs", "store/postgres/internal/lists.Room": "of what people ask",
 		"store/postgres/internal/intents.Room": "of intents", "store/postgres/internal/operations.Room": "of what operators do to many jobs",
 		"store/postgres/internal/schedules.Room": "of schedules", "store/postgres/internal/limits.Room": "of buckets",
-		"store/postgres/internal/metrics.Room": "of metrics",
+		"store/postgres/internal/metrics.Room": "of metrics", "store/postgres/internal/log.Room": "of events",
 	},
 	"throttle": {"job.Throttle": "what a queue is asked for", "kinds/demo.Throttle": "a demo job that is throttled"},
 	"spaces":   {"store.Spaces": "the seam", "a store's": "what implements it"},

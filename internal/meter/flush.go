@@ -25,8 +25,9 @@ func (m *Meter) Service() supervise.Service {
 	return supervise.Every(Tick, m.config.Every, m.FlushOnce, supervise.Timeout(flushLimit), supervise.StartJitter(m.config.Every))
 }
 
-// FlushOnce hands over the minutes that are over. An idle process hands over nothing
-// but its load, and that seldom.
+// FlushOnce hands over the minutes that are over, and where it is called more often than
+// once a minute also what there is of the next. An idle process hands over nothing but
+// its load, and that seldom.
 func (m *Meter) FlushOnce(ctx context.Context) error { return m.flush(ctx, false) }
 
 // Close hands over everything, also of the minute that is not over. What comes later
@@ -71,13 +72,13 @@ func (m *Meter) flush(ctx context.Context, all bool) error {
 func (m *Meter) next(all bool) (f store.MetricFlush, more bool) {
 	now := m.config.Now()
 	m.mu.Lock()
-	if m.open != nil && (all || !now.Before(m.open.end) || now.Before(m.open.start)) {
+	if m.open != nil && (all || m.config.Every < time.Minute || !now.Before(m.open.end) || now.Before(m.open.start)) {
 		m.shut()
 	}
 	var taken []*minute
 	rows := 0
 	for len(m.full) > 0 {
-		n := len(m.full[0].series) + len(m.full[0].failures)
+		n := len(m.full[0].series) + len(m.full[0].failures) + 1
 		if rows += n; len(taken) > 0 && rows >= store.MaxFlushRows {
 			break
 		}

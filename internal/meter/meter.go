@@ -28,7 +28,7 @@ type Config struct {
 	Version string           // of its build
 	Now     func() time.Time // the store's clock, as far as this process knows [time.Now]
 
-	Every time.Duration // between flushes [1 min]
+	Every time.Duration // between flushes [1 min]; below it the minute that is not over goes in parts
 	Idle  time.Duration // between those of a process that has nothing to tell but its load [10 min]
 
 	Names    int // queues and kinds of one minute, at most [200]

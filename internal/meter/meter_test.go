@@ -333,3 +333,26 @@ func BenchmarkRun(b *testing.B) {
 		m.Ended(now, run)
 	}
 }
+
+// Often is in parts: others see the minute grow, and nothing is counted twice.
+func TestJ20_AMinuteGoesInPartsWhereThatIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		m := New(Config{Store: s, Logger: quiet, Label: "worker-1", Version: "v1", Every: time.Second})
+		for i := range 90 {
+			ended(m, "q", "k", time.Second)
+			flush(t, m)
+			if v := s.sum(t, all); v.Count(metric.Done) != uint64(i+1) {
+				t.Fatalf("%d done after %d parts", v.Count(metric.Done), i+1)
+			}
+			time.Sleep(time.Second) // virtual: until the next part
+		}
+		starts := map[time.Time]bool{}
+		for _, r := range s.rows {
+			starts[r.Start] = true
+		}
+		if len(starts) > 3 {
+			t.Errorf("rows of %d minutes", len(starts))
+		}
+	})
+}

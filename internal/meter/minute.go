@@ -80,10 +80,15 @@ func (m *minute) merge(later *minute, names, failures int) {
 
 // rows are what it has to hand over.
 func (m *minute) rows() (list []store.MetricRow) {
+	var all metric.Jobs
 	for n, v := range m.series {
 		if !v.Empty() {
+			all.Merge(v)
 			list = append(list, store.MetricRow{Class: metric.OfJobs, Start: m.start, Name: n.name, Kind: n.kind, Data: v.Append(nil)})
 		}
+	}
+	if !all.Empty() {
+		list = append(list, store.MetricRow{Class: metric.OfAll, Start: m.start, Data: all.Append(nil)})
 	}
 	for n, v := range m.failures {
 		list = append(list, store.MetricRow{Class: metric.OfFailures, Start: m.start, Name: n.name, Kind: n.kind, Data: v.Append(nil)})

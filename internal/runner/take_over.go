@@ -16,7 +16,7 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 	}
 	r.stats.Claimed += uint64(len(answer.Jobs))
 	got := make(map[string]int, len(claim.Queues))
-	var suspects []*Task
+	var suspects, ahead []*Task
 	for i := range answer.Jobs {
 		t := r.newTask(&answer.Jobs[i], claim.Worker, now)
 		if t == nil {
@@ -30,9 +30,14 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 			suspects = append(suspects, t)
 		case t.Job.Rescues > 0:
 			r.tasks.move(t, placeFirst)
+		case answer.Jobs[i].Ahead:
+			ahead = append(ahead, t)
 		default:
 			r.tasks.move(t, placeReady)
 		}
+	}
+	if len(ahead) > 0 {
+		r.goAhead(ahead)
 	}
 	for _, asked := range claim.Queues {
 		q := r.named[asked.Queue]

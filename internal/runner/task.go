@@ -47,6 +47,7 @@ type Task struct {
 	weight  int     // of the end, in bytes
 	applied uint32  // Runner.ends.applied at the first of them, the low bits
 	inTx    txState // guarded by mu
+	ahead   bool    // it waits before those whose keys missed no turns; here it takes no room (Runner.mu)
 
 	mu      sync.Mutex // guards inTx, too
 	txEnd   *job.End   // how the transaction ends the run

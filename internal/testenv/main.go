@@ -56,7 +56,7 @@ func parse(args []string, output io.Writer) (options, error) {
 		fmt.Fprintln(output, "usage: testenv [flags] -- command [arguments]\n\nRuns the command beside private test servers.")
 		flags.PrintDefaults()
 	}
-	suites := flags.String("suites", usual, "what to provide, separated by commas; \"browser\" only if named")
+	suites := flags.String("suites", usual, "what to provide, separated by commas")
 	flags.BoolVar(&opts.install, "install", true, "install what is missing, as root where apt-get is")
 	flags.StringVar(&opts.dir, "dir", "", "folder for servers and temporary files, `removed` at the end; it may hold this program and nothing else (default a fresh one)")
 	if err := flags.Parse(args); err != nil {

@@ -27,8 +27,8 @@ var tools = []tool{
 	{suite: "browser", program: "chromium", pkg: "chromium"},
 }
 
-// usual are the suites of a run that names none. A browser is large and only the web interface's tests want it.
-const usual = "postgres,redis,nats,pgbouncer,faketime,python3"
+// usual are the suites of a run that names none.
+const usual = "postgres,redis,nats,pgbouncer,faketime,python3,browser"
 
 // parseSuites splits and checks the value of the flag -suites.
 func parseSuites(text string) ([]string, error) {

@@ -26,12 +26,12 @@ func TestParse_NamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestParse_InstallsNoBrowserUnlessAsked(t *testing.T) {
+func TestParse_InstallsWhatTheSuitesNeed(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want []string
 	}{
-		{[]string{"--", "true"}, []string{"postgresql", "redis-server", "pgbouncer", "faketime", "python3"}},
+		{[]string{"--", "true"}, []string{"postgresql", "redis-server", "pgbouncer", "faketime", "python3", "chromium"}},
 		{[]string{"-suites", "browser,nats,browser", "--", "true"}, []string{"chromium"}},
 	} {
 		opts, err := parse(c.args, io.Discard)

@@ -53,11 +53,16 @@ func (h *Histogram) add(bucket int, n uint64) {
 }
 
 // widen makes room for a bucket.
-func (h *Histogram) widen(bucket int) {
-	low := bucket / parts * parts
-	high := min(low+parts, buckets)
+func (h *Histogram) widen(bucket int) { h.cover(bucket, bucket) }
+
+// cover makes room for all buckets from one to another, at once.
+func (h *Histogram) cover(first, last int) {
+	low := first / parts * parts
+	high := min(last/parts*parts+parts, buckets)
 	if len(h.counts) > 0 {
-		low, high = min(low, h.low), max(high, h.low+len(h.counts))
+		if low, high = min(low, h.low), max(high, h.low+len(h.counts)); high-low == len(h.counts) {
+			return
+		}
 	}
 	counts := make([]uint64, high-low)
 	if len(h.counts) > 0 {
@@ -97,6 +102,9 @@ func middle(bucket int) time.Duration {
 
 // Merge adds what another has counted.
 func (h *Histogram) Merge(other *Histogram) {
+	if len(other.counts) > 0 && other.count > 0 {
+		h.cover(other.low, other.low+len(other.counts)-1)
+	}
 	for i, n := range other.counts {
 		if n > 0 {
 			h.add(other.low+i, n)

@@ -171,6 +171,32 @@ func TestJ20_CloneSharesNothing(t *testing.T) {
 	}
 }
 
+func TestJ20_WhatIsReadIsAddedInPlace(t *testing.T) {
+	var sum, one Histogram
+	for n := range 100 {
+		one.Add(time.Duration(1+n*n) * time.Millisecond)
+	}
+	data := one.Append(nil)
+	if n := testing.AllocsPerRun(10, func() {
+		if rest, err := sum.Decode(data); err != nil || len(rest) > 0 {
+			t.Error(rest, err)
+		}
+	}); n > 0 { // the first run, which makes room, is not counted
+		t.Errorf("%v allocations", n)
+	}
+	if sum.Count() != 11*one.Count() || sum.Sum() != 11*one.Sum() || sum.Quantile(0.5) != one.Quantile(0.5) {
+		t.Errorf("%d durations, %v", sum.Count(), sum.Sum())
+	}
+	if rest, err := Skip(append(data, 7)); err != nil || len(rest) != 1 {
+		t.Error(rest, err)
+	}
+	for n := range data {
+		if _, err := Skip(data[:n]); err == nil {
+			t.Errorf("%d of %d bytes are a whole one", n, len(data))
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	var h Histogram
 	f.Add(h.Append(nil))

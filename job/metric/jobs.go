@@ -104,25 +104,40 @@ func (j *Jobs) Append(b []byte) []byte {
 	return j.TotalTime.Append(b)
 }
 
-// Decode adds what Append has written.
+// Decode adds what Append has written. It reads everything before it adds anything, and
+// needs no memory of its own.
 func (j *Jobs) Decode(data []byte) error {
 	r := read(data)
-	var add Jobs
+	var counts [maxCounts]uint64
 	n := r.number()
 	if r.failed || n > maxCounts {
 		return ErrUnreadable
 	}
 	for i := range n {
-		add.counts[i] = r.number()
+		counts[i] = r.number()
 	}
-	for _, h := range []*histogram.Histogram{&add.QueueTime, &add.RunTime, &add.TotalTime} {
-		r.histogram(h)
+	times := r.b
+	for range 3 {
+		r.skipHistogram()
 	}
 	if err := r.done(); err != nil {
 		return err
 	}
-	j.Merge(&add)
+	for i, n := range counts {
+		j.counts[i] = plus(j.counts[i], n)
+	}
+	for _, h := range []*histogram.Histogram{&j.QueueTime, &j.RunTime, &j.TotalTime} {
+		times, _ = h.Decode(times)
+	}
 	return nil
+}
+
+func (r *reader) skipHistogram() {
+	if r.failed {
+		return
+	}
+	rest, err := histogram.Skip(r.b)
+	r.b, r.failed = rest, err != nil
 }
 
 func (r *reader) histogram(h *histogram.Histogram) {

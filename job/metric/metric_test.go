@@ -14,7 +14,7 @@ import (
 // random draws a value of a class, as a process would make it in a minute.
 func random(r *rand.Rand, c Class) Value {
 	switch c {
-	case OfJobs:
+	case OfJobs, OfAll:
 		v := new(Jobs)
 		for range r.IntN(20) {
 			v.Ended(Count(r.IntN(int(known))), time.Duration(r.Int64N(1e12)), time.Duration(r.Int64N(1e10)), time.Duration(r.Int64N(1e12)-5e11))
@@ -43,7 +43,7 @@ func random(r *rand.Rand, c Class) Value {
 func TestJ20_ValuesAddUpInAnyOrder(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 30))
-		class := []Class{OfJobs, OfFailures, OfWorkers}[seed%3]
+		class := []Class{OfJobs, OfFailures, OfWorkers, OfAll}[seed%4]
 		parts := make([][]byte, 2+r.IntN(7))
 		for i := range parts {
 			parts[i] = random(r, class).Append(nil)
@@ -91,7 +91,7 @@ func TestJ20_FailuresAreBounded(t *testing.T) {
 
 func TestJ20_UnreadableValuesChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 31))
-	for _, class := range []Class{OfJobs, OfFailures, OfWorkers} {
+	for _, class := range []Class{OfJobs, OfFailures, OfWorkers, OfAll} {
 		sum := random(r, class)
 		before := sum.Append(nil)
 		whole := random(r, class).Append(nil)
@@ -115,12 +115,12 @@ func FuzzDecode(f *testing.F) {
 		f.Add(byte(c), random(r, Class(c+1)).Append(nil))
 	}
 	f.Fuzz(func(t *testing.T, c byte, data []byte) {
-		v := New(Class(c%3 + 1))
+		v := New(Class(c%4 + 1))
 		if v.Decode(data) != nil {
 			return
 		}
 		again := v.Append(nil)
-		back := New(Class(c%3 + 1))
+		back := New(Class(c%4 + 1))
 		if len(again) > MaxData { // longer numbers than were written
 			return
 		}

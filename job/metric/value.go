@@ -18,6 +18,7 @@ const (
 	OfJobs     Class = 1 // a queue and a kind
 	OfFailures Class = 2 // a fingerprint and a kind
 	OfWorkers  Class = 3 // the label of a worker, and no kind
+	OfAll      Class = 4 // neither: all jobs, so that a sum over many queues reads few rows
 )
 
 // Other is the name and the kind under which is counted what is beyond the bound of
@@ -35,7 +36,7 @@ type Value interface {
 // New is an empty value; nil for a class that this build does not know.
 func New(c Class) Value {
 	switch c {
-	case OfJobs:
+	case OfJobs, OfAll:
 		return new(Jobs)
 	case OfFailures:
 		return new(Failures)
@@ -145,6 +146,8 @@ func (c Class) String() string {
 		return "failures"
 	case OfWorkers:
 		return "workers"
+	case OfAll:
+		return "all"
 	}
 	return fmt.Sprintf("class(%d)", int16(c))
 }

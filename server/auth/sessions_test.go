@@ -153,3 +153,16 @@ func TestU5_SessionsAreBounded(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 }
+
+func TestU7_TokensAreListedWithoutWhatProvesThem(t *testing.T) {
+	_, hash := NewToken()
+	h := newHouse(t, Token{Name: "ann", Role: Operator, Hash: hash})
+	list := h.s.Tokens()
+	if len(list) != 1 || list[0].Name != "ann" || list[0].Role != Operator || list[0].Hash != ([32]byte{}) {
+		t.Errorf("%+v", list)
+	}
+	h.write()
+	if list := h.s.Tokens(); len(list) != 0 {
+		t.Errorf("%+v was taken out", list)
+	}
+}

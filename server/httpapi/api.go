@@ -39,6 +39,8 @@ type api struct {
 	log     *slog.Logger
 	huma    huma.API
 	streams int
+	looks   looks
+	repeats answers
 }
 
 // Handler serves an engine to those whom auth lets in, under [Prefix]. The engine need
@@ -57,15 +59,21 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 	if o.Streams <= 0 {
 		o.Streams = defaultStreams
 	}
+	_, handler := newAPI(e, who, o)
+	return handler
+}
+
+// newAPI is one with all its routes.
+func newAPI(e *pawl.Engine, who auth.Auth, o Options) (*api, http.Handler) {
 	mux := http.NewServeMux()
-	a := &api{e: e, auth: who, log: o.Logger, streams: o.Streams}
+	a := &api{e: e, auth: who, log: o.Logger, streams: o.Streams, looks: make(looks, looksAtOnce), repeats: answers{now: time.Now}}
 	a.huma = humago.New(mux, a.config(o.Version))
 	for _, noun := range nouns {
 		noun(a)
 	}
 	mux.HandleFunc("GET "+Prefix+"/docs", a.docs)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.unknown(w, r, mux) })
-	return guard(mux)
+	return a, guard(mux)
 }
 
 // unknown answers what no route is for: another method would do, or there is none at all.
@@ -128,24 +136,34 @@ type operation struct {
 	role         auth.Role // that is needed
 	status       int       // of success [200]
 	hidden       bool      // not for those from whom payloads are hidden
+	keyless      bool      // a write that takes no idempotency key
 }
 
 // route adds an operation. do gets a context that names who calls, and how they are
 // called in the audit log.
 func route[I, O any](a *api, op operation, do func(context.Context, *I) (*O, error)) {
+	var parameters []*huma.Param
+	if op.method != http.MethodGet && !op.keyless {
+		parameters = append(parameters, keyParameter())
+	}
 	problem := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	huma.Register(a.huma, huma.Operation{
 		OperationID: op.id, Method: op.method, Path: Prefix + op.path, Summary: op.summary, Tags: []string{op.tag},
 		DefaultStatus: op.status, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTime,
 		Description: "Needs the role " + op.role.String() + ".",
 		Security:    []map[string][]string{{"token": {}}},
-		Middlewares: huma.Middlewares{a.lets(op)},
+		Middlewares: huma.Middlewares{a.lets(op)}, Parameters: parameters,
 		Responses: map[string]*huma.Response{"default": {
 			Description: "a problem",
 			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
 		}},
 	}, func(ctx context.Context, in *I) (*O, error) {
-		out, err := do(ctx, in)
+		end, err := a.looks.begin(ctx, op.id)
+		if err != nil {
+			return nil, a.problemOf(ctx, err)
+		}
+		defer end()
+		out, err := once(ctx, &a.repeats, &op, in, do)
 		if err != nil {
 			return nil, a.problemOf(ctx, err)
 		}
@@ -175,6 +193,11 @@ func (a *api) lets(op operation) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		inner := pawl.As(auth.With(r.Context(), id), id.Name, r.Header.Get("Pawl-Note"))
+		inner, wrong := withKey(inner, &op, r, w)
+		if wrong != nil {
+			writeProblem(w, wrong)
+			return
+		}
 		next(huma.WithContext(ctx, inner))
 	}
 }

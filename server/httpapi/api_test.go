@@ -13,7 +13,6 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/httpapi"
-	"github.com/pawlwork/pawl/store/sqlite"
 )
 
 // served is an engine behind its API.
@@ -30,7 +29,8 @@ func serve(t *testing.T, who auth.Auth, edit ...func(*pawl.Config)) *served {
 	for _, f := range edit {
 		f(&c)
 	}
-	e, err := pawl.New(sqlite.Memory(), c)
+	st := openStore(t, &c)
+	e, err := pawl.New(st, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
+	"github.com/pawlwork/pawl/store"
 )
 
 // audit adds the route of the audit log.
@@ -35,7 +36,7 @@ type AuditEntry struct {
 	Action string    `json:"action"`
 	Target string    `json:"target"`
 	Note   string    `json:"note,omitempty"`
-	Detail string    `json:"detail,omitempty" doc:"what changed"`
+	Detail string    `json:"detail,omitempty" doc:"what changed; none for who may not see payloads, where a schedule's arguments could be in it"`
 }
 
 // AuditList is one page.
@@ -55,11 +56,21 @@ func (a *api) listAudit(ctx context.Context, in *auditInput) (*body[AuditList], 
 		return nil, err
 	}
 	out := AuditList{Entries: make([]AuditEntry, len(list.Entries))}
+	hidden := auth.From(ctx).Hidden
 	for i, e := range list.Entries {
+		if hidden && tellsPayload(e.Action) {
+			e.Detail = ""
+		}
 		out.Entries[i] = AuditEntry(e)
 	}
 	if list.More {
 		out.Next = cursor(list.Next)
 	}
 	return answer(out), nil
+}
+
+// tellsPayload reports whether an entry's detail may hold arguments or headers of jobs: it
+// says of each field what it was and is.
+func tellsPayload(action string) bool {
+	return action == "set "+string(store.SettingSchedule) || action == "reset "+string(store.SettingSchedule)
 }

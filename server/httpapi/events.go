@@ -24,17 +24,20 @@ const (
 
 // Bounds of a stream.
 const (
-	defaultStreams = 500              // that are open at once
-	heartbeat      = 15 * time.Second // between two things that are sent
-	writeTime      = 10 * time.Second // for one of them: who takes longer is dropped
+	defaultStreams = 500 // that are open at once
+	// Between two things that are sent: a connection notices that nobody is at its other
+	// end only by what is sent.
+	heartbeat = 5 * time.Second
+	writeTime = 10 * time.Second // for one of them: who takes longer is dropped
 	// A stream ends after a while, and its reader comes back to where it was. That bounds
-	// how long one that is half open, or whose token was revoked, is served.
+	// how long one whose token was revoked is served, and one that is half open where
+	// whoever listens has no bound of its own (package serve has).
 	streamLife = 10 * time.Minute
 )
 
 const eventsText = "Server-sent events. A stream begins with the event reset, whose data is how the subject stands: an Overview, " +
 	"a QueueNow or a JobNow. Each event change behind it has what changed: of an overview only the states and queues that did, else all. " +
-	"A job that is deleted sends gone, and the stream ends. Comments come every 15 seconds. A stream ends after ten minutes at the latest: " +
+	"A job that is deleted sends gone, and the stream ends. Comments come every 5 seconds. A stream ends after ten minutes at the latest: " +
 	"who comes back with the id of the last event as Last-Event-ID gets what has changed since, or a reset where that is not known any more."
 
 // events adds the route of what is watched.
@@ -120,6 +123,10 @@ func (s *streams) watch(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 		defer s.open.Add(-1)
 		defer from.leave(w)
 		r, out := humago.Unwrap(ctx)
+		if r.Method == http.MethodHead { // nothing is sent to it: it would stay, and nobody would notice that it has gone
+			out.Header().Set("Content-Type", "text/event-stream")
+			return
+		}
 		send(r.Context(), out, from, w, readPlace(in.Last))
 	}}, nil
 }

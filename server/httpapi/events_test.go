@@ -1,9 +1,12 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/httpapi"
+	"github.com/pawlwork/pawl/store/sqlite"
 )
 
 // want reads an event's data.
@@ -178,7 +182,7 @@ func TestU4_AQuietStreamBeatsAndEndsAfterAWhile(t *testing.T) {
 		r := p.watch("overview", "")
 		r.next()
 		began := time.Now()
-		if m := r.next(); m.name != ":" || time.Since(began) != 15*time.Second { // of virtual time
+		if m := r.next(); m.name != ":" || time.Since(began) != 5*time.Second { // of virtual time
 			t.Errorf("%+v after %s", m, time.Since(began))
 		}
 		for m := r.next(); m.name != "end"; m = r.next() {
@@ -262,6 +266,30 @@ func TestU4_WhatCannotBeWatchedIsRefused(t *testing.T) {
 	}
 	s.refused("GET", "/api/v1/events?subject=job:"+pawl.ID{}.String(), "", 404, "not-found", "", "Role", "viewer")
 	s.refused("GET", "/api/v1/events?subject=overview", "", 401, "unauthorized", "")
+}
+
+// Who asks only for the head of a stream takes no place: nothing would be sent to them, ever.
+func TestU4_TheHeadOfAStreamKeepsNothingOpen(t *testing.T) {
+	e, err := pawl.New(sqlite.Memory(), pawl.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	server := httptest.NewServer(httpapi.Handler(e, auth.Open("ops"), httpapi.Options{Streams: 1}))
+	defer server.Close()
+	for range 2 {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() // both stay until the end
+		if _, err := io.WriteString(conn, "HEAD /api/v1/events?subject=overview HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200 OK") {
+			t.Errorf("%s %v", line, err)
+		}
+	}
 }
 
 // The data of events is as the document says, over a real connection.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
@@ -17,6 +19,9 @@ import (
 )
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+
+// waitOfFuzz is how long somebody waits for an answer: for one without a wait it is never too short.
+const waitOfFuzz = 20 * time.Millisecond
 
 // asker asks a server in this process, and wants no fault of its own.
 func asker(f *testing.F) func(t *testing.T, method, path, body string) {
@@ -33,7 +38,13 @@ func asker(f *testing.F) func(t *testing.T, method, path, body string) {
 	handler := httpapi.Handler(e, auth.Open("ops"))
 	return func(t *testing.T, method, path, body string) {
 		t.Helper()
-		r := httptest.NewRequestWithContext(t.Context(), method, "/api/v1"+path, strings.NewReader(body))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		hangUp := time.AfterFunc(waitOfFuzz, cancel) // a long poll is none of its own fault
+		defer hangUp.Stop()
+		path, query, _ := strings.Cut(path, "?")
+		r := httptest.NewRequestWithContext(ctx, method, "/api/v1"+path, strings.NewReader(body))
+		r.URL.RawQuery = query // as it is, with bytes that no query has
 		if body != "" {
 			r.Header.Set("Content-Type", "application/json")
 		}
@@ -106,6 +117,43 @@ func FuzzDraft(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) { ask(t, "POST", "/jobs", text) })
+}
+
+func FuzzFilter(f *testing.F) {
+	ask := asker(f)
+	for _, text := range []string{
+		"", "state=dead&queue=mail&kind=mail.*&key=k&tag=t&limit=5", "state=done,dead&finished_after=2026-01-01T00:00:00Z&finished_before=9999-12-31T23:59:59Z",
+		"worker=7&state=running&order=worker", "due_before=0001-01-01T00:00:00Z&due_after=0000-01-01T00:00:00Z", "created_after=2026-02-30T00:00:00Z&cap=10000",
+		"fingerprint=00ff&kind=*&limit=1000", "target=*&by=ann&action=retry&since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z",
+		"from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z&step=5m&queue=q&total=true", "range=720h&step=1m&kind=a*", "limit=1e3", "limit=-1&limit=2", "state=%00;%zz&&=&a",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, list := range []string{"/jobs", "/jobs/count", "/failures", "/audit", "/metrics/series", "/workers/loads", "/operations", "/queues", "/schedules", "/limits/x", "/events"} {
+			ask(t, "GET", list+"?"+text, "")
+		}
+	})
+}
+
+// FuzzWork is for the protocol of workers.
+func FuzzWork(f *testing.F) {
+	ask := asker(f)
+	const run = `{"id":"0190b0e1-0000-7000-8000-000000000000","run":1`
+	for _, text := range []string{
+		`{"queues":["default"],"kinds":["k"],"slots":3,"lost_after":"30s","label":"a","capabilities":["gpu"]}`, `{"queues":["default","default"],"kinds":["*"]}`,
+		`{"limit":1}`, `{"limit":1000,"held":[` + run + `}],"wait":"1m"}`, `{"limit":0,"wait":"-1s"}`, `{"held":[{"id":"x","run":-1}],"limit":1}`,
+		`{"notes":[` + run + `,"progress":{"done":5,"total":3,"note":"x"},"logs":[{"level":-4,"text":"a\u0000b"}]}]}`, `{"notes":null}`, `{"notes":[null]}`,
+		`{"ends":[` + run + `,"outcome":"done","result":{"a":[1e400]},"took":"5ms","again":true}]}`, `{"ends":[` + run + `,"outcome":"failed","message":"\ud800","stack":"s","delay":"9999999h"}]}`,
+		`{"ends":[` + run + `,"outcome":"snoozed","delay":"-1s"}]}`, `{"ends":[` + run + `,"outcome":"?"}]}`, `{`, `[]`, `{"ends":` + strings.Repeat("[", 20000) + `}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, route := range []string{"", "/1/claim", "/1/notes", "/1/finish", "/9223372036854775807/finish"} {
+			ask(t, "POST", "/workers"+route, text)
+		}
+	})
 }
 
 func FuzzBulk(f *testing.F) {

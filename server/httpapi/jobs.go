@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -15,9 +17,6 @@ import (
 
 // longestWait bounds a long poll.
 const longestWait = time.Minute
-
-// keptFor is how long a repeated enqueue with the same idempotency key is recognised.
-const keptFor = 24 * time.Hour
 
 // jobs adds the routes of jobs.
 func (a *api) jobs() {
@@ -307,8 +306,7 @@ type Unique struct {
 }
 
 type enqueueInput struct {
-	Idempotency string `header:"Idempotency-Key" maxLength:"200" doc:"the same for a repetition within 24 hours, which enqueues nothing"`
-	Body        Draft
+	Body Draft
 }
 
 // Receipt is what became of a draft.
@@ -323,21 +321,60 @@ func (a *api) enqueueJob(ctx context.Context, in *enqueueInput) (*body[Receipt],
 	if err != nil {
 		return nil, err
 	}
-	if in.Idempotency != "" {
+	keyed := keyFrom(ctx) != ""
+	if keyed {
 		if d.Unique != nil {
-			return nil, newProblem(http.StatusUnprocessableEntity, "invalid", "Idempotency-Key: a job that is unique has a key of its own")
+			return nil, newProblem(http.StatusUnprocessableEntity, "invalid", keyHeader+": a job that is unique has a key of its own")
 		}
-		opts = append(opts, pawl.Unique(pawl.ByKey("idempotency:"+auth.From(ctx).Name+":"+in.Idempotency), pawl.HeldFor(keptFor)))
+		opts = append(opts, pawl.Unique(pawl.ByKey(storedKey(ctx, "enqueue")), pawl.HeldFor(keptFor)))
 	}
-	args := d.Args
-	if len(args) == 0 {
-		args = json.RawMessage("null")
-	}
-	r, err := a.e.Enqueue(ctx, pawl.RawArgs(d.Kind, args), opts...)
+	r, err := a.e.Enqueue(ctx, pawl.RawArgs(d.Kind, d.args()), opts...)
 	if err != nil {
 		return nil, err
 	}
+	if keyed && r.Duplicate {
+		if err := a.sameArgs(ctx, r.ID, d.args()); err != nil {
+			return nil, err
+		}
+	}
 	return answer(Receipt{r.ID.String(), r.Duplicate}), nil
+}
+
+// args are those of a draft; null without any.
+func (d *Draft) args() json.RawMessage {
+	if len(d.Args) == 0 {
+		return json.RawMessage("null")
+	}
+	return d.Args
+}
+
+// item is a draft that is enqueued with something else.
+func (d *Draft) item() (pawl.Item, error) {
+	opts, err := d.options()
+	return pawl.NewItem(pawl.RawArgs(d.Kind, d.args()), opts...), err
+}
+
+// sameArgs refuses a key whose job has other arguments. One that is gone cannot be asked.
+func (a *api) sameArgs(ctx context.Context, id pawl.ID, args []byte) error {
+	j, err := a.e.Get(ctx, id)
+	switch {
+	case errors.Is(err, pawl.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case !sameJSON(j.Args, args):
+		return fmt.Errorf("%s %q %w", keyHeader, keyFrom(ctx), errKeyReused)
+	}
+	return nil
+}
+
+// sameJSON compares values but for the space between their parts.
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	if json.Compact(&x, a) != nil || json.Compact(&y, b) != nil {
+		return bytes.Equal(a, b)
+	}
+	return bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // options are those of a draft.

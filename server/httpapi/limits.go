@@ -43,7 +43,7 @@ func (a *api) limits() {
 	}, a.undrainLimit)
 	route(a, operation{
 		method: http.MethodPost, path: "/limits/{name}/acquire", id: "acquire-limit", tag: "limits", role: auth.Operator,
-		summary: "Take tokens of a limit's rate, or be told at once when they come (rate-limited); repeated, it takes others",
+		summary: "Take tokens of a limit's rate, or be told at once when they come (rate-limited); repeated without a key, it takes others",
 	}, a.acquireLimit)
 }
 
@@ -215,6 +215,7 @@ type acquireInput struct {
 	Body struct {
 		Tokens int    `json:"tokens,omitempty" minimum:"1" maximum:"1000000000" default:"1"`
 		Wait   string `json:"wait,omitempty" minLength:"1" maxLength:"32" default:"1s" doc:"how long at most; a minute is the most"`
+		Key    string `json:"key,omitempty" maxLength:"255" doc:"of a limit that is per key"`
 	}
 }
 
@@ -233,7 +234,7 @@ func (a *api) acquireLimit(ctx context.Context, in *acquireInput) (*body[Acquire
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again, err := a.e.Acquire(waiting, in.Name, in.Body.Tokens)
+	again, err := a.e.Limit(in.Name).Key(in.Body.Key).Acquire(waiting, in.Body.Tokens)
 	switch {
 	case errors.Is(err, pawl.ErrRateLimited):
 		p := newProblem(http.StatusTooManyRequests, "rate-limited", err.Error())

@@ -88,6 +88,12 @@ func TestU2_TokensOfALimitAreAcquiredAndDrained(t *testing.T) {
 		t.Errorf("%+v", gone)
 	}
 	s.refused("GET", "/api/v1/limits/other", "", 404, "not-found", "other")
+
+	s.call("PATCH", "/api/v1/limits/tenants/settings", `{"per_second":0.01,"burst":1,"per_key":true,"queue":"mail"}`, 200, nil)
+	for _, key := range []string{"acme", "other"} { // each has its own
+		s.call("POST", "/api/v1/limits/tenants/acquire", `{"key":"`+key+`"}`, 200, nil)
+		s.refused("POST", "/api/v1/limits/tenants/acquire", `{"key":"`+key+`"}`, 429, "rate-limited", "tenants")
+	}
 }
 
 func TestU2_BadInputAboutLimitsIsRefused(t *testing.T) {
@@ -113,6 +119,7 @@ func TestU2_BadInputAboutLimitsIsRefused(t *testing.T) {
 		{"POST", "/limits/l/drain", `{"for":"1m","key":"k"}`, "per key"},
 		{"POST", "/limits/keyed/drain", `{"for":"1m"}`, "per key"},
 		{"POST", "/limits/keyed/acquire", `{}`, "per key"},
+		{"POST", "/limits/l/acquire", `{"key":"k"}`, "per key"},
 		{"POST", "/limits/l/acquire", `{"tokens":0}`, "tokens"},
 		{"POST", "/limits/l/acquire", `{"wait":"2m"}`, "wait"},
 		{"POST", "/limits/l/acquire", `{"wait":"0s"}`, "wait"},

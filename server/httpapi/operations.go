@@ -1,9 +1,15 @@
 package httpapi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl"
@@ -110,11 +116,71 @@ func (a *api) startOperation(ctx context.Context, in *bulkInput) (*body[Operatio
 	if in.Body.Pace != 0 {
 		opts = append(opts, pawl.Pace(in.Body.Pace))
 	}
+	if keyFrom(ctx) != "" && !in.Body.DryRun {
+		id, before, err := a.keyedOperation(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil {
+			return in.Body.repeated(ctx, before)
+		}
+		opts = append(opts, pawl.OperationID(id))
+	}
 	op, err := a.e.Bulk(ctx, b, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return answer(operationOf(&op)), nil
+}
+
+// manyOperations bounds how many operations are looked through for one of a key.
+const manyOperations = 1000
+
+// keyedOperation is what the request's key has begun before, or the id for what it begins.
+// Ids are in the order of their time, so that a key makes all of one but its minute: those
+// of the last day are looked through, and of two at once the store takes one.
+func (a *api) keyedOperation(ctx context.Context) (id pawl.ID, before *pawl.Operation, err error) {
+	now := time.Now().Truncate(time.Minute)
+	sum := sha256.Sum256([]byte(storedKey(ctx, "operation")))
+	copy(id[:], sum[:])
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
+	copy(id[:6], ms[2:])
+	id[6] = id[6]&0x0f | 0x70 // version 7
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	var behind []pawl.ID
+	for range manyOperations / store.MaxOperations {
+		list, err := a.e.Operations(ctx, behind...)
+		if err != nil {
+			return id, nil, err
+		}
+		for i := range list {
+			if now.Sub(list[i].Created) > keptFor {
+				return id, nil, nil
+			}
+			if bytes.Equal(list[i].ID[6:], id[6:]) {
+				return id, &list[i], nil
+			}
+		}
+		if len(list) < store.MaxOperations {
+			break
+		}
+		behind = []pawl.ID{list[len(list)-1].ID}
+	}
+	return id, nil, nil
+}
+
+// repeated answers with the operation that the key began before, unless that was another.
+func (b *Bulk) repeated(ctx context.Context, before *pawl.Operation) (*body[Operation], error) {
+	was := operationOf(before)
+	f, g := b.Filter, was.Filter
+	same := was.Verb == b.Verb && was.Queue == b.Queue && was.Priority == b.Priority && was.Most == int64(b.Most) &&
+		was.Pace == cmp.Or(b.Pace, store.OperationPace) && (len(f.States) == 0 || slices.Equal(f.States, g.States)) &&
+		f.Queue == g.Queue && f.Kind == g.Kind && f.Key == g.Key && f.Tag == g.Tag && f.Worker == g.Worker && f.Fingerprint == g.Fingerprint
+	if !same {
+		return nil, fmt.Errorf("%s %q %w", keyHeader, keyFrom(ctx), errKeyReused)
+	}
+	return answer(was), nil
 }
 
 // of reads it. What another verb would need is a mistake.

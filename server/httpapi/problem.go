@@ -59,6 +59,7 @@ var kinds = []struct {
 }{
 	{pawl.ErrNotFound, http.StatusNotFound, "not-found"},
 	{pawl.ErrInvalid, http.StatusUnprocessableEntity, "invalid"},
+	{errKeyReused, http.StatusUnprocessableEntity, "key-reused"},
 	{pawl.ErrNotDone, http.StatusConflict, "not-done"},
 	{pawl.ErrNoResult, http.StatusNotFound, "no-result"},
 	{pawl.ErrMore, http.StatusConflict, "more"},
@@ -126,6 +127,9 @@ func (a *api) problemOf(ctx context.Context, err error) error {
 	}
 	if p := (*Problem)(nil); errors.As(err, &p) {
 		return p
+	}
+	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && errors.Is(cause, pawl.ErrClosed) {
+		err = cause // the server stops: the caller has not hung up
 	}
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -199,5 +200,51 @@ func TestU2_SeriesAndFailuresTellWhatJobsCameTo(t *testing.T) {
 		"/metrics/series?to=0000-01-01T00:00:00Z": "from",
 	} {
 		s.refused("GET", "/api/v1"+path, "", 422, "invalid", detail)
+	}
+}
+
+// The audit log says what was changed of a schedule, and its arguments are a payload.
+func TestU5_TheAuditLogHidesPayloads(t *testing.T) {
+	s := serve(t, auth.Func(func(r *http.Request) (auth.Identity, error) {
+		if r.Header.Get("Hidden") != "" {
+			return auth.Identity{Name: "guest", Role: auth.Viewer, Hidden: true}, nil
+		}
+		return auth.Identity{Name: "ann", Role: auth.Admin}, nil
+	}))
+	const schedule = "/api/v1/schedules/n"
+	s.call("POST", "/api/v1/schedules", `{"name":"n","cron":"@hourly","kind":"k","args":"geheim-1","headers":{"h":"geheim-2"}}`, 201, nil)
+	s.call("PATCH", schedule+"/settings", `{"args":{"card":"geheim-3"},"headers":{"h":"geheim-4"}}`, 200, nil)
+	s.call("PATCH", schedule+"/settings", `{"args":1}`, 200, nil)
+	s.call("POST", schedule+"/pause", "", 200, nil)
+	s.call("POST", schedule+"/trigger", "", 201, nil)
+	s.call("DELETE", schedule, "", 204, nil)
+	s.call("PATCH", "/api/v1/queues/mail/settings", `{"total":80}`, 200, nil)
+	var r httpapi.Receipt
+	s.call("POST", "/api/v1/jobs", `{"kind":"k","args":"geheim-5","headers":{"h":"geheim-6"},"in":"1h"}`, 201, &r)
+	for _, path := range []string{"/requeue", "/priority", "/cancel", "/retry"} {
+		body := map[string]string{"/requeue": `{"queue":"mail"}`, "/priority": `{"priority":1}`}[path]
+		s.call("POST", "/api/v1/jobs/"+r.ID+path, body, 200, nil)
+	}
+	s.call("POST", "/api/v1/operations", `{"verb":"cancel","filter":{"kind":"k"}}`, 200, nil)
+
+	var seen, all httpapi.AuditList
+	s.call("GET", "/api/v1/audit", "", 200, &seen, "Hidden", "yes")
+	s.call("GET", "/api/v1/audit", "", 200, &all)
+	if text := mustJSON(t, seen); strings.Contains(text, "geheim") {
+		t.Errorf("a viewer sees %s", text)
+	}
+	text := mustJSON(t, all)
+	for n := 1; n <= 4; n++ {
+		if secret := fmt.Sprint("geheim-", n); !strings.Contains(text, secret) {
+			t.Errorf("an admin does not see %s in %s", secret, text)
+		}
+	}
+	if len(seen.Entries) != len(all.Entries) || len(all.Entries) < 11 {
+		t.Errorf("%d entries, %d", len(seen.Entries), len(all.Entries))
+	}
+	for i, e := range seen.Entries {
+		if e.Action == "set queue" && !strings.Contains(e.Detail, "80") || e.Action == "trigger schedule" && e.Detail == "" {
+			t.Errorf("hidden without need: %+v", all.Entries[i])
+		}
 	}
 }

@@ -58,9 +58,13 @@ func (a *api) schedules() {
 	}
 	route(a, operation{
 		method: http.MethodPost, path: "/schedules/{name}/trigger", id: "trigger-schedule", tag: "schedules", role: auth.Operator,
-		status: http.StatusCreated, summary: "Enqueue a schedule's job now, also while it is paused; repeated, it enqueues another",
+		status: http.StatusCreated, summary: "Enqueue a schedule's job now, also while it is paused; repeated without a key, it enqueues another",
 	}, func(ctx context.Context, in *NamePath) (*body[Receipt], error) {
-		r, err := a.e.Schedule(in.Name).Trigger(ctx)
+		var rules []pawl.UniqueRule
+		if keyFrom(ctx) != "" {
+			rules = []pawl.UniqueRule{pawl.ByKey(storedKey(ctx, "trigger", in.Name)), pawl.HeldFor(keptFor)}
+		}
+		r, err := a.e.Schedule(in.Name).Trigger(ctx, rules...)
 		if err != nil {
 			return nil, err
 		}

@@ -147,12 +147,9 @@ func (a *api) listSeries(ctx context.Context, in *seriesInput) (*body[SeriesList
 		return nil, newProblem(http.StatusUnprocessableEntity, "invalid",
 			fmt.Sprintf("step %q: makes more than %d steps from %s to %s", in.Step, maxSteps, from.Format(time.RFC3339), to.Format(time.RFC3339)))
 	}
-	m, err := a.e.Metrics(ctx, pawl.MetricQuery{From: from, To: to, Queue: in.Queue, Kind: in.Kind, Step: step})
+	m, err := a.e.Metrics(ctx, pawl.MetricQuery{From: from, To: to, Queue: in.Queue, Kind: in.Kind, Step: step, Total: in.Total})
 	if err != nil {
 		return nil, err
-	}
-	if in.Total {
-		m.Series = totalOf(m.Series)
 	}
 	out := SeriesList{From: from, To: to, Series: make([]Series, len(m.Series)), Unreadable: m.Unreadable}
 	points := 0

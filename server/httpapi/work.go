@@ -23,10 +23,11 @@ func (a *api) work() {
 	}, a.registerWorker)
 	route(a, operation{
 		method: http.MethodPost, path: "/workers/{worker}/claim", id: "claim-jobs", tag: "work", role: auth.Operator, hidden: true,
+		keyless: true, // its answer is leased to who heard it: a claim says what it holds instead
 		summary: "Lease jobs to a worker, and wait for some; one claim of a worker at a time",
 	}, a.claimJobs)
 	route(a, operation{
-		method: http.MethodPost, path: "/workers/{worker}/beat", id: "beat-worker", tag: "work", role: auth.Operator,
+		method: http.MethodPost, path: "/workers/{worker}/beat", id: "beat-worker", tag: "work", role: auth.Operator, keyless: true,
 		summary: "Renew the lease of a worker, and hear which runs were asked to stop",
 	}, a.beatWorker)
 	route(a, operation{
@@ -236,6 +237,7 @@ type RunEnd struct {
 	Progress *Progress       `json:"progress,omitempty"`
 	Logs     []Line          `json:"logs,omitempty" maxItems:"1000"`
 	Took     string          `json:"took,omitempty" maxLength:"20" doc:"the handler's time"`
+	FollowUp []Draft         `json:"follow_ups,omitempty" maxItems:"1000" doc:"of a run that is done: jobs that are enqueued with its end, or not at all; 1000 in a request"`
 	Again    bool            `json:"again,omitempty" doc:"it was sent before and the answer was lost"`
 }
 
@@ -266,6 +268,13 @@ func (a *api) finishRuns(ctx context.Context, in *finishInput) (*body[Verdicts],
 		}
 		if end.Took, err = readDuration(fmt.Sprintf("ends[%d].took", i), e.Took, 0); err != nil {
 			return nil, err
+		}
+		for n := range e.FollowUp {
+			item, err := e.FollowUp[n].item()
+			if err != nil {
+				return nil, err
+			}
+			end.Then = append(end.Then, item)
 		}
 		ends = append(ends, end)
 	}

@@ -215,3 +215,55 @@ func TestU3_APythonWorkerIsFencedAndReplaced(t *testing.T) {
 		t.Errorf("%v, run %d, %d lost, %d used", j.State, j.Run, j.Lost, j.Used)
 	}
 }
+
+func TestU3_FollowUpsAreSentWithTheEnd(t *testing.T) {
+	s := serve(t, auth.Open("ops"))
+	var w httpapi.Registered
+	s.call("POST", "/api/v1/workers", `{"queues":["default"],"kinds":["k"]}`, 201, &w)
+	worker := fmt.Sprint("/api/v1/workers/", w.Worker)
+	s.call("POST", "/api/v1/jobs", `{"kind":"k"}`, 201, nil)
+	var got httpapi.Claimed
+	s.call("POST", worker+"/claim", `{"limit":1,"wait":"10s"}`, 200, &got)
+	run := fmt.Sprintf(`"id":%q,"run":%d`, got.Jobs[0].ID, got.Jobs[0].Run)
+	s.refused("POST", worker+"/finish", `{"ends":[{`+run+`,"outcome":"dead","follow_ups":[{"kind":"next"}]}]}`, 422, "invalid", "done")
+	s.refused("POST", worker+"/finish", `{"ends":[{`+run+`,"outcome":"done","follow_ups":[{"kind":"next","in":"soon"}]}]}`, 422, "invalid", "in")
+	const then = `"follow_ups":[{"kind":"next","args":{"n":1},"tags":["a"]},{"kind":"next","queue":"mail","in":"1h"}]`
+	var v httpapi.Verdicts
+	s.call("POST", worker+"/finish", `{"ends":[{`+run+`,"outcome":"done",`+then+`}]}`, 200, &v)
+	s.call("POST", worker+"/finish", `{"ends":[{`+run+`,"outcome":"done","again":true,`+then+`}]}`, 200, &v)
+	if v.Verdicts[0] != "already" {
+		t.Errorf("%+v", v)
+	}
+	var l httpapi.JobList
+	if s.call("GET", "/api/v1/jobs?kind=next", "", 200, &l); len(l.Jobs) != 2 {
+		t.Errorf("%d follow-ups", len(l.Jobs))
+	}
+}
+
+// A handler elsewhere takes tokens over HTTP, and puts its job off when they come later: that burns no attempt.
+func TestU3_ARemoteHandlerAcquires(t *testing.T) {
+	s := serve(t, auth.Open("ops"))
+	s.call("PATCH", "/api/v1/limits/github/settings", `{"per_second":0.01,"burst":1}`, 200, nil)
+	var w httpapi.Registered
+	s.call("POST", "/api/v1/workers", `{"queues":["default"],"kinds":["k"],"slots":2}`, 201, &w)
+	worker := fmt.Sprint("/api/v1/workers/", w.Worker)
+	s.enqueue(2, `{"kind":"k"}`)
+	var got httpapi.Claimed
+	s.call("POST", worker+"/claim", `{"limit":2,"wait":"10s"}`, 200, &got)
+	if len(got.Jobs) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	// The key is the run: a lost answer takes nothing more.
+	key := func(j httpapi.Job) string { return fmt.Sprint(j.ID, "/", j.Run) }
+	for range 2 {
+		s.call("POST", "/api/v1/limits/github/acquire", `{"tokens":1,"wait":"2s"}`, 200, nil, idempotency, key(got.Jobs[0]))
+	}
+	s.refused("POST", "/api/v1/limits/github/acquire", `{"tokens":1,"wait":"2s"}`, 429, "rate-limited", "", idempotency, key(got.Jobs[1]))
+	var v httpapi.Verdicts
+	s.call("POST", worker+"/finish", fmt.Sprintf(`{"ends":[{"id":%q,"run":%d,"outcome":"done"},{"id":%q,"run":%d,"outcome":"snoozed","delay":"100s"}]}`,
+		got.Jobs[0].ID, got.Jobs[0].Run, got.Jobs[1].ID, got.Jobs[1].Run), 200, &v)
+	var j httpapi.Job
+	if s.call("GET", "/api/v1/jobs/"+got.Jobs[1].ID, "", 200, &j); j.State != "waiting" || j.Used != 0 || time.Until(j.Due) < 30*time.Second {
+		t.Errorf("%+v", j)
+	}
+}

@@ -37,6 +37,14 @@ var known = auth.Func(func(r *http.Request) (auth.Identity, error) {
 	return c.id, c.err
 })
 
+// identified puts who calls into the context of the request.
+func identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, _ := known(r)
+		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), id)))
+	})
+}
+
 // needs lets those on who have a role.
 func needs(role auth.Role, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

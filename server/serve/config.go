@@ -1,7 +1,7 @@
-// Package serve listens: the API, metrics, health and sessions of one engine on one
+// Package serve listens: the API, Mission Control, metrics, health and sessions of one engine on one
 // address, and the engine's own work beside them.
 //
-//	connection --> conns (count, slow clients) --> gate (Host, Origin, who, rate, panics) --> /api/ /metrics /session …
+//	connection --> conns (count, slow clients) --> gate (Host, Origin, who, rate, panics) --> / /api/ /metrics /session …
 //
 // On loopback nobody needs a token. Any other address needs a token file.
 package serve
@@ -12,11 +12,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
+	"github.com/pawlwork/pawl/server/telemetry"
+	"github.com/pawlwork/pawl/server/webui"
 )
 
 // DefaultListen is where a server listens when nothing is said.
@@ -26,6 +29,7 @@ const DefaultListen = "127.0.0.1:7340"
 type Config struct {
 	Engine *pawl.Engine // not closed by Run
 	Run    bool         // the engine works beside; one without handlers and schedules is only served
+	Routes []Route      // what else it answers, behind the same gate
 
 	Listen    string   // host and port [DefaultListen]; without a token file only loopback
 	Hosts     []string // names by which it is called from outside, such as "pawl.example.org" [any, where a token is needed]
@@ -36,13 +40,26 @@ type Config struct {
 	HidePayloads bool // payloads, results and job logs are hidden from viewers; without a token file from everybody
 	Pprof        bool // /debug/pprof/, for admins
 
-	Logger  *slog.Logger     // [slog.Default()]
-	Version string           // of the build ["dev"]
-	Ready   func(url string) // called once, when it listens
+	Logger    *slog.Logger         // [slog.Default()]
+	Version   string               // of the build ["dev"]
+	Name      string               // of the installation, shown by Mission Control, such as "staging"
+	Tour      webui.Tour           // what newcomers may try in Mission Control, of the demo [none]
+	Ready     func(url string)     // called once, when it listens
+	Telemetry *telemetry.Telemetry // spans of requests, and the metrics of the server; not shut down by Run [none]
+	// Settings are what the program was told, without secrets: Mission Control shows them.
+	Settings []webui.Setting
 
 	MaxConns int           // at once; past it those that ask for nothing are closed, the longest idle first [1,024]
 	Rate     int           // requests a second of one token, twice as many at once [2,000]
 	StopTime time.Duration // how long requests may go on after the stop began [10s]
+}
+
+// Route is something else that a server answers. Requests have passed the gate: they call the
+// server by its name, are no page's of somebody else, and their caller (auth.From) has the role.
+type Route struct {
+	Pattern string // of http.ServeMux, with a method
+	Role    auth.Role
+	Handler http.Handler
 }
 
 // Bounds that are not settings.
@@ -50,7 +67,7 @@ const (
 	headerTime = 10 * time.Second // to send a request's headers
 	bodyTime   = 30 * time.Second // to send its body
 	idleTime   = 2 * time.Minute  // between requests of a connection
-	writeTime  = 30 * time.Second // for a client to take what one write has
+	writeTime  = 30 * time.Second // for a client to take what one write has, and for its machine to confirm it
 	maxHeader  = 32 << 10         // bytes
 	closeTime  = 5 * time.Second  // to end after the context of a request has
 )

@@ -16,7 +16,8 @@ import (
 // ask. Where all connections have a request under way, the newcomer is closed.
 type conns struct {
 	net.Listener
-	most int
+	most    int
+	silence time.Duration // after which a client that confirms nothing is dropped
 
 	mu    sync.Mutex
 	open  map[*conn]bool
@@ -35,7 +36,7 @@ type conn struct {
 }
 
 func newConns(l net.Listener, most int) *conns {
-	return &conns{Listener: l, most: most, open: map[*conn]bool{}, quiet: list.New()}
+	return &conns{Listener: l, most: most, silence: writeTime, open: map[*conn]bool{}, quiet: list.New()}
 }
 
 // Accept takes the next connection that there is room for.
@@ -68,6 +69,7 @@ func (c *conns) admit(accepted net.Conn) *conn {
 		longest = front.Value.(*conn)
 		c.forget(longest)
 	}
+	dropSilent(accepted, c.silence)
 	one := &conn{Conn: accepted, of: c}
 	c.open[one] = true
 	one.place = c.quiet.PushBack(one)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
 )
 
@@ -39,13 +41,19 @@ func (s *server) gate(next http.Handler) http.Handler {
 			_ = control.SetReadDeadline(time.Now().Add(bodyTime))
 			r.Body = &timedBody{r.Body, control}
 		}
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		w.endless = sync.OnceFunc(func() { context.AfterFunc(s.stopping, cancel) })
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		w.endless = sync.OnceFunc(func() { // not the caller has hung up: it is told to come again
+			context.AfterFunc(s.stopping, func() { cancel(pawl.ErrClosed) })
+		})
 		if waits(r) {
 			w.endless()
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		r, done := s.traced(r.WithContext(ctx))
+		status := http.StatusInternalServerError // of one that panics
+		defer func() { done(cmp.Or(w.status, status)) }()
+		next.ServeHTTP(w, r)
+		status = http.StatusOK
 	})
 }
 
@@ -69,9 +77,15 @@ func (s *server) passes(w http.ResponseWriter, r *http.Request) *http.Request {
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	from := caller{err: auth.ErrNoToken}
-	login := r.URL.Path == sessionPath && r.Method == http.MethodPost // shows its token by itself
+	page := ofPage(r)
+	login := r.Method == http.MethodPost && (r.URL.Path == sessionPath || r.URL.Path == loginPath) // shows its token by itself
 	if !probe && !login {
-		from.id, from.err = s.who.Identify(r)
+		asked := r
+		if page { // Mission Control looks at the token of its forms itself
+			asked = r.Clone(r.Context())
+			asked.Method = http.MethodGet
+		}
+		from.id, from.err = s.who.Identify(asked)
 	}
 	rated := "address " + address
 	switch {
@@ -96,7 +110,7 @@ func (s *server) passes(w http.ResponseWriter, r *http.Request) *http.Request {
 			s.refuse(w, http.StatusForbidden, "forbidden", why)
 			return nil
 		}
-		if form(r) {
+		if form(r) && !page {
 			s.refuse(w, http.StatusUnsupportedMediaType, "unsupported-media-type",
 				"Content-Type: must be application/json, or what the route says; forms, plain text and bodies without a type are refused")
 			return nil

@@ -34,6 +34,16 @@ func newSeen(r prometheus.Registerer, c *conns) *seen {
 	return s
 }
 
+// traced begins the span of a request. Probes and scrapes have none: they are many and tell
+// nothing.
+func (s *server) traced(r *http.Request) (*http.Request, func(status int)) {
+	if isProbe(r) || r.URL.Path == metricsPath {
+		return r, func(int) {}
+	}
+	_, err := known(r)
+	return s.Telemetry.Request(r, err == nil)
+}
+
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }

@@ -71,9 +71,18 @@ func foreign(r *http.Request) string {
 // form reports whether a body is of a kind that any page may send without asking
 // (a form's), or of none.
 func form(r *http.Request) bool {
-	if r.ContentLength == 0 && r.Body == http.NoBody {
+	if r.ContentLength == 0 { // over HTTP/2 its body is one that is empty, not none
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err != nil || kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data" || kind == "text/plain"
+}
+
+// loginPath is where Mission Control's page signs in.
+const loginPath = "/login"
+
+// ofPage reports whether a write is one of Mission Control's own. Those are forms, and carry a CSRF token that webui
+// holds against a cookie of its own, also where nobody needs a token to be let in.
+func ofPage(r *http.Request) bool {
+	return r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, "/do/") || r.URL.Path == loginPath || r.URL.Path == "/logout")
 }

@@ -1,6 +1,8 @@
 package serve_test
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -102,13 +104,34 @@ func TestU5_AnswersCarrySecurityHeaders(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{"/", "/healthz", "/metrics", "/session", "/api/v1/jobs", "/nothing"} {
 		answer, _ := s.do("GET", path, "")
+		referrer := "no-referrer"
+		if path == "/" || path == "/nothing" { // a form of a page has to say where it comes from, to us and nobody else
+			referrer = "same-origin"
+		}
 		for name, want := range map[string]string{
-			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": referrer,
 			"Cache-Control": "no-store", "Content-Security-Policy": "frame-ancestors 'none'", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if got := answer.Header.Get(name); !strings.Contains(got, want) {
 				t.Errorf("%s: %s is %q", path, name, got)
 			}
 		}
+	}
+}
+
+// Routes of somebody else are behind the same gate, and know who calls.
+func TestU5_MoreRoutesAreBehindTheGate(t *testing.T) {
+	p := newPeople(t, auth.Viewer, auth.Operator)
+	s := start(t, p.file, func(c *serve.Config) {
+		c.Routes = []serve.Route{{Pattern: "POST /demo/do", Role: auth.Operator, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, auth.From(r.Context()).Name)
+		})}}
+	})
+	s.want(401, "POST", "/demo/do", "")
+	s.want(403, "POST", "/demo/do", "", p.as(auth.Viewer)...)
+	s.want(403, "POST", "/demo/do", "", append(p.as(auth.Operator), "Origin", "https://elsewhere.example")...)
+	s.want(404, "GET", "/demo/do", "", p.as(auth.Operator)...)
+	if name := s.want(200, "POST", "/demo/do", "", p.as(auth.Operator)...); name != "the-operator" {
+		t.Errorf("called by %q", name)
 	}
 }

@@ -19,7 +19,11 @@ import (
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/httpapi"
 	"github.com/pawlwork/pawl/server/metrics"
+	"github.com/pawlwork/pawl/server/webui"
 )
+
+// metricsPath is where Prometheus scrapes.
+const metricsPath = "/metrics"
 
 // server is one that listens.
 type server struct {
@@ -59,7 +63,8 @@ func Run(ctx context.Context, c Config) error {
 			return fmt.Errorf("serve: %w", err)
 		}
 	}
-	listener, err := net.ListenTCP("tcp", address)
+	listening := net.ListenConfig{KeepAliveConfig: alive}
+	listener, err := listening.Listen(ctx, "tcp", address.String())
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -70,6 +75,7 @@ func Run(ctx context.Context, c Config) error {
 	s.seen = newSeen(s.registry, s.conns)
 	s.registry.MustRegister(metrics.New(c.Engine, metrics.Options{Version: c.Version}),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	defer c.Telemetry.Gather(s.registry)()
 	s.stopping, s.stop = context.WithCancel(ctx)
 	defer s.stop()
 	return s.run(ctx)
@@ -81,11 +87,14 @@ func (s *server) routes() http.Handler {
 	mux.Handle("/api/", httpapi.Handler(s.Engine, known, httpapi.Options{Logger: s.Logger, Version: s.Version}))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", needs(auth.Viewer, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
+	mux.Handle("GET "+metricsPath, needs(auth.Viewer, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, Timeout: 20 * time.Second, ErrorHandling: promhttp.ContinueOnError,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelWarn),
 	})))
 	s.session(mux)
+	for _, r := range s.Routes {
+		mux.Handle(r.Pattern, needs(r.Role, identified(r.Handler)))
+	}
 	if s.Pprof {
 		for path, page := range map[string]http.HandlerFunc{
 			"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
@@ -93,13 +102,24 @@ func (s *server) routes() http.Handler {
 			mux.Handle("GET /debug/pprof/"+path, needs(auth.Admin, page))
 		}
 	}
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, httpapi.Prefix+"/docs", http.StatusFound)
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "not-found", fmt.Sprintf("there is no %.20s %.200s", r.Method, r.URL.Path))
-	})
+	mux.Handle("/", s.pages())
 	return s.gate(mux)
+}
+
+// pages are Mission Control's. Programs that ask for what is not there get a problem, as from the API.
+func (s *server) pages() http.Handler {
+	opts := webui.Options{Logger: s.Logger, Version: s.Version, Name: s.Name, Tour: s.Tour, Settings: s.Settings}
+	if s.sessions != nil {
+		opts.SignIn = func(w http.ResponseWriter, r *http.Request, token string) error {
+			_, _, err := s.signIn(w, r, token)
+			return err
+		}
+		opts.SignOut, opts.Tokens = s.signOut, s.sessions.Tokens
+	}
+	opts.NotFound = func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, "not-found", fmt.Sprintf("there is no %.20s %.200s", r.Method, r.URL.Path))
+	}
+	return webui.Handler(s.Engine, known, opts)
 }
 
 // run serves and works until the context ends or one of both fails.

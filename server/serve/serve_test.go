@@ -189,6 +189,8 @@ func (p *people) as(role auth.Role) []string {
 func TestU1_ServesAnEngineAndStopsWithARunningJob(t *testing.T) {
 	e := engine(t)
 	began, finish := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(finish) })
+	defer release() // before anybody waits for the job
 	pawl.HandleRaw(e, "slow", func(ctx context.Context, j *pawl.Job[pawl.Raw]) error {
 		close(began)
 		select {
@@ -199,7 +201,7 @@ func TestU1_ServesAnEngineAndStopsWithARunningJob(t *testing.T) {
 		}
 	})
 	s := start(t, func(c *serve.Config) { c.Engine, c.Run, c.StopTime = e, true, time.Hour })
-	s.want(302, "GET", "/", "")
+	s.want(200, "GET", "/", "")
 	s.want(200, "GET", "/healthz", "")
 	var r httpapi.Receipt
 	if err := json.Unmarshal([]byte(s.want(201, "POST", "/api/v1/jobs", `{"kind":"slow"}`)), &r); err != nil {
@@ -212,13 +214,16 @@ func TestU1_ServesAnEngineAndStopsWithARunningJob(t *testing.T) {
 	}
 
 	// A long poll is ended by the stop, the job is not.
-	polled := make(chan error, 1)
+	polled := make(chan string, 1)
 	go func() {
 		answer, err := s.client.Get(s.url + "/api/v1/jobs/" + r.ID + "?wait=1m")
-		if err == nil {
-			answer.Body.Close()
+		if err != nil {
+			polled <- err.Error()
+			return
 		}
-		polled <- err
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		polled <- answer.Status + string(text)
 	}()
 	for !strings.Contains(s.want(200, "GET", "/metrics", ""), "\npawl_http_active_connections 2\n") { // until the poll waits
 		if err := t.Context().Err(); err != nil {
@@ -226,13 +231,16 @@ func TestU1_ServesAnEngineAndStopsWithARunningJob(t *testing.T) {
 		}
 	}
 	s.stop()
-	<-polled
+	if said := <-polled; !strings.HasPrefix(said, "503") || !strings.Contains(said, `"kind":"closed"`) {
+		t.Errorf("%s: who waits is not told that the server stops", said)
+	}
 	select {
 	case err := <-s.ended:
+		s.ended <- err // for who waits for it
 		t.Fatalf("it ended with %v while a job ran", err)
-	default:
+	case <-time.After(300 * time.Millisecond): // nothing tells that it goes on; one that does not has ended by now
 	}
-	close(finish)
+	release()
 	s.end()
 	id, err := pawl.ParseID(r.ID)
 	if err != nil {

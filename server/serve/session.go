@@ -46,16 +46,35 @@ func (s *server) beginSession(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, "invalid", `body: must be {"token": "…"}`)
 		return
 	}
-	cookie, session, token, err := s.sessions.Begin(login.Token)
+	session, token, err := s.signIn(w, r, login.Token)
 	if err != nil {
-		address, _, _ := net.SplitHostPort(r.RemoteAddr)
-		s.refusals.tell(address, r.URL.Path, err.Error())
 		unauthorized(w, err)
 		return
 	}
-	s.setCookie(w, r, cookie, int(time.Until(session.Expires).Seconds()))
 	hidden := token.Hidden || s.HidePayloads && token.Role <= auth.Viewer
 	s.tell(w, http.StatusCreated, auth.Identity{Name: token.Name, Role: token.Role, Hidden: hidden}, session)
+}
+
+// signIn begins a session and sets its cookie; who is refused is logged.
+func (s *server) signIn(w http.ResponseWriter, r *http.Request, secret string) (auth.Session, auth.Token, error) {
+	cookie, session, token, err := s.sessions.Begin(secret)
+	if err != nil {
+		address, _, _ := net.SplitHostPort(r.RemoteAddr)
+		s.refusals.tell(address, r.URL.Path, err.Error())
+		return session, token, err
+	}
+	s.setCookie(w, r, cookie, int(time.Until(session.Expires).Seconds()))
+	return session, token, nil
+}
+
+// signOut ends the session of a request, if it has one.
+func (s *server) signOut(w http.ResponseWriter, r *http.Request) {
+	if s.sessions != nil {
+		if session, _, err := s.sessions.Of(r); err == nil {
+			s.sessions.End(session)
+		}
+	}
+	s.setCookie(w, r, "", -1)
 }
 
 func (s *server) getSession(w http.ResponseWriter, r *http.Request) {
@@ -76,12 +95,7 @@ func (s *server) endSession(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w, err)
 		return
 	}
-	if s.sessions != nil {
-		if session, _, err := s.sessions.Of(r); err == nil {
-			s.sessions.End(session)
-		}
-	}
-	s.setCookie(w, r, "", -1)
+	s.signOut(w, r)
 	w.WriteHeader(http.StatusNoContent)
 }
 

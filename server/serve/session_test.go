@@ -3,10 +3,14 @@ package serve_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/serve"
 )
@@ -98,5 +102,55 @@ func TestU5_ATokenIsHeldToItsRate(t *testing.T) {
 		if seen[429] == 0 || seen[200]+seen[401] < 2 { // each has a bucket of its own
 			t.Errorf("%s: %v", name, seen)
 		}
+	}
+}
+
+func TestU5_ABrowserSignsInOnAPage(t *testing.T) {
+	people := newPeople(t, auth.Operator)
+	s, operatorToken := start(t, people.file), people.secrets["operator"]
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client.Jar = jar
+	form := func(path string, status int, values url.Values) (*http.Response, string) {
+		t.Helper()
+		answer, text := s.do("POST", path, values.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Origin", s.url)
+		if answer.StatusCode != status {
+			t.Fatalf("POST %s: %s %.300s", path, answer.Status, text)
+		}
+		return answer, text
+	}
+	answer, _ := s.do("GET", "/jobs", "")
+	if to := answer.Header.Get("Location"); answer.StatusCode != 303 || to != "/login?back=%2Fjobs" {
+		t.Fatalf("%s to %s", answer.Status, to)
+	}
+	_, text := s.do("GET", "/login?back=%2Fjobs", "")
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(text)[1]
+	form("/login", 403, url.Values{"token": {operatorToken}})
+	_, text = form("/login", 401, url.Values{"csrf": {csrf}, "token": {"not-a-token-9"}, "back": {"/jobs"}})
+	if strings.Contains(text, "not-a-token-9") {
+		t.Error("the page repeats the token")
+	}
+	answer, _ = form("/login", 303, url.Values{"csrf": {csrf}, "token": {operatorToken}, "back": {"/jobs"}})
+	if to := answer.Header.Get("Location"); to != "/jobs" {
+		t.Errorf("to %s", to)
+	}
+	answer, text = s.do("GET", "/jobs", "")
+	if answer.StatusCode != 200 || !strings.Contains(text, "Sign out") || !strings.Contains(text, "operator") {
+		t.Errorf("%s %.300s", answer.Status, text)
+	}
+	r, err := s.e.Enqueue(t.Context(), pawl.RawArgs("nobody.does", []byte("1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	form("/do/job/cancel", 403, url.Values{"id": {r.ID.String()}})
+	form("/do/job/cancel", 303, url.Values{"id": {r.ID.String()}, "csrf": {csrf}})
+	if j, err := s.e.Get(t.Context(), r.ID); err != nil || j.State != pawl.StateCancelled {
+		t.Errorf("%v %v", j.State, err)
+	}
+	form("/logout", 303, url.Values{"csrf": {csrf}})
+	if answer, _ = s.do("GET", "/jobs", ""); answer.StatusCode != 303 {
+		t.Errorf("after the end of the session: %s", answer.Status)
 	}
 }

@@ -95,6 +95,10 @@ func TestU5_TLSIsServedAndRenewed(t *testing.T) {
 	if n := number(); n != 2 {
 		t.Errorf("certificate %d", n)
 	}
+	// A write without a body is one over HTTP/2 too, and asks for its role.
+	if answer, text := s.do("POST", "/api/v1/queues/mail/pause", "", people.as(auth.Viewer)...); answer.ProtoMajor != 2 || answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a write without a body: %s %s: %s", answer.Proto, answer.Status, text)
+	}
 	// Who speaks no TLS is told so, and not served.
 	plain, err := http.Get("http" + s.url[len("https"):] + "/healthz")
 	if err != nil || plain.StatusCode != http.StatusBadRequest {

@@ -1,6 +1,6 @@
-// Soak runs the long tests and then the patches of internal/breaks, and writes what came out to docs/soak.md.
+// Soak runs the long tests, fuzzing, and then the patches of internal/breaks, and writes what came out to docs/soak.md.
 //
-//	soak -o docs/soak.md -- -tags fault,soak -run '^Test(Fault|Soak)' ./...
+//	soak -o docs/soak.md -fuzz './job ./store' -- -tags fault,soak -run '^Test(Fault|Soak)' ./...
 //
 // What follows -- are arguments of `go test`. None means that there are no long tests yet, which the report then says.
 // A failure is reported like a success and makes the exit code 1; an interrupted run reports nothing.
@@ -27,18 +27,19 @@ func main() {
 	defer stop()
 	path := flag.String("o", "docs/soak.md", "`file` to write the report to")
 	limit := flag.Duration("limit", time.Hour, "the longest that everything together may take")
+	fuzzed := flag.String("fuzz", "", "`packages` whose targets are fuzzed for five minutes together")
 	flag.Parse()
 	if *limit <= 0 {
 		fmt.Fprintf(os.Stderr, "soak: -limit is %v, must be above 0\n", *limit)
 		os.Exit(2)
 	}
-	if err := soak(ctx, *path, *limit, flag.Args()); err != nil {
+	if err := soak(ctx, *path, *limit, strings.Fields(*fuzzed), flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
 }
 
-func soak(ctx context.Context, path string, limit time.Duration, testArgs []string) error {
+func soak(ctx context.Context, path string, limit time.Duration, fuzzed, testArgs []string) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r := report{
@@ -49,7 +50,10 @@ func soak(ctx context.Context, path string, limit time.Duration, testArgs []stri
 	if len(testArgs) > 0 {
 		r.testErr = runTests(limited, &r.tests, testArgs)
 	}
-	r.breaks, r.breaksErr = runBreaks(limited)
+	if len(fuzzed) > 0 {
+		r.fuzzed, r.fuzzedErr = runProgram(limited, "./internal/testenv/fuzz", append([]string{"-time", "5m"}, fuzzed...)...)
+	}
+	r.breaks, r.breaksErr = runProgram(limited, "./internal/breaks/run")
 	r.took = time.Since(r.when)
 	if ctx.Err() != nil {
 		return errors.New("interrupted, nothing is reported")
@@ -57,7 +61,7 @@ func soak(ctx context.Context, path string, limit time.Duration, testArgs []stri
 	if err := os.WriteFile(path, r.markdown(), 0o644); err != nil {
 		return err
 	}
-	return errors.Join(r.testErr, r.breaksErr)
+	return errors.Join(r.testErr, r.fuzzedErr, r.breaksErr)
 }
 
 // runTests runs `go test` and reads its events as they come.
@@ -78,13 +82,13 @@ func runTests(ctx context.Context, tests *tests, args []string) error {
 	return readErr
 }
 
-// runBreaks returns the table that the program prints.
-func runBreaks(ctx context.Context) (string, error) {
-	cmd := command(ctx, "go", "run", "./internal/breaks/run")
+// runProgram returns the table that a program of ours prints.
+func runProgram(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := command(ctx, "go", append([]string{"run", name}, args...)...)
 	var table bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, &table), os.Stderr
 	if err := cmd.Run(); err != nil {
-		return table.String(), fmt.Errorf("internal/breaks: %w", err)
+		return table.String(), fmt.Errorf("%s: %w", strings.TrimPrefix(name, "./"), err)
 	}
 	return table.String(), nil
 }

@@ -16,6 +16,8 @@ type report struct {
 	machine   string
 	tests     tests
 	testErr   error
+	fuzzed    string
+	fuzzedErr error
 	breaks    string
 	breaksErr error
 }
@@ -26,6 +28,10 @@ func (r report) markdown() []byte {
 		r.when.Format("2006-01-02 15:04 MST"), r.commit, r.machine, r.took.Round(time.Second))
 	fmt.Fprintf(&b, "Result: **%s**\n\n## Long tests\n\n", r.verdict())
 	r.writeTests(&b)
+	if r.fuzzed != "" || r.fuzzedErr != nil {
+		b.WriteString("\n## Fuzzing\n\n")
+		writeBlock(&b, r.fuzzed)
+	}
 	b.WriteString("\n## Patches that must be caught\n\nEach breaks a promise on purpose; the test it names must fail.\n\n")
 	writeBlock(&b, r.breaks)
 	for _, t := range r.tests.ended {
@@ -38,11 +44,11 @@ func (r report) markdown() []byte {
 }
 
 func (r report) verdict() string {
-	if r.testErr == nil && r.breaksErr == nil {
+	if r.testErr == nil && r.fuzzedErr == nil && r.breaksErr == nil {
 		return "passed"
 	}
 	var faults []string
-	for _, err := range []error{r.testErr, r.breaksErr} {
+	for _, err := range []error{r.testErr, r.fuzzedErr, r.breaksErr} {
 		if err != nil {
 			faults = append(faults, err.Error())
 		}

@@ -32,13 +32,14 @@ func TestReport_HoldsEveryResult(t *testing.T) {
 	}
 	r := report{
 		when: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), took: 90 * time.Second, commit: "abc", machine: "go, 2 CPUs",
-		tests: ts, testErr: errors.New("go test: exit status 1"), breaks: "9 of 9 patches caught\n",
+		tests: ts, testErr: errors.New("go test: exit status 1"), fuzzed: "FuzzDraft 20s\n", breaks: "9 of 9 patches caught\n",
 	}
 	const want = "# Soak\n\nWritten by `make soak`; do not edit. 2030-01-02 03:04 UTC, commit abc, go, 2 CPUs, 1m30s in all.\n\n" +
 		"Result: **FAILED: go test: exit status 1**\n\n" +
 		"## Long tests\n\n| package | test | result | seconds |\n|---|---|---|--:|\n" +
 		"| engine | TestSoak_Drain | pass | 12.3 |\n| engine | TestFault_Kill | fail | 2.0 |\n" +
 		"| store | the package as a whole | fail | |\n" +
+		"\n## Fuzzing\n\n```\nFuzzDraft 20s\n```\n" +
 		"\n## Patches that must be caught\n\nEach breaks a promise on purpose; the test it names must fail.\n\n```\n9 of 9 patches caught\n```\n" +
 		"\n## TestSoak_Drain\n\n```\n20000 jobs\n101 kills\n```\n"
 	if got := string(r.markdown()); got != want {
@@ -49,6 +50,10 @@ func TestReport_HoldsEveryResult(t *testing.T) {
 func TestReport_SaysThatNothingRan(t *testing.T) {
 	got := string(report{}.markdown())
 	if !strings.Contains(got, "There are none.") || !strings.Contains(got, "**passed**") {
+		t.Errorf("report:\n%s", got)
+	}
+	got = string(report{fuzzedErr: errors.New("internal/testenv/fuzz: exit status 1")}.markdown())
+	if !strings.Contains(got, "**FAILED: internal/testenv/fuzz: exit status 1**") {
 		t.Errorf("report:\n%s", got)
 	}
 	got = string(report{breaksErr: errors.New("internal/breaks: 1 of 9 patches were not caught")}.markdown())

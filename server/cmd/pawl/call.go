@@ -30,7 +30,7 @@ func (c *call) read(path string, query url.Values, out any) (done bool, err erro
 
 // send is read for what changes something.
 func (c *call) send(method, path string, body, out any) (done bool, err error) {
-	text, err := c.api.do(c.ctx, request{method: method, path: path, body: body})
+	text, err := c.api.do(c.ctx, request{method: method, path: path, body: body, headers: c.keyHeader()})
 	if err != nil {
 		return false, err
 	}
@@ -84,6 +84,20 @@ func (c *call) each(args []string, do func(string) error) error {
 		return nil
 	}
 	return &coded{exitCode(first), "failed", fmt.Errorf("%d of %d failed", failed, len(args))}
+}
+
+// keyFlag lets a write be sent again.
+func keyFlag(cmd *cobra.Command, short string) *cobra.Command {
+	cmd.Flags().String("idempotency-key", "", short)
+	return cmd
+}
+
+// keyHeader is the header of that key, if one was given.
+func (c *call) keyHeader() map[string]string {
+	if key := c.flag("idempotency-key"); key != "" {
+		return map[string]string{"Idempotency-Key": key}
+	}
+	return nil
 }
 
 // flag is the value of a flag of text.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlwork/pawl/server/webui"
 )
 
 // configCommand prints the settings. It takes the flags of serve as well, so that what serve
@@ -35,6 +37,16 @@ func (a *app) configCommand() *cobra.Command {
 	}}
 	addSettings(cmd, true)
 	return cmd
+}
+
+// shown are all settings that serve reads, for Mission Control.
+func (v values) shown() (list []webui.Setting) {
+	for _, s := range settings {
+		if value := v[s.name]; value.source != "" {
+			list = append(list, webui.Setting{Name: s.name, Value: shown(value), Source: value.source})
+		}
+	}
+	return list
 }
 
 // shown is a value without secrets: of a store's address its scheme, or all of a file's.

@@ -46,7 +46,7 @@ func TestU8_WhatIsPrintedForPeopleAndForScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got string
-			pawltest.Run(t, func(e *pawl.Engine) { demo.Register(e) }, func(t *testing.T, e *pawltest.Engine) {
+			pawltest.Run(t, func(e *pawl.Engine) { demo.Register(e); talk(e) }, func(t *testing.T, e *pawltest.Engine) {
 				handler := httpapi.Handler(e.Engine, auth.Open("ann"))
 				got = play(t, e, noted(handler, called), string(want))
 				routes = routesOf(t, handler)
@@ -73,6 +73,21 @@ func TestU8_WhatIsPrintedForPeopleAndForScripts(t *testing.T) {
 			t.Errorf("no verb of the transcripts calls %s %s", route.method, route.path)
 		}
 	}
+}
+
+// talk has a kind whose handler logs a line every two seconds.
+func talk(e *pawl.Engine) {
+	pawl.HandleRaw(e, "talk", func(ctx context.Context, j *pawl.Job[pawl.Raw]) error {
+		for _, word := range strings.Fields(strings.Trim(string(j.Args), `"`)) {
+			j.Log().Info(word)
+			select {
+			case <-time.After(2 * time.Second): // virtual
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
 }
 
 // route is one of the API's.

@@ -28,11 +28,8 @@ func (a *app) jobCommand() *cobra.Command {
 	waitFlag(result)
 	get := a.verb("get ID…", "Show jobs, live or archived", counted(1, -1), (*call).jobGet)
 	waitFlag(get)
-	logs := a.verb("logs ID", "Print the lines that a job's handler logged", counted(1, 1), (*call).jobLogs)
-	logs.Flags().Int("skip", 0, "lines")
-	logs.Flags().Int("limit", 0, "lines at most [all]")
 	return group("job", "Jobs: enqueue, look, change", "",
-		a.jobEnqueueCommand(), list, get, result, logs,
+		a.jobEnqueueCommand(), list, get, result, a.jobLogsCommand(),
 		a.verb("why ID…", "Say what keeps jobs from running, those with the same cause together", counted(1, -1), (*call).jobWhy), count,
 		a.jobChange("cancel", "End jobs that do not run, and ask those that do to stop", ""),
 		a.jobChange("retry", "Let dead, cancelled or parked jobs wait again, with all their attempts", ""),
@@ -275,37 +272,6 @@ func (c *call) jobResult() error {
 	}
 	c.print("%s", payloadText(result.JSON, result.Text, nil))
 	return nil
-}
-
-var levels = map[int]string{-4: "debug", 0: "info", 4: "warn", 8: "error"}
-
-func (c *call) jobLogs() error {
-	const most = 1000
-	skip, left := c.number("skip"), c.number("limit")
-	for {
-		n := most
-		if c.given("limit") {
-			n = min(left, most)
-		}
-		query := url.Values{"skip": {strconv.Itoa(skip)}, "limit": {strconv.Itoa(n)}}
-		var page httpapi.LogList
-		if _, err := c.read("/jobs/"+url.PathEscape(c.args[0])+"/logs", query, &page); err != nil {
-			return err
-		}
-		for _, l := range page.Lines {
-			level := levels[l.Level]
-			if level == "" {
-				level = strconv.Itoa(l.Level)
-			}
-			if !c.json {
-				c.print("%s  run %d  %-5s  %s", l.Time.In(c.zone).Format("2006-01-02 15:04:05.000"), l.Run, level, clean(l.Text))
-			}
-		}
-		skip, left = skip+len(page.Lines), left-len(page.Lines)
-		if len(page.Lines) < n || c.given("limit") && left <= 0 {
-			return nil
-		}
-	}
 }
 
 func (c *call) jobWhy() error {

@@ -28,7 +28,7 @@ func (a *app) jobEnqueueCommand() *cobra.Command {
 	f.String("timeout", "", "`time` of one attempt at most")
 	f.String("deadline", "", "`time` after which it is not run")
 	f.String("id", "", "`id` of your choice (UUIDv7), so that it can be sent again")
-	f.String("idempotency-key", "", "`key`: a repetition within 24 hours enqueues nothing")
+	keyFlag(cmd, "`key`: a repetition within 24 hours enqueues nothing")
 	f.Bool("unique", false, "only if no live job of its kind has the same arguments")
 	f.String("unique-key", "", "only if no live job of its kind has this `key`")
 	f.Bool("unique-by-queue", false, "unique only in its queue")
@@ -41,11 +41,7 @@ func (c *call) jobEnqueue() error {
 	if err != nil {
 		return err
 	}
-	q := request{method: http.MethodPost, path: "/jobs", body: d}
-	if key := c.flag("idempotency-key"); key != "" {
-		q.headers = map[string]string{"Idempotency-Key": key}
-	}
-	text, err := c.api.do(c.ctx, q)
+	text, err := c.api.do(c.ctx, request{method: http.MethodPost, path: "/jobs", body: d, headers: c.keyHeader()})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ func (a *app) limitCommand() *cobra.Command {
 	acquire := a.verb("acquire NAME", "Take tokens of a limit's rate; 1 when they do not come in time", counted(1, 1), (*call).limitAcquire)
 	acquire.Flags().Int("tokens", 1, "how many")
 	acquire.Flags().String("wait", "1s", "`time` to wait for them at most")
+	acquire.Flags().String("key", "", "`key` of a limit that is per key")
+	keyFlag(acquire, "`key`: a repetition within 24 hours takes nothing more, as long as the server runs")
 	return group("limit", "Limits: how many run at once, and rates", "",
 		pageFlags(a.verb("list", "List limits", counted(0, 0), (*call).limitList), 1000),
 		a.verb("get NAME", "Show a limit: what holds, and where it comes from", counted(1, 1), func(c *call) error {
@@ -84,9 +86,12 @@ func (c *call) limitUndrain() error {
 }
 
 func (c *call) limitAcquire() error {
+	body := map[string]any{"tokens": c.number("tokens"), "wait": c.flag("wait")}
+	if key := c.flag("key"); key != "" {
+		body["key"] = key
+	}
 	q := request{
-		method: http.MethodPost, path: "/limits/" + url.PathEscape(c.args[0]) + "/acquire",
-		body: map[string]any{"tokens": c.number("tokens"), "wait": c.flag("wait")}, wait: longestWait,
+		method: http.MethodPost, path: "/limits/" + url.PathEscape(c.args[0]) + "/acquire", body: body, wait: longestWait, headers: c.keyHeader(),
 	}
 	return c.shown(q, func(c *call, text []byte) error {
 		var taken httpapi.Acquired

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -48,8 +49,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	a.json = a.json || asksJSON(args) // a wrong flag before it ends the reading of flags
 	a.tell(err)
 	return exitCode(err)
+}
+
+// asksJSON reports whether --json is among the flags.
+func asksJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // isTerminal reports whether a person reads the file.

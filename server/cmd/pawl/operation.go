@@ -121,6 +121,7 @@ func bulkFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("pace", 0, "jobs a second [1000]")
 	cmd.Flags().Bool("detach", false, "do not wait for the end: whoever runs goes on with it")
 	cmd.Flags().Bool("every", false, "without a filter: all jobs that the verb is for")
+	keyFlag(cmd, "`key`: a repetition within 24 hours is the same operation")
 }
 
 // bulk does something to all jobs that the filter matches.
@@ -162,7 +163,7 @@ func (c *call) bulk(verb string, to map[string]any) error {
 		}
 	}
 	total := c.bulkTotal(query)
-	text, err := c.api.do(c.ctx, request{method: http.MethodPost, path: "/operations", body: body, wait: checkTime})
+	text, err := c.api.do(c.ctx, request{method: http.MethodPost, path: "/operations", body: body, wait: checkTime, headers: c.keyHeader()})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	if err := os.Chmod(dir, 0o755); err != nil { // a test runs it as somebody else
 		return "", err
 	}
@@ -38,10 +39,13 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "pawl"), nil
 })
 
+// built is the folder of the program, if a test has asked for it.
+var built string
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if program, err := buildOnce(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
+	if built != "" {
+		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -107,7 +111,14 @@ func (l *lines) String() string {
 // startServer starts one on a port of its own and reads its address from what it prints.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, cmd: program(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), gone: make(chan error, 1)}
+	return startAs(t, nil, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// startAs starts what serves, with more in its environment.
+func startAs(t *testing.T, env []string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, cmd: program(t, args...), gone: make(chan error, 1)}
+	s.cmd.Env = append(s.cmd.Env, env...)
 	s.text = &lines{more: make(chan struct{}, 1)}
 	s.cmd.Stderr = s.text
 	from, to := io.Pipe()
@@ -123,8 +134,8 @@ func startServer(t *testing.T, args ...string) *server {
 	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
 	scanner := bufio.NewScanner(from)
 	for scanner.Scan() {
-		if _, address, ok := strings.Cut(scanner.Text(), "http://"); ok {
-			s.url = "http://" + strings.TrimSuffix(strings.Fields(address)[0], httpapi.Prefix)
+		if _, address, ok := strings.Cut(scanner.Text(), " http"); ok { // "pawl serves …", "pawl demo is at …"
+			s.url = strings.TrimSuffix("http"+address, httpapi.Prefix)
 			break
 		}
 	}
@@ -138,9 +149,15 @@ func startServer(t *testing.T, args ...string) *server {
 // call is what curl would do.
 func (s *server) call(method, path, body string, out any) {
 	s.t.Helper()
+	s.at(method, httpapi.Prefix+path, body, out)
+}
+
+// at is call for what is not the API's.
+func (s *server) at(method, path, body string, out any) {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, s.url+httpapi.Prefix+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

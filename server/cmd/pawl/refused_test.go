@@ -40,6 +40,13 @@ func refuses(t *testing.T, code int, word string, env map[string]string, args ..
 	}
 }
 
+// A script that asks for JSON gets the problem as JSON, also of a flag that comes before --json and is wrong.
+func TestU8_AWrongFlagIsAProblemForScripts(t *testing.T) {
+	refuses(t, 2, `"kind":"usage"`, nil, "job", "list", "--nope", "--json")
+	refuses(t, 2, `"kind":"usage"`, nil, "job", "list", "--limit", "x", "--json")
+	refuses(t, 2, "pawl: unknown flag", nil, "job", "list", "--nope", "--", "--json")
+}
+
 func TestU8_AServerThatIsNotThereIsUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

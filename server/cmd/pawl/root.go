@@ -42,7 +42,7 @@ var nouns = []func(*app) *cobra.Command{
 	(*app).jobCommand, (*app).queueCommand, (*app).kindCommand, (*app).pauseCommand, (*app).freezeCommand, (*app).unfreezeCommand,
 	(*app).scheduleCommand, (*app).limitCommand, (*app).workerCommand, (*app).serviceCommand, (*app).operationCommand, (*app).auditCommand,
 	(*app).failureCommand, (*app).metricCommand, (*app).settingsCommand, (*app).checkCommand, (*app).upkeepCommand, (*app).topCommand,
-	(*app).serveCommand, (*app).tokenCommand, (*app).migrateCommand, (*app).configCommand, (*app).versionCommand,
+	(*app).serveCommand, (*app).demoCommand, (*app).tokenCommand, (*app).migrateCommand, (*app).configCommand, (*app).versionCommand,
 }
 
 // group is a command that only has others below it.

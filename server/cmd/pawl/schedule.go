@@ -41,7 +41,8 @@ func (a *app) scheduleCommand() *cobra.Command {
 		a.resetCommand("/schedules/", scheduleFields, showSchedule),
 		a.eachVerb("pause", "Stop schedules; due times that pass are not made up for", "/schedules/", "paused"),
 		a.eachVerb("resume", "Let schedules go on, from now", "/schedules/", "resumed"),
-		a.verb("trigger NAME", "Enqueue a schedule's job now, also while it is paused", counted(1, 1), (*call).scheduleTrigger),
+		keyFlag(a.verb("trigger NAME", "Enqueue a schedule's job now, also while it is paused", counted(1, 1), (*call).scheduleTrigger),
+			"`key`: a repetition within 24 hours enqueues nothing"),
 		a.verb("delete NAME…", "Remove schedules that no code declares", counted(1, -1), (*call).scheduleDelete),
 	)
 	cmd.Aliases = []string{"cron"}

@@ -17,6 +17,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/kinds/demo"
 	"github.com/pawlwork/pawl/server/serve"
+	"github.com/pawlwork/pawl/server/telemetry"
 	"github.com/pawlwork/pawl/store"
 )
 
@@ -46,16 +47,45 @@ func (a *app) serve(cmd *cobra.Command, _ []string) error {
 	}
 	ctx, stop := a.untilSignal(cmd.Context())
 	defer stop()
-	e, err := a.serveEngine(ctx, v)
+	t, err := a.telemetry(ctx)
 	if err != nil {
 		return err
 	}
-	err = serve.Run(ctx, serve.Config{
-		Engine: e, Run: v.on(setWork), Listen: v.text(setListen), TokenFile: v.text(setTokens), TLSCert: v.text(setTLSCert), TLSKey: v.text(setTLSKey),
+	defer a.flush(ctx, t)
+	e, err := a.serveEngine(ctx, v, "sqlite:"+defaultFile, t.Config(pawl.Config{}))
+	if err != nil {
+		return err
+	}
+	c := a.serveConfig(v, e, t)
+	c.Ready = func(url string) { fmt.Fprintf(a.out, "pawl serves %s\n", url) }
+	return errors.Join(serve.Run(ctx, c), e.Close())
+}
+
+// telemetry is what the environment asks for.
+func (a *app) telemetry(ctx context.Context) (*telemetry.Telemetry, error) {
+	t, err := telemetry.FromEnvironment(ctx, telemetry.Options{Version: version(), Logger: a.serveLogger(), Console: a.out})
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return t, nil
+}
+
+// serveConfig is what the settings say of a server.
+func (a *app) serveConfig(v values, e *pawl.Engine, t *telemetry.Telemetry) serve.Config {
+	return serve.Config{
+		Telemetry: t,
+		Engine:    e, Run: v.on(setWork), Listen: v.text(setListen), TokenFile: v.text(setTokens), TLSCert: v.text(setTLSCert), TLSKey: v.text(setTLSKey),
 		HidePayloads: v.on(setHide), Pprof: v.on(setPprof), Logger: a.serveLogger(), Version: version(), Hosts: hosts(v.text(setHosts)),
-		Ready: func(url string) { fmt.Fprintf(a.out, "pawl serves %s\n", url) },
-	})
-	return errors.Join(err, e.Close())
+		Settings: v.shown(),
+	}
+}
+
+// flush sends what is left of traces and metrics. That it could not is no failure of the
+// server.
+func (a *app) flush(ctx context.Context, t *telemetry.Telemetry) {
+	if err := t.Shutdown(context.WithoutCancel(ctx)); err != nil {
+		a.serveLogger().Warn("the last of traces and metrics may be lost", "error", err)
+	}
 }
 
 // untilSignal ends with the first signal; the second ends the process.
@@ -82,8 +112,8 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func()) {
 	return inner, func() { signal.Stop(signals); close(gone); cancel() }
 }
 
-// serveEngine opens the engine.
-func (a *app) serveEngine(ctx context.Context, v values) (*pawl.Engine, error) {
+// serveEngine opens the engine, on the initial address where the settings name no store.
+func (a *app) serveEngine(ctx context.Context, v values, initial string, c pawl.Config) (*pawl.Engine, error) {
 	grace, err := time.ParseDuration(v.text(setGrace))
 	if err != nil || grace <= 0 {
 		return nil, usage("serve.grace %q (%s): must be a time such as 20s", v.text(setGrace), v[setGrace].source)
@@ -92,14 +122,12 @@ func (a *app) serveEngine(ctx context.Context, v values) (*pawl.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	migrate := store.MigrateCheck
-	address, file := v.address("sqlite:" + defaultFile)
+	c.Migrate, c.Queues, c.Grace, c.Logger = store.MigrateCheck, queues, grace, a.serveLogger()
+	address, file := v.address(initial)
 	if v.on(setMigrate) || address == "sqlite::memory:" || file != "" && isNew(file) {
-		migrate = store.MigrateAuto
+		c.Migrate = store.MigrateAuto
 	}
-	e, _, err := a.openEngine(ctx, v, "sqlite:"+defaultFile, pawl.Config{
-		Migrate: migrate, Queues: queues, Grace: grace, Logger: a.serveLogger(),
-	})
+	e, _, err := a.openEngine(ctx, v, initial, c)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (a *app) openEngine(ctx context.Context, v values, initial string, config p
 			return nil, where, unreachable(err)
 		}
 	}
-	config.Namespace, config.Owner = v.text(setNamespace), "pawl"
+	config.Namespace, config.Owner = v.text(setNamespace), cmp.Or(config.Owner, "pawl")
 	e, err = pawl.Open(ctx, address, config)
 	switch {
 	case err == nil:
