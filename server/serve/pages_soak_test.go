@@ -1,0 +1,160 @@
+//go:build soak
+
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/server/serve"
+)
+
+// TestSoak_U7_PagesAmongMillions opens every page of Mission Control beside two million jobs in 500 queues of 50 workers, each
+// queue with five kinds in its metrics. None takes 300 ms of the server, to the last byte. Then 20 viewers watch the overview
+// and the queues, and cost less than 2 % of a core.
+func TestSoak_U7_PagesAmongMillions(t *testing.T) {
+	const most = 300 * time.Millisecond
+	jobs, seconds := size(t, "PAWL_SOAK_JOBS", 2_000_000), size(t, "PAWL_SOAK_SECONDS", 120)
+	kinds := size(t, "PAWL_SOAK_KINDS", 5)
+	onStores(t, func(t *testing.T, address string) {
+		c := crowd{jobs: jobs, queues: 500, workers: 50, kinds: kinds}
+		if jobs < 1_000_000 {
+			c.hours = 48
+		}
+		s := start(t, func(config *serve.Config) { config.Engine = open(t, address, pawl.Config{}) })
+		c.fill(t, s.e)
+		for n := range 200 {
+			s.want(201, "POST", "/api/v1/schedules", fmt.Sprintf(`{"name":"s%d","cron":"%d 3 * * *","kind":"k"}`, n, n%60))
+			s.want(200, "PATCH", fmt.Sprintf("/api/v1/limits/l%d/settings", n), `{"per_second":1000,"burst":1000}`)
+		}
+		t.Logf("%-60s %8s %8s %8s  %s", "ms:", "first", "middle", "longest", "answer")
+		for _, path := range missionPages(s.someJobs(t)) {
+			if !strings.Contains(path, os.Getenv("PAWL_SOAK_ONLY")) {
+				continue
+			}
+			first, times, said := s.page(path)
+			t.Logf("%-60.60s %8.1f %8.1f %8.1f  %s", path, ms(first), ms(times[len(times)/2]), ms(times[len(times)-1]), said)
+			if middle := times[len(times)/2]; middle > most {
+				t.Errorf("%s took %v, want at most %v", path, middle, most)
+			}
+		}
+		lasts := time.Duration(seconds) * time.Second
+		alone := s.cost(t, lasts, 0)
+		for _, path := range [][]string{{"/"}, {"/queues"}, {"/", "/queues"}} {
+			cost := s.cost(t, lasts, 20, path...) - alone
+			t.Logf("20 viewers of %v: %.2f %% of a core; %.2f %% without them", path, 100*cost, 100*alone)
+			if cost > 0.02 {
+				t.Errorf("20 viewers of %v cost %.2f %% of a core, want at most 2 %%", path, 100*cost)
+			}
+		}
+	})
+}
+
+// someJobs are the ids of a job that waits, one that runs and one that died.
+func (s *served) someJobs(t *testing.T) (ids []string) {
+	t.Helper()
+	for _, state := range []string{"waiting", "running", "dead"} {
+		var page struct{ Jobs []struct{ ID string } }
+		if s.read("/jobs?limit=1&state="+state, &page); len(page.Jobs) == 1 {
+			ids = append(ids, page.Jobs[0].ID)
+		}
+	}
+	return ids
+}
+
+// page opens one six times, as a browser does, and sorts how long all but the first took.
+func (s *served) page(path string) (first time.Duration, times []time.Duration, said string) {
+	s.t.Helper()
+	for n := range 6 {
+		began := time.Now()
+		r, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+path, nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Accept-Encoding", "gzip")
+		answer, err := s.client.Do(r)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		took := time.Since(began)
+		if err != nil || answer.StatusCode != 200 {
+			s.t.Errorf("%s: %s %v", path, answer.Status, err)
+		}
+		if said = fmt.Sprintf("%d bytes", len(all)); n == 0 {
+			first = took
+		} else {
+			times = append(times, took)
+		}
+	}
+	slices.Sort(times)
+	return first, times, said
+}
+
+// cost is how much of a core this process takes while viewers watch pages, each one stream.
+func (s *served) cost(t *testing.T, lasts time.Duration, viewers int, paths ...string) float64 {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	var begun, frames atomic.Int64
+	for n := range viewers {
+		address := s.url + "/live" + s.stream(t, paths[n%len(paths)])
+		watching.Go(func() {
+			r, _ := http.NewRequestWithContext(ctx, "GET", address, nil)
+			answer, err := s.client.Do(r)
+			if err != nil || answer.StatusCode != 200 {
+				t.Errorf("%s: %v %v", address, answer, err)
+				return
+			}
+			defer answer.Body.Close()
+			lines, first := bufio.NewScanner(answer.Body), true
+			lines.Buffer(nil, 8<<20)
+			for lines.Scan() {
+				if strings.HasPrefix(lines.Text(), "event: ") {
+					if frames.Add(1); first {
+						first = false
+						begun.Add(1)
+					}
+				}
+			}
+		})
+	}
+	wait(t, 5*time.Second) // all have begun
+	was, began, cpu := frames.Load(), time.Now(), cpuTime()
+	wait(t, lasts)
+	used := (cpuTime() - cpu).Seconds() / time.Since(began).Seconds()
+	if viewers > 0 {
+		t.Logf("%d of %d viewers had frames, %d of them meanwhile", begun.Load(), viewers, frames.Load()-was)
+		if begun.Load() != int64(viewers) {
+			t.Errorf("%d of %d viewers had a frame", begun.Load(), viewers)
+		}
+	}
+	return used
+}
+
+// stream is the address that a page names for its stream, below /live.
+func (s *served) stream(t *testing.T, path string) string {
+	t.Helper()
+	_, text := s.do("GET", path, "", "Accept", "text/html")
+	_, rest, ok := strings.Cut(text, `sse-connect="`)
+	if !ok {
+		t.Fatalf("%s names no stream", path)
+	}
+	address, _, _ := strings.Cut(rest, `"`)
+	return strings.TrimPrefix(strings.ReplaceAll(address, "&amp;", "&"), "/live")
+}

@@ -1,0 +1,174 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/server/auth"
+	"github.com/pawlwork/pawl/server/webui"
+	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite"
+)
+
+// missionPages are all pages of Mission Control, the lists with each filter and in each view, and the pages of some jobs.
+func missionPages(ids []string) (list []string) {
+	list = []string{
+		"/", "/?range=15m", "/?range=6h", "/?range=24h", "/?range=7d", "/?range=30d", "/?sort=failed",
+		"/jobs", "/jobs/scheduled", "/jobs/retries", "/jobs/dead", "/jobs/dead?groups=all",
+		"/queues", "/queues?order=ready", "/queues?q=q33", "/queues?after=100", "/queues?range=24h", "/queues?open=q001", "/queues/q001", "/queues/q003?range=24h",
+		"/cron", "/cron/s7", "/workers", "/workers/17", "/limits", "/services", "/audit", "/audit?by=ann3", "/audit?by=nobody", "/settings",
+		"/find?q=q33", "/find?q=nothing",
+	}
+	for _, state := range []string{"ready", "running", "suspended", "done", "cancelled"} {
+		list = append(list, "/jobs?state="+state)
+	}
+	fingerprint := job.Fingerprint("no answer from 10.1.2.3")
+	for _, filter := range []string{
+		"kind=k3", "kind=k*", "kind=none", "queue=q001", "queue=none", "key=c77", "key=none", "tag=red", "tag=none", "worker=17", "created=1h", "created=7d",
+		"q=no+answer", "q=nothing", "error=" + fingerprint, "error=0000000000000000", "queue=q001&kind=k3", "queue=q001&order=id",
+	} {
+		list = append(list, "/jobs?"+filter)
+	}
+	for _, view := range []string{"scheduled", "retries", "dead"} {
+		list = append(list, "/jobs/"+view+"?queue=q001", "/jobs/"+view+"?kind=k3", "/jobs/"+view+"?queue=q001&q=nothing")
+	}
+	list = append(list, "/jobs/dead?error="+fingerprint, "/jobs/dead?error="+fingerprint+"&kind=k3")
+	for _, id := range ids {
+		list = append(list, "/jobs/"+id)
+	}
+	return list
+}
+
+// standing is a store that reads how queues stand once: all pages share that look, which is counted apart.
+type standing struct {
+	*sqlite.Store
+	mu     sync.Mutex
+	queues []store.QueueState
+	counts []store.QueueCount
+}
+
+func (s *standing) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
+	opened, err := sqlite.Memory().Open(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	s.Store = opened.(*sqlite.Store)
+	return s, nil
+}
+
+func (s *standing) Queues(ctx context.Context, names []string) (list []store.QueueState, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(names) > 0 {
+		return s.Store.Queues(ctx, names)
+	}
+	if s.queues == nil {
+		s.queues, err = s.Store.Queues(ctx, names)
+	}
+	return slices.Clone(s.queues), err
+}
+
+func (s *standing) Counts(ctx context.Context) (list []store.QueueCount, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts == nil {
+		s.counts, err = s.Store.Counts(ctx)
+	}
+	return slices.Clone(s.counts), err
+}
+
+// However many jobs there are, a page visits a bounded number of rows: with 50,000 jobs what it visits with 1,000 and no more than it
+// shows, and where it counts or looks for something row by row, as many as a count or a walk may have.
+func TestU7_PagesVisitFewRowsWhateverThereIs(t *testing.T) {
+	few, many := stepsOfPages(t, 1_000), stepsOfPages(t, 50_000)
+	if n := many["the look"]; n > 25*5*store.MaxCounted {
+		t.Errorf("the look that all pages share takes %d steps", n)
+	}
+	delete(many, "the look")
+	for _, path := range slices.Sorted(maps.Keys(many)) {
+		t.Logf("%-50s %8d steps with few jobs, %8d with many", path, few[path], many[path])
+		more := 50_000 // no row of a job, or a page of them
+		switch plain, filter, _ := strings.Cut(path, "?"); {
+		case !strings.HasPrefix(path, "/jobs") && !strings.HasPrefix(path, "/find"):
+		case filter == "" && !strings.Contains(path, "{id}") && plain != "/jobs/retries", strings.Contains(filter, "state="), filter == "queue=q001", filter == "queue=none":
+			more = 30 * store.MaxCounted
+		default:
+			more = 130 * store.MaxWalked
+		}
+		if many[path] > few[path]+more {
+			t.Errorf("%s takes %d steps with few jobs, %d with many", path, few[path], many[path])
+		}
+	}
+}
+
+// stepsOfPages opens each page of a store with so many jobs, by a server that remembers nothing.
+func stepsOfPages(t *testing.T, jobs int) map[string]int {
+	t.Helper()
+	counted := countVisits()
+	e, err := pawl.New(&standing{}, pawl.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx := pawl.As(t.Context(), "ann", "")
+	crowd{jobs: jobs, queues: 20, workers: 50, hours: 2}.fill(t, e)
+	for n := range 20 {
+		if err := e.Schedule(fmt.Sprint("s", n)).Create(ctx, pawl.Schedule{Cron: "0 6 * * 1-5", Job: pawl.RawArgs("k1", []byte("{}"))}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Limit(fmt.Sprint("l", n)).Set(ctx, pawl.LimitSettings{PerSecond: 1000, Burst: 1000}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := map[string]int{"the look": counted.during(func() {
+		if _, err := e.Queues(ctx); err != nil {
+			t.Error(err)
+		}
+		if _, err := e.Counts(ctx); err != nil {
+			t.Error(err)
+		}
+	})}
+	pages := map[string]string{} // their names
+	for _, path := range missionPages(nil) {
+		pages[path] = path
+	}
+	for _, state := range []pawl.State{job.Waiting, job.Running, job.Dead} {
+		l, err := e.List(ctx, pawl.Filter{States: []pawl.State{state}}, pawl.Page{Limit: 1})
+		if err != nil || len(l.Jobs) == 0 {
+			t.Fatal(state, l, err)
+		}
+		id := l.Jobs[0].ID.String()
+		pages["/jobs/"+id], pages["/find?q="+id] = fmt.Sprint("/jobs/{id} ", state), fmt.Sprint("/find?q={id} ", state)
+	}
+	for path, name := range pages {
+		server := httptest.NewServer(webui.Handler(e, auth.Open("tester")))
+		steps[name] = counted.during(func() { openPage(t, server.URL+path) })
+		server.Close()
+	}
+	return steps
+}
+
+// openPage wants a whole page.
+func openPage(t *testing.T, address string) {
+	t.Helper()
+	r, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(text), "</html>") {
+		t.Errorf("%s: %s %v", address, r.Status, err)
+	}
+}
