@@ -1,0 +1,144 @@
+package webui
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawlwork/pawl"
+)
+
+// kpi is a number with its spark and one note.
+type kpi struct {
+	Name, Value, Unit, Note, Title string
+	Spark                          template.HTML
+}
+
+func loadKPIs(v *view) (any, error) {
+	l, err := v.look()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]kpi, 0, 6)
+	f, err := v.flow("", "")
+	if err != nil {
+		f = &flow{}
+	}
+	list = append(list, doneKPI(f), notDoneKPI(f))
+	ready := kpi{Name: "Ready", Value: counted(l.Ready), Note: "none of them held", Spark: spark(v.app.history.line("ready"), "")}
+	if l.Held.Jobs > 0 {
+		ready.Note = counted(l.Held) + " of them held"
+	} else if l.Ready.Jobs == 0 {
+		ready.Note = "nothing waits"
+	}
+	served, held := l.oldest()
+	oldest := kpi{Name: "Oldest ready", Note: "of served queues", Spark: spark(v.app.history.line("oldest"), "y")}
+	if oldest.Value, oldest.Unit = measure(served.Truncate(100 * time.Millisecond)); served < 100*time.Millisecond {
+		oldest.Value, oldest.Unit = "0", "s"
+	}
+	if held > 0 {
+		oldest.Note = age(held) + " where held"
+	}
+	running := kpi{Name: "Running", Value: counted(l.Running), Unit: "of " + count(l.Slots),
+		Note: percent(float64(l.Running.Jobs), float64(l.Slots)) + " of the slots are busy", Spark: spark(v.app.history.line("running"), "")}
+	if l.Slots == 0 {
+		running.Unit, running.Note = "", "no slots: no worker is live"
+	}
+	workers := kpi{Name: "Workers", Value: count(l.Live()), Unit: "live", Spark: spark(v.app.history.line("workers"), "g")}
+	workers.Note = versions(l)
+	workers.Title = workers.Note
+	return append(list, ready, oldest, running, workers), nil
+}
+
+// unmeasured is said where nothing was handed over in the span: workers do so once a minute.
+const unmeasured = "no numbers yet"
+
+func doneKPI(f *flow) kpi {
+	k := kpi{Name: "Done", Note: unmeasured, Value: "–", Unit: "/min", Spark: spark(plainPoints(f.perMinute(pawl.MetricDone)), "g")}
+	if !f.Known {
+		return k
+	}
+	sum, in := f.latest()
+	k.Value, k.Unit = rate(sum.Count(pawl.MetricDone), in)
+	from, to := f.known()
+	whole := time.Duration(to-from+1) * f.Step
+	now, then := float64(sum.Count(pawl.MetricDone))/in.Minutes(), float64(f.Total.Count(pawl.MetricDone))/whole.Minutes()
+	switch {
+	case whole <= 6*time.Minute || then == 0:
+		k.Note = count(f.Total.Count(pawl.MetricDone)) + " in the " + f.words()
+	case now > then*1.005:
+		k.Note = percent(now-then, then) + " above the " + f.words()
+	case now < then*0.995:
+		k.Note = percent(then-now, then) + " below the " + f.words()
+	default:
+		k.Note = "as in the " + f.words()
+	}
+	return k
+}
+
+func notDoneKPI(f *flow) kpi {
+	k := kpi{Name: "Not done", Value: "0", Unit: "/min", Note: "no failures",
+		Spark: spark(plainPoints(f.perMinute(pawl.MetricFailed, pawl.MetricDead, pawl.MetricThrottled)), "r")}
+	if !f.Known {
+		k.Value, k.Note = "–", unmeasured
+		return k
+	}
+	sum, in := f.latest()
+	k.Value, k.Unit = rate(sum.Count(pawl.MetricFailed)+sum.Count(pawl.MetricDead)+sum.Count(pawl.MetricThrottled), in)
+	var parts []string
+	for _, c := range []struct {
+		of   pawl.MetricCount
+		word string
+	}{{pawl.MetricFailed, "retried"}, {pawl.MetricDead, "dead"}, {pawl.MetricThrottled, "throttled"}} {
+		if n := sum.Count(c.of); n > 0 {
+			parts = append(parts, count(n)+" "+c.word)
+		}
+	}
+	if len(parts) > 0 {
+		k.Note = strings.Join(parts, ", ") + " in " + duration(in)
+		k.Title = k.Note
+	}
+	return k
+}
+
+// plainPoints are points for a spark: nothing is 0.
+func plainPoints(list []float64) []float64 {
+	for i, v := range list {
+		if v != v {
+			list[i] = 0
+		}
+	}
+	return list
+}
+
+// versions says how many of the live workers run which build.
+func versions(l *look) string {
+	n := map[string]int{}
+	var names []string
+	for i := range l.Workers {
+		if w := &l.Workers[i]; !w.Lost {
+			name := cmp.Or(w.Worker.Version, "no version")
+			if n[name]++; n[name] == 1 {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return "nobody works"
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(n[b]-n[a], strings.Compare(b, a)) })
+	if len(names) == 1 {
+		if names[0] == "no version" {
+			return "none names its version"
+		}
+		return "all on " + plain(names[0], 20)
+	}
+	var parts []string
+	for _, name := range names[:min(len(names), 3)] {
+		parts = append(parts, fmt.Sprintf("%s on %d", plain(name, 20), n[name]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,146 @@
+package webui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
+)
+
+// look is how everything stands, read once a second at most for all pages and viewers.
+type look struct {
+	Now     time.Time     // by the store's clock
+	Latency time.Duration // that a small question to the store took
+	Queues  []pawl.QueueState
+	States  map[pawl.State]pawl.Counted
+	Workers []pawl.WorkerInfo
+	Frozen  *pawl.Pause
+	// Operations are those that are open, and those that ended in the last seconds.
+	Operations []pawl.Operation
+
+	read time.Time // by our own clock: the look may be some seconds old
+
+	All, Ready, Held, Scheduled, Retries, Running pawl.Counted
+	Slots                                         int
+}
+
+// look is the newest one.
+func (v *view) look() (*look, error) { return cached(v, "look", time.Second, v.app.readLook) }
+
+func (a *app) readLook(ctx context.Context) (*look, error) {
+	began := time.Now()
+	now, err := a.e.Store().Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &look{Now: now, Latency: time.Since(began), States: map[pawl.State]pawl.Counted{}, read: time.Now()}
+	var counts []pawl.QueueCount
+	var all sync.WaitGroup
+	errs := make([]error, 4)
+	all.Go(func() { l.Queues, errs[0] = a.e.Queues(ctx) }) // at the same time: with many queues both take a while
+	all.Go(func() { counts, errs[1] = a.e.Counts(ctx) })
+	l.Workers, errs[2] = a.e.Workers(ctx)
+	l.Operations, errs[3] = a.e.Operations(ctx)
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, c := range counts {
+		l.States[c.State] = plus(l.States[c.State], c.Counted)
+		l.All = plus(l.All, c.Counted)
+	}
+	recent := l.Operations[:0]
+	for _, o := range l.Operations {
+		if o.State == pawl.OperationOpen || now.Sub(o.Ended) < 8*time.Second {
+			recent = append(recent, o)
+		}
+	}
+	l.Operations = recent
+	l.add()
+	a.history.note(l)
+	return l, nil
+}
+
+// oldest is how long a job has been ready that could be taken, and one of a queue of which nothing starts.
+func (l *look) oldest() (served, held time.Duration) {
+	for i := range l.Queues {
+		q := &l.Queues[i]
+		switch {
+		case q.Oldest.IsZero():
+		case isHeld(q):
+			held = max(held, l.Now.Sub(q.Oldest))
+		default:
+			served = max(served, l.Now.Sub(q.Oldest))
+		}
+	}
+	return served, held
+}
+
+// add makes sums.
+func (l *look) add() {
+	seen := map[pawl.WorkerID]bool{}
+	for i := range l.Queues {
+		q := &l.Queues[i]
+		l.Ready, l.Scheduled, l.Retries, l.Running = plus(l.Ready, q.Ready), plus(l.Scheduled, q.Scheduled), plus(l.Retries,
+			q.Retries), plus(l.Running, q.Running)
+		if isHeld(q) {
+			l.Held = plus(l.Held, q.Ready)
+		}
+		if q.Pause != nil && q.Pause.Scope == job.PauseAll {
+			l.Frozen = q.Pause
+		}
+	}
+	for i := range l.Workers {
+		if w := &l.Workers[i]; !w.Lost && !seen[w.ID] {
+			seen[w.ID] = true
+			for _, n := range w.Worker.Slots {
+				l.Slots += n
+			}
+		}
+	}
+}
+
+// isHeld reports whether nothing of a queue starts now, however many slots are free.
+func isHeld(q *pawl.QueueState) bool { return q.Pause != nil || q.CoolDown != nil || q.Workers == 0 }
+
+// needs is how many queues need someone; empty for none.
+func (l *look) needs() string {
+	n := 0
+	for i := range l.Queues {
+		if q := &l.Queues[i]; isHeld(q) && (q.Ready.Jobs > 0 || q.CoolDown != nil) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return count(n)
+}
+
+// Live are the workers that are not lost.
+func (l *look) Live() int {
+	n := 0
+	for i := range l.Workers {
+		if !l.Workers[i].Lost {
+			n++
+		}
+	}
+	return n
+}
+
+// storeName is what the store is, for people.
+func (a *app) storeName() string {
+	name := strings.TrimPrefix(fmt.Sprintf("%T", a.e.Store()), "*")
+	switch name, _, _ = strings.Cut(name, "."); name {
+	case "sqlite":
+		return "SQLite"
+	case "postgres":
+		return "Postgres"
+	}
+	return name
+}

@@ -1,0 +1,49 @@
+package webui_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+func TestU7_TheOverviewSaysWhatNeedsSomeone(t *testing.T) {
+	s := openShop(t)
+	b := open(t, s.control, "/")
+	b.wait(`document.documentElement.dataset.charts === "ready"`)
+	b.has("#need", "things need someone")
+	b.has("#need", "exports is paused by ops: “bad template, INC-311”. 4 ready jobs wait.")
+	b.has("#need", "No live worker serves queue legacy-sync. 4 ready jobs wait.")
+	b.has("#need", "geo cools down until")
+	b.has("#need", "jobs of kind invoice.render died")
+	b.has("#kinds", "report.nightly")
+	b.accessible()
+	b.shots("overview")
+}
+
+func TestU7_ChartsShareACrosshairAndAreZoomed(t *testing.T) {
+	s := openShop(t)
+	b := open(t, s.control, "/")
+	b.wait(`document.documentElement.dataset.charts === "ready"`)
+	box := eval[map[string]float64](b,
+		`(({x, y, width, height}) => ({x, y, width, height}))(document.querySelector(".u-over").getBoundingClientRect())`)
+	latest := b.text(`[data-read="p99"]`)
+	y := box["y"] + box["height"]/2
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box["x"]+box["width"]*.6, y))
+	b.wait(fmt.Sprintf(`document.querySelector('[data-read="p99"]').innerText !== %q`, latest)) // that of another chart
+	b.wait(`[...document.querySelectorAll("[data-at]")].every((e) => /^\d\d:\d\d$/.test(e.innerText))`)
+	b.shot("crosshair")
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, box["x"]+box["width"]*.6, y, chromedp.ButtonLeft,
+		chromedp.ClickCount(1)),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box["x"]+box["width"]*.7, y, chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box["x"]+box["width"]*.8, y, chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, box["x"]+box["width"]*.8, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	b.wait(`/from=\d+&to=\d+/.test(location.search)`)
+	b.settled()
+	b.wait(`document.documentElement.dataset.charts === "ready"`)
+	b.has("#failures", " to ")
+	b.do(chromedp.DoubleClick(chromedp.CSS(".u-over")))
+	b.wait(`location.search === ""`)
+	b.settled()
+}

@@ -1,0 +1,113 @@
+// One stream for the page that is seen. The extension of htmx swaps; this keeps the connection, and says so when it is lost.
+import { now, second, setClock, stop, tick } from "./times.js";
+
+const quiet = 12_000; // without a byte: lost
+const hiddenFor = 10_000; // then the stream is closed: browsers allow six
+const bar = document.getElementById("conn");
+const mark = document.getElementById("live");
+const main = document.getElementById("main");
+
+class Feed {
+  constructor(url) {
+    this.url = url;
+    this.readyState = 0;
+    this.names = new Map();
+    this.failed = 0;
+    this.lostAt = 0;
+    this.heard = Date.now();
+    this.addEventListener("beat", (e) => setClock(JSON.parse(e.data).now));
+    this.open();
+    this.watch = setInterval(() => this.look(), 1000);
+    document.addEventListener("visibilitychange", () => this.seen());
+  }
+  addEventListener(name, listener) {
+    if (!this.names.has(name)) {
+      this.names.set(name, new Set());
+      this.source?.addEventListener(name, (e) => this.hear(name, e));
+    }
+    this.names.get(name).add(listener);
+  }
+  removeEventListener(name, listener) { this.names.get(name)?.delete(listener); }
+  hear(name, e) {
+    this.heard = Date.now();
+    if (this.failed || this.lostAt) this.again();
+    for (const listener of [...this.names.get(name)]) listener(e);
+  }
+  open() {
+    this.source?.close();
+    this.next = 0;
+    this.heard = Date.now();
+    const source = (this.source = new EventSource(this.url));
+    for (const name of this.names.keys()) source.addEventListener(name, (e) => this.hear(name, e));
+    source.onopen = () => { this.readyState = 1; this.heard = Date.now(); this.onopen?.(); if (!this.lostAt) say("on", "Live"); };
+    source.onerror = () => { if (source === this.source) this.lose(); };
+  }
+  // A stream that ended comes back at once; only when that fails it is lost.
+  lose() {
+    this.source.close();
+    this.failed++;
+    if (this.failed > 1 && !this.lostAt) {
+      this.lostAt = now();
+      stop(true);
+      main.classList.add("stale");
+      say("off", `Not live since ${second(this.lostAt)}`);
+    }
+    this.next = Date.now() + (this.failed === 1 ? 500 : Math.min(15_000, 1000 * 2 ** Math.min(this.failed - 1, 4)));
+    this.show();
+  }
+  again() {
+    const was = this.lostAt;
+    this.failed = this.lostAt = 0;
+    say("on", "Live");
+    if (!was) return;
+    main.classList.remove("stale");
+    stop(false);
+    bar.classList.add("back");
+    bar.replaceChildren("Live again.");
+    setTimeout(() => { if (!this.lostAt) { bar.hidden = true; bar.classList.remove("back"); } }, 2000);
+  }
+  look() {
+    if (this.closed) return;
+    if (this.next) {
+      if (Date.now() >= this.next) this.open();
+      else this.show();
+    } else if (Date.now() - this.heard > quiet) { this.failed++; this.lose(); }
+  }
+  show() {
+    if (!this.lostAt) return;
+    bar.classList.remove("back");
+    if (!bar.querySelector("button")) {
+      const button = Object.assign(document.createElement("button"), { className: "btn s", textContent: "Try now", type: "button" });
+      button.onclick = () => this.open();
+      bar.replaceChildren(document.createElement("span"), button);
+    }
+    const left = Math.max(1, Math.ceil((this.next - Date.now()) / 1000));
+    bar.firstChild.textContent = `Connection lost at ${second(this.lostAt)}. You see what was true then; next try in ${left} s.`;
+    bar.hidden = false;
+  }
+  seen() {
+    clearTimeout(this.hiding);
+    if (document.hidden) this.hiding = setTimeout(() => { this.closed = true; this.source.close(); }, hiddenFor);
+    else if (this.closed) { this.closed = false; this.open(); }
+  }
+  close() { clearInterval(this.watch); this.closed = true; this.source.close(); this.readyState = 2; }
+}
+
+function say(how, words) {
+  mark.className = `live ${how}`;
+  if (mark.lastElementChild.textContent !== words) mark.lastElementChild.textContent = words;
+}
+
+htmx.createEventSource = (url) => (window.pawlFeed = new Feed(url));
+
+// Nothing that somebody uses is taken away: a form that is filled in, an open menu, a selection of text.
+addEventListener("htmx:sseBeforeMessage", (e) => {
+  const region = e.target;
+  const chosen = getSelection();
+  if (region.querySelector("[data-editing], details[open] .menu, details[open] .sheet") ||
+    (chosen && !chosen.isCollapsed && region.contains(chosen.anchorNode)) ||
+    (region.contains(document.activeElement) && /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName) && document.activeElement.type !== "checkbox")) e.preventDefault();
+});
+// The extension's own errors are not news: the bar tells.
+addEventListener("pagehide", () => window.pawlFeed?.source?.close());
+addEventListener("pageshow", (e) => { if (e.persisted) { window.pawlFeed?.open(); tick(); } });
