@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check fault soak bench \
+.PHONY: help run test check fault soak bench screenshots \
 	check-format check-vet check-static check-house check-tidy check-generated
 
 # Every module of go.work.
@@ -14,6 +14,7 @@ PACKAGES = $(addsuffix /...,$(MODULES))
 # TestSoak_*. PAWL_FAULT says how long a fault test goes on: short, with a fixed seed, or long.
 LONG_TAGS := fault,soak
 packages_tagged = $(sort $(addprefix ./,$(dir $(shell git grep -lE --untracked '^//go:build .*\b($(1))\b' -- '*_test.go'))))
+packages_fuzzed = $(sort $(addprefix ./,$(dir $(shell git grep -lE --untracked '^func Fuzz' -- '*_test.go'))))
 TEST_TIMEOUT ?= 20m
 
 # All of our code runs under the race detector. SQLite itself, translated to Go, does not: it starts no goroutine, each
@@ -28,35 +29,40 @@ UNDER = dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'rm -rf "$$dir"
 	exec "$$dir/testenv" $(TESTENV_FLAGS) -dir "$$dir" --
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## the server with a small living shop, on an embedded store, until Ctrl-C
-	@dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'kill %1 2>/dev/null; wait; rm -rf "$$dir"' EXIT; trap : INT TERM; \
-	go build -o "$$dir/" ./examples/shop ./server/cmd/pawl; \
-	"$$dir/shop" -file "$$dir/shop.db" >"$$dir/shop.log" 2>&1 & \
-	"$$dir/pawl" serve --migrate --store-file "$$dir/shop.db"
+run: ## a living small company to look at, on an embedded store, until Ctrl-C; see docs/demo.md
+	@dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'rm -rf "$$dir"' EXIT; \
+	go build -o "$$dir/pawl" ./server/cmd/pawl; \
+	trap : INT; trap 'kill "$$demo"' TERM; "$$dir/pawl" demo & demo=$$!; \
+	wait "$$demo" || while kill -0 "$$demo" 2>/dev/null; do wait "$$demo" || :; done # a signal ends a wait, not the demo
 
 test: ## every test, with -race, beside private servers; a suite that cannot run is a failure
 	@$(UNDER) go test $(RACE) -timeout $(TEST_TIMEOUT) $(PACKAGES)
 
 check: check-format check-vet check-static check-tidy check-generated check-house ## format, vet, staticcheck, the rules of the house, tidy modules, generated files
 
-fault: ## the short, seeded fault tests, with -race
+fault: ## the short, seeded fault tests, with -race, then 20 s of fuzzing
 	@packages='$(call packages_tagged,fault)'; \
 	if [ -z "$$packages" ]; then echo 'fault: there are no fault tests yet'; exit; fi; \
 	export PAWL_FAULT=short; \
 	$(UNDER) go test $(RACE) -timeout $(TEST_TIMEOUT) -tags fault -run '^TestFault' $$packages
+	@go run ./internal/testenv/fuzz -time 20s $(packages_fuzzed)
 
-soak: ## the long fault tests and those that measure, without -race, then internal/breaks; up to an hour; writes docs/soak.md
+soak: ## the long fault tests and those that measure, without -race, 5 minutes of fuzzing, then internal/breaks; writes docs/soak.md
 	@packages='$(call packages_tagged,fault|soak)'; \
 	export PAWL_FAULT=long; \
-	$(UNDER) go run ./internal/testenv/soak -o docs/soak.md -- \
+	$(UNDER) go run ./internal/testenv/soak -o docs/soak.md -fuzz '$(packages_fuzzed)' -- \
 		$${packages:+-p 1 -count 1 -timeout 60m -tags $(LONG_TAGS) -run '^Test(Fault|Soak)' $$packages}
 
 bench: ## what batching costs, then Pawl and its peers in one run
 	go test -run '^$$' -bench . -benchmem ./batch
 	@if [ ! -e bench/go.mod ]; then exit; fi; \
 	$(UNDER) env GOWORK=off go -C bench run . # its own choice of versions, not the workspace's
+
+screenshots: LIVE ?= 75s
+screenshots: ## a picture of every page of Mission Control, of a demo that lives for LIVE; writes docs/screenshots
+	@go run ./server/internal/shots -to docs/screenshots -live $(LIVE)
 
 check-format:
 	@echo 'check: format'

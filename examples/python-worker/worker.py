@@ -52,6 +52,12 @@ class Refused(Exception):
     """The server does not take the request: sending it again is in vain."""
 
 
+def say(*words, to=sys.stderr):
+    """Prints a line at once, in one piece: threads speak at the same time."""
+    to.write(" ".join(str(word) for word in words) + "\n")
+    to.flush()
+
+
 def call(method, path, body=None, timeout=30):
     """Sends a request and reads its answer. Faults of the way there are URLError."""
     request = urllib.request.Request(SERVER + "/api/v1" + path, method=method)
@@ -81,6 +87,7 @@ class Worker:
         self.free = threading.Semaphore(SLOTS)
         self.stopping = threading.Event()
         self.lost = threading.Event()
+        self.registered = False
 
     def until_it_works(self, what):
         """Repeats a call while the server is away. True says that it was sent before."""
@@ -88,9 +95,12 @@ class Worker:
         while not self.lost.is_set():
             try:
                 return what(again)
-            except (urllib.error.URLError, OSError):
+            except (urllib.error.URLError, OSError) as error:
+                if not again:
+                    say("the server is away:", error)
                 again = True
-                time.sleep(pause)
+                if self.lost.wait(pause):
+                    break
                 pause = min(pause * 2, 5)
         raise Lost()
 
@@ -100,7 +110,7 @@ class Worker:
         answer = self.until_it_works(lambda _: call("POST", "/workers", me))
         self.path = f"/workers/{answer['worker']}"
         self.every = seconds(answer["beat_every"])
-        print("worker", answer["worker"], "is registered", flush=True)
+        say("worker", answer["worker"], "is registered", to=sys.stdout)
 
     def beat(self):
         while not self.lost.wait(self.every):
@@ -110,11 +120,11 @@ class Worker:
             except Lost:
                 self.lost.set()
             except (urllib.error.URLError, OSError, Refused) as error:
-                print("beat:", error, file=sys.stderr, flush=True)
+                say("beat:", error)
 
     def run(self, job):
         """Runs one job and stores how it ended."""
-        print("begins", job["id"], "run", job["run"], flush=True)
+        say("begins", job["id"], "run", job["run"], to=sys.stdout)
         end = {"id": job["id"], "run": job["run"]}
         begin = time.monotonic()
         try:
@@ -127,11 +137,12 @@ class Worker:
                 end.update(outcome="cancelled")
             else:
                 end.update(outcome="failed", message=repr(error), stack=traceback.format_exc())
+                say("failed", job["id"], repr(error))
         end["took"] = f"{int((time.monotonic() - begin) * 1000)}ms"
         try:
             self.finish(end)
         except (Lost, Refused) as error:
-            print("an end was not stored:", error, file=sys.stderr, flush=True)
+            say("an end was not stored:", error)
         finally:
             with self.lock:
                 self.held.pop(job["id"], None)
@@ -160,7 +171,7 @@ class Worker:
             except Lost:
                 self.lost.set()
             except (urllib.error.URLError, OSError) as error:
-                print("claim:", error, file=sys.stderr, flush=True)
+                say("claim:", error)
                 time.sleep(0.5)
             for job in jobs:
                 with self.lock:
@@ -192,7 +203,8 @@ def seconds(text):
 
 @handler("sum")
 def add(args, cancelled):
-    return sum(args or [])
+    """Adds up a list, or the values of an object."""
+    return sum(args.values() if isinstance(args, dict) else args or [])
 
 
 @handler("nap")
@@ -218,13 +230,19 @@ def main():
         stop.set()
         for worker in current:
             worker.stopping.set()
+            if not worker.registered:
+                worker.lost.set()
 
     signal.signal(signal.SIGTERM, stopped)
     signal.signal(signal.SIGINT, stopped)
     while not stop.is_set():
         worker = Worker()
         current[:] = [worker]
-        worker.register()
+        try:
+            worker.register()
+        except Lost:  # it was stopped before the server answered
+            continue
+        worker.registered = True
         if stop.is_set():
             worker.stopping.set()
         worker.work()
