@@ -25,12 +25,14 @@ func TestJ19_WhatWasClaimedAheadIsPassed(t *testing.T) {
 			return succeed
 		})
 		p.SetGates(rules)
-		l.add(2_000, of("large"), p)
+		l.add(4_000, of("large"), p)
 		after(50 * time.Millisecond)
-		before := len(begin)
-		line := p.Stats().Ready
-		if before < 500 || before > 1_500 || line < 60 {
-			t.Fatalf("%d began and %d wait in line, the test proves nothing", before, line)
+		before, line := len(begin), p.Stats().Ready
+		for ; line < 60 && before < 3_000; before, line = len(begin), p.Stats().Ready {
+			after(time.Millisecond) // until a claim has just come: the line is short before it
+		}
+		if line < 60 {
+			t.Errorf("%d began and %d wait in line, the test proves nothing", before, line)
 		}
 		l.add(20, of("small"), p)
 		after(20 * time.Millisecond)
