@@ -100,5 +100,11 @@ func (p *Position) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// MarshalBinary implements encoding.BinaryMarshaler, by which gob keeps positions.
+func (p Position) MarshalBinary() ([]byte, error) { return p.MarshalText() }
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (p *Position) UnmarshalBinary(b []byte) error { return p.UnmarshalText(b) }
+
 // Debug shows the numbers, for logs.
 func (p Position) Debug() string { return fmt.Sprintf("%d/%d", p.epoch, p.seq) }

@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	_ store.Log   = (*Store)(nil)
-	_ store.TxLog = (*within)(nil)
+	_ store.Cursors   = (*Store)(nil)
+	_ store.TxLog     = (*within)(nil)
+	_ store.TxCursors = (*within)(nil)
 )
 
 // Append accepts events, all or none, in order.
@@ -42,4 +43,57 @@ func (w *within) Append(ctx context.Context, drafts []stream.Publication) ([]str
 		return nil, pg.Explain("append", w.foreign(err))
 	}
 	return receipts, nil
+}
+
+// OpenCursor makes the caller the holder of a cursor.
+func (s *Store) OpenCursor(ctx context.Context, o store.CursorOpen) (store.CursorState, error) {
+	return s.log.OpenCursor(ctx, o)
+}
+
+// MoveCursor commits where a cursor is.
+func (s *Store) MoveCursor(ctx context.Context, m store.CursorMove) (store.CursorState, error) {
+	return s.log.MoveCursor(ctx, m)
+}
+
+// MoveCursor commits where a cursor is with the transaction.
+func (w *within) MoveCursor(ctx context.Context, m store.CursorMove) (store.CursorState, error) {
+	if err := w.enter(ctx); err != nil {
+		return store.CursorState{}, err
+	}
+	defer w.s.pg.Leave()
+	state, err := w.s.log.MoveCursorIn(ctx, w.in, m)
+	if err != nil {
+		return state, pg.Explain("move a cursor", w.foreign(err))
+	}
+	return state, nil
+}
+
+// RenewCursor lengthens the lease of a holder.
+func (s *Store) RenewCursor(ctx context.Context, m store.CursorMove) error {
+	return s.log.RenewCursor(ctx, m)
+}
+
+// FreeCursor ends the lease of a holder.
+func (s *Store) FreeCursor(ctx context.Context, m store.CursorMove) error {
+	return s.log.FreeCursor(ctx, m)
+}
+
+// ListCursors lists cursors by name.
+func (s *Store) ListCursors(ctx context.Context, after string, n int) ([]store.CursorInfo, error) {
+	return s.log.ListCursors(ctx, after, n)
+}
+
+// CursorNamed is one of them.
+func (s *Store) CursorNamed(ctx context.Context, name string) (store.CursorInfo, error) {
+	return s.log.CursorNamed(ctx, name)
+}
+
+// SeekCursor puts a cursor somewhere else.
+func (s *Store) SeekCursor(ctx context.Context, name string, to stream.Position, op store.Operator) error {
+	return s.log.SeekCursor(ctx, name, to, op)
+}
+
+// DeleteCursor forgets a cursor.
+func (s *Store) DeleteCursor(ctx context.Context, name string, op store.Operator) error {
+	return s.log.DeleteCursor(ctx, name, op)
 }

@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	_ store.Log   = (*Store)(nil)
-	_ store.TxLog = within{}
+	_ store.Cursors   = (*Store)(nil)
+	_ store.TxLog     = within{}
+	_ store.TxCursors = within{}
 )
 
 // Append accepts events, all or none, in order.
@@ -61,4 +62,56 @@ func (w within) Append(ctx context.Context, drafts []stream.Publication) (receip
 		return err
 	})
 	return receipts, err
+}
+
+// OpenCursor makes the caller the holder of a cursor.
+func (s *Store) OpenCursor(ctx context.Context, o store.CursorOpen) (store.CursorState, error) {
+	if err := o.Check(); err != nil {
+		return store.CursorState{}, err
+	}
+	return ask(ctx, s, 1, func(t *jobs.Transition) (store.CursorState, error) { return log.OpenCursor(&t.Session, &o) })
+}
+
+// MoveCursor commits where a cursor is.
+func (s *Store) MoveCursor(ctx context.Context, m store.CursorMove) (store.CursorState, error) {
+	return ask(ctx, s, 1, func(t *jobs.Transition) (store.CursorState, error) { return log.MoveCursor(&t.Session, &m) })
+}
+
+// MoveCursor commits where a cursor is with the transaction.
+func (w within) MoveCursor(ctx context.Context, m store.CursorMove) (state store.CursorState, err error) {
+	err = w.run(ctx, func(t *jobs.Transition) (err error) {
+		state, err = log.MoveCursor(&t.Session, &m)
+		return err
+	})
+	return state, err
+}
+
+// RenewCursor lengthens the lease of a holder.
+func (s *Store) RenewCursor(ctx context.Context, m store.CursorMove) error {
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return log.RenewCursor(&t.Session, &m) })
+}
+
+// FreeCursor ends the lease of a holder.
+func (s *Store) FreeCursor(ctx context.Context, m store.CursorMove) error {
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return log.FreeCursor(&t.Session, &m) })
+}
+
+// ListCursors lists cursors by name.
+func (s *Store) ListCursors(ctx context.Context, after string, n int) ([]store.CursorInfo, error) {
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.CursorInfo, error) { return log.ListCursors(c, after, n) })
+}
+
+// CursorNamed is one of them.
+func (s *Store) CursorNamed(ctx context.Context, name string) (store.CursorInfo, error) {
+	return view(ctx, s, func(c *lite.Snapshot) (store.CursorInfo, error) { return log.CursorNamed(c, name) })
+}
+
+// SeekCursor puts a cursor somewhere else.
+func (s *Store) SeekCursor(ctx context.Context, name string, to stream.Position, op store.Operator) error {
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return log.SeekCursor(&t.Session, name, to, op) })
+}
+
+// DeleteCursor forgets a cursor.
+func (s *Store) DeleteCursor(ctx context.Context, name string, op store.Operator) error {
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return log.DeleteCursor(&t.Session, name, op) })
 }

@@ -41,6 +41,7 @@ type Answer struct {
 
 var meanings = []error{
 	job.ErrWorkerLost, job.ErrNotFound, job.ErrInvalid, job.ErrOutcomeUnknown, store.ErrClosed, store.ErrBusy, context.Canceled,
+	store.ErrCursorLost, store.ErrCursorHeld, store.ErrCursorFilter, store.ErrPosition,
 }
 
 // Remote serves the stores of the second process.
@@ -180,7 +181,7 @@ func (s *spread) Buckets(ctx context.Context, limit, after string, n int) ([]sto
 	return s.Store.(store.Limits).Buckets(ctx, limit, after, n)
 }
 
-// Events stay in this process: positions do not travel as gob.
+// Events stay in this process: filters do not travel as gob. Cursors go back and forth.
 
 func (s *spread) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
 	return s.Store.(store.Log).Append(ctx, drafts)
@@ -378,4 +379,60 @@ func (s *spread) TriggerSchedule(ctx context.Context, name string, draft job.Dra
 
 func (s *spread) ForgetSchedule(ctx context.Context, name string) error {
 	return s.Store.(store.Schedules).ForgetSchedule(ctx, name)
+}
+
+func (s *spread) OpenCursor(ctx context.Context, o store.CursorOpen) (store.CursorState, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.CursorState](r, "OpenCursor", o)
+	}
+	return s.Store.(store.Cursors).OpenCursor(ctx, o)
+}
+
+func (s *spread) MoveCursor(ctx context.Context, m store.CursorMove) (store.CursorState, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.CursorState](r, "MoveCursor", m)
+	}
+	return s.Store.(store.Cursors).MoveCursor(ctx, m)
+}
+
+func (s *spread) RenewCursor(ctx context.Context, m store.CursorMove) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("RenewCursor", m)
+	}
+	return s.Store.(store.Cursors).RenewCursor(ctx, m)
+}
+
+func (s *spread) FreeCursor(ctx context.Context, m store.CursorMove) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("FreeCursor", m)
+	}
+	return s.Store.(store.Cursors).FreeCursor(ctx, m)
+}
+
+func (s *spread) ListCursors(ctx context.Context, after string, n int) ([]store.CursorInfo, error) {
+	if r := s.next(ctx); r != nil {
+		return call[[]store.CursorInfo](r, "ListCursors", after, n)
+	}
+	return s.Store.(store.Cursors).ListCursors(ctx, after, n)
+}
+
+func (s *spread) CursorNamed(ctx context.Context, name string) (store.CursorInfo, error) {
+	if r := s.next(ctx); r != nil {
+		return call[store.CursorInfo](r, "CursorNamed", name)
+	}
+	return s.Store.(store.Cursors).CursorNamed(ctx, name)
+}
+
+func (s *spread) SeekCursor(ctx context.Context, name string, to stream.Position, op store.Operator) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("SeekCursor", name, to, op)
+	}
+	return s.Store.(store.Cursors).SeekCursor(ctx, name, to, op)
+}
+
+func (s *spread) DeleteCursor(ctx context.Context, name string, op store.Operator) error {
+	if r := s.next(ctx); r != nil {
+		return r.do("DeleteCursor", name, op)
+	}
+	return s.Store.(store.Cursors).DeleteCursor(ctx, name, op)
 }

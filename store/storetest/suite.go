@@ -92,6 +92,7 @@ func suite() []verb {
 		{"intent", intent()},
 		{"limit", rates()},
 		{"log", events()},
+		{"cursor", cursors()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},
 		{"namespace", namespaces()},

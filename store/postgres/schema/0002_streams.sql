@@ -59,3 +59,27 @@ CREATE TABLE pawl.event_writer (
     PRIMARY KEY (namespace, writer, number)
 );
 CREATE INDEX event_writer_expires ON pawl.event_writer (namespace, expires) WHERE expires > '-infinity';
+
+-- Named readers, and how far they have come. Every change raises the turn, which fences
+-- them; it is in the key, so that old versions of the row are not met by whoever knows it.
+CREATE TABLE pawl.cursor (
+    namespace int         NOT NULL,
+    id        bigint      GENERATED ALWAYS AS IDENTITY,
+    made      timestamptz NOT NULL,
+    name      text        COLLATE "C" NOT NULL,
+    filter    text        NOT NULL,
+    PRIMARY KEY (namespace, name)
+);
+
+CREATE TABLE pawl.cursor_at (
+    namespace int         NOT NULL,
+    epoch     int         NOT NULL, -- 0: before everything
+    cursor    bigint      NOT NULL,
+    turn      bigint      NOT NULL,
+    seq       bigint      NOT NULL,
+    losses    int         NOT NULL DEFAULT 0,
+    holder    uuid        NOT NULL,
+    until     timestamptz,          -- end of its lease
+    moved     timestamptz,
+    PRIMARY KEY (namespace, cursor, turn)
+);

@@ -27,3 +27,19 @@ CREATE TABLE pawl_event (
     data         BLOB
 ) STRICT;
 CREATE INDEX pawl_event_topic ON pawl_event (namespace, topic, seq, stripe);
+
+-- How far named readers have come. Every change raises the turn, by which they are fenced.
+CREATE TABLE pawl_cursor (
+    namespace INTEGER NOT NULL,
+    name      TEXT    NOT NULL,
+    filter    TEXT    NOT NULL,
+    turn      INTEGER NOT NULL,
+    epoch     INTEGER NOT NULL, -- 0: before everything
+    seq       INTEGER NOT NULL,
+    losses    INTEGER NOT NULL,
+    holder    BLOB    NOT NULL,
+    until     INTEGER,          -- end of its lease
+    made      INTEGER NOT NULL,
+    moved     INTEGER,
+    PRIMARY KEY (namespace, name)
+) STRICT, WITHOUT ROWID;

@@ -1,5 +1,5 @@
-// Package log keeps the events of a namespace. It owns the tables event, topic, epoch and
-// event_writer, and the sequence event_seq.
+// Package log keeps the events of a namespace. It owns the tables event, topic, epoch,
+// event_writer, cursor and cursor_at, and the sequence event_seq.
 //
 // # Why nobody skips an event
 //

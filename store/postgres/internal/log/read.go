@@ -57,8 +57,8 @@ func (r *Room) Events(ctx context.Context, q store.EventQuery) (page store.Event
 	if err != nil {
 		return page, err
 	}
-	if last := stream.At(head.epoch, head.last); !q.After.IsZero() && (q.After.Epoch() != head.epoch || q.After.Seq() > head.last) {
-		return page, fmt.Errorf("%w: it is %s, and the log has come to %s", store.ErrPosition, q.After.Debug(), last.Debug())
+	if err := head.check(q.After); err != nil {
+		return page, err
 	}
 	args := []any{r.pg.Namespace, q.After.Seq(), head.seq, limit}
 	text := readAll

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/commit"
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // Tables are those of this room.
@@ -28,6 +29,8 @@ var Tables = []table.Table{
 		Name: "event_writer", Key: []string{"namespace", "writer", "number"},
 		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "event_writer_expires"},
 	},
+	{Name: "cursor", Key: []string{"namespace", "name"}, Ours: []string{"filter"}},
+	{Name: "cursor_at", Key: []string{"namespace", "cursor", "turn"}},
 }
 
 // Plans are the statements of this room that find rows, with the indexes that must
@@ -39,21 +42,32 @@ var Plans = []pg.Plan{
 	{Name: "nameTopics", Text: nameTopics, Indexes: []string{"topic_id"}},
 	{Name: "findTopics", Text: findTopics, Indexes: []string{"topic_pkey"}},
 	{Name: "listTopics", Text: listTopics, Indexes: []string{"topic_pkey"}},
+	{Name: "lockCursor", Text: lockCursor, Indexes: []string{"cursor_pkey"}},
+	{Name: "lockCursorAt", Text: lockCursorAt, Indexes: []string{"cursor_at_pkey"}},
+	{Name: "putCursor", Text: putCursor, Indexes: []string{"cursor_at_pkey"}},
+	{Name: "moveCursor", Text: moveCursor, Indexes: []string{"cursor_pkey", "cursor_at_pkey"}},
+	{Name: "movedCursor", Text: movedCursor, Indexes: []string{"cursor_pkey", "cursor_at_pkey"}},
+	{Name: "renewCursor", Text: renewCursor, Indexes: []string{"cursor_pkey", "cursor_at_pkey"}},
+	{Name: "freeCursor", Text: freeCursor, Indexes: []string{"cursor_pkey", "cursor_at_pkey"}},
+	{Name: "listCursors", Text: listCursors, Indexes: []string{"cursor_pkey", "cursor_at_pkey"}},
+	{Name: "oneCursor", Text: oneCursor, Indexes: []string{"cursor_pkey", "cursor_at_pkey"}},
+	{Name: "deleteCursor", Text: deleteCursor, Indexes: []string{"cursor_at_pkey"}},
 }
 
 // Room is the events of a namespace.
 type Room struct {
-	pg     *pg.DB
-	mark   int32 // the class of its marks, once it is prepared
-	gather *commit.Committer[*appendCall]
-	topics topics
-	writer writer
+	pg       *pg.DB
+	settings *settings.Room
+	mark     int32 // the class of its marks, once it is prepared
+	gather   *commit.Committer[*appendCall]
+	topics   topics
+	writer   writer
 
 	preparing sync.Mutex
 	prepared  atomic.Bool
 }
 
-func New(db *pg.DB) *Room { return &Room{pg: db} }
+func New(db *pg.DB, s *settings.Room) *Room { return &Room{pg: db, settings: s} }
 
 // prepare reads what is known of the log, once, and begins another life of it where the
 // server is not the one that it was. It waits for the first use: who keeps no events needs

@@ -1,5 +1,5 @@
-// Package log keeps the events of a namespace. It owns the tables pawl_event and
-// pawl_topic. There is one writer, so events are committed in the order of their numbers,
+// Package log keeps the events of a namespace. It owns the tables pawl_event,
+// pawl_topic and pawl_cursor. There is one writer, so events are committed in the order of their numbers,
 // and whoever reads sees all below the newest.
 package log
 
@@ -22,6 +22,7 @@ var Tables = []table.Table{
 		Users: []string{"data", "rest"},
 		Ours:  []string{"id", "key", "type", "source", "content_type"}, Except: "numbers of events are those of all namespaces",
 	},
+	{Name: "pawl_cursor", Key: []string{"namespace", "name"}, Ours: []string{"filter", "holder"}},
 }
 
 // epoch is which life of the log this is: a file has one.
@@ -132,12 +133,8 @@ func Events(c *lite.Snapshot, q *store.EventQuery) (page store.EventPage, err er
 	if limit == 0 {
 		limit = store.MaxEventPage
 	}
-	head, err := Head(c)
-	if err != nil {
+	if err := checkPosition(c, q.After); err != nil {
 		return page, err
-	}
-	if !q.After.IsZero() && (q.After.Epoch() != epoch || q.After.Seq() > head.Seq()) {
-		return page, fmt.Errorf("%w: it is %s, and the log has come to %s", store.ErrPosition, q.After.Debug(), head.Debug())
 	}
 	page.Next = q.After
 	var all []row
