@@ -17,6 +17,7 @@ import (
 	"github.com/pawlwork/pawl/internal/member"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/stream"
 )
 
 // KeepNone keeps nothing of a finished job but its id for 24 hours, which stops
@@ -133,6 +134,8 @@ type Worker struct{ Prefix, ID string }
 // Bounds are the limits of what an engine accepts; more is an error at the caller.
 type Bounds struct {
 	Payload int // bytes of encoded arguments or of a result [1 MiB]
+	// Event is how many bytes of data an event may have [4 MiB].
+	Event int
 }
 
 // Limits of a Config.
@@ -162,6 +165,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Logger = slog.Default()
 	}
 	c.Bounds.Payload = cmp.Or(c.Bounds.Payload, job.DefaultPayload)
+	c.Bounds.Event = cmp.Or(c.Bounds.Event, stream.DefaultData)
 	c.Attempts = cmp.Or(c.Attempts, job.DefaultAttempts)
 	c.MaxLost = cmp.Or(c.MaxLost, job.MaxLost)
 	c.Beat = cmp.Or(c.Beat, 5*time.Second)
@@ -222,6 +226,9 @@ func (c *Config) check() error {
 	errs = append(errs, job.CheckName("Config.Namespace", c.Namespace))
 	if c.Migrate < store.MigrateAuto || c.Migrate > store.MigrateOff {
 		bad("Config.Migrate", int(c.Migrate), "must be MigrateAuto, MigrateCheck or MigrateOff")
+	}
+	if c.Bounds.Event < 1 || c.Bounds.Event > maxPayload {
+		bad("Config.Bounds.Event", c.Bounds.Event, fmt.Sprintf("must be 1..%d bytes", maxPayload))
 	}
 	if c.Bounds.Payload < 1 || c.Bounds.Payload > maxPayload {
 		bad("Config.Bounds.Payload", c.Bounds.Payload, fmt.Sprintf("must be 1..%d bytes", maxPayload))

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/internal/schedules"
 	"github.com/pawlwork/pawl/internal/settings"
+	"github.com/pawlwork/pawl/internal/tail"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
@@ -36,6 +37,8 @@ type Engine struct {
 	followed followed
 	unserved atomic.Pointer[[]store.Unserved] // as the last report found it
 	limiters *rate.Limiters                   // nil where the store keeps no rates
+	tail     *tail.Tail                       // nil where the store keeps no events
+	cursors  cursorWorkers
 	// swallowed counts handlers that went on after their job was given back.
 	swallowed atomic.Uint64
 
@@ -100,6 +103,9 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 	if limits, ok := st.(store.Limits); ok {
 		e.limiters = rate.New(rate.Config{Store: limits, Find: e.findLimit})
 	}
+	if log, ok := st.(store.Log); ok {
+		e.tail = tail.New(log, e.hub, eventPoll)
+	}
 	e.followed.mirror = settings.NewMirror(st, e.hub, cfg.Logger, e.settingsChanged)
 	if err := e.followed.mirror.Look(ctx); err != nil {
 		cfg.Logger.Debug("the settings are not known yet", "error", err) // who runs or enqueues looks again
@@ -134,7 +140,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
 	}
-	return errors.Join(r.Run(ctx, beside...), e.takeLate())
+	beside = append(beside, e.cursors.services(e)...)
+	return errors.Join(r.Run(ctx, beside...), e.takeLate(), e.cursors.gaveUp())
 }
 
 // start makes the runner and marks the engine as running.
@@ -226,6 +233,9 @@ func (e *Engine) purpose(kinds []runner.Kind) error {
 		if len(kinds) == 0 {
 			return nil
 		}
+	}
+	if some, err := e.cursors.check(e); err != nil || some && len(kinds) == 0 {
+		return err
 	}
 	if len(kinds) == 0 {
 		return fmt.Errorf("%w, so Run has nothing to do: call pawl.Handle before it (a process that only enqueues needs no Run)", ErrNoHandlers)

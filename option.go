@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,15 @@ type EnqueueOption interface{ enqueue(*draftBuilder) }
 
 // HandleOption says how a handler is to be run.
 type HandleOption interface{ handle(*registration) }
+
+// PublishOption says more about an event.
+type PublishOption interface{ publish(*eventBuilder) }
+
+// EnqueuePublishOption serves jobs and events.
+type EnqueuePublishOption interface {
+	EnqueueOption
+	PublishOption
+}
 
 // EnqueueHandleOption serves both.
 type EnqueueHandleOption interface {
@@ -100,8 +110,14 @@ func WithID(id ID) EnqueueOption {
 }
 
 // Key says whose a job is: the customer, the order. Jobs are found by it, and a Limit
-// with PerKey bounds, orders and shares out the jobs of each key.
-func Key(key string) EnqueueOption { return enqueueOption(func(d *draftBuilder) { d.Draft.Key = key }) }
+// with PerKey bounds, orders and shares out the jobs of each key. Of an event it says
+// what the event is about: order holds among events of one topic and key.
+func Key(key string) EnqueuePublishOption { return keyOption(key) }
+
+type keyOption string
+
+func (k keyOption) enqueue(d *draftBuilder) { d.Draft.Key = string(k) }
+func (k keyOption) publish(b *eventBuilder) { b.Key = string(k) }
 
 // Tags are words to find jobs by.
 func Tags(tags ...string) EnqueueOption {
@@ -113,17 +129,21 @@ func Needs(capabilities ...string) EnqueueOption {
 	return enqueueOption(func(d *draftBuilder) { d.Capabilities = append(d.Capabilities, capabilities...) })
 }
 
-// Headers travel with the job and reach its handler: trace context and the like.
-func Headers(h map[string]string) EnqueueOption {
-	return enqueueOption(func(d *draftBuilder) {
-		b, err := job.EncodeHeaders(h)
-		if err != nil {
-			d.errs = append(d.errs, err)
-			return
-		}
-		d.HeaderBytes = b
-	})
+// Headers travel with the job or event and reach its handler: trace context and the like.
+func Headers(h map[string]string) EnqueuePublishOption { return headersOption(h) }
+
+type headersOption map[string]string
+
+func (h headersOption) enqueue(d *draftBuilder) {
+	b, err := job.EncodeHeaders(h)
+	if err != nil {
+		d.errs = append(d.errs, err)
+		return
+	}
+	d.HeaderBytes = b
 }
+
+func (h headersOption) publish(b *eventBuilder) { b.Publication.Headers = maps.Clone(h) }
 
 // UniqueRule is a part of what makes a job unique.
 type UniqueRule interface {

@@ -42,6 +42,8 @@ type way struct {
 	takes   atomic.Int64          // of tokens
 	loses   atomic.Int64          // every so many answers about tokens
 	refused atomic.Pointer[error] // what they are answered with
+	cutOff  atomic.Bool           // from its cursors
+	heads   atomic.Int64          // of the log, that were read
 }
 
 // opening makes the way when the engine opens the store.

@@ -31,6 +31,7 @@ type Tx struct {
 	mu     sync.Mutex // the end of a transaction may come from any goroutine
 	hints  []store.Hint
 	ending []*Info // runs that end with this transaction
+	moves  []*EventBatch
 }
 
 // Tx runs fn in a transaction of the store's database and commits when it
@@ -45,31 +46,50 @@ func (e *Engine) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	if err := e.usable(ctx); err != nil {
 		return err
 	}
-	stx, err := e.store.Begin(ctx)
+	tx, err := e.begin(ctx)
 	if err != nil {
 		return err
-	}
-	tx := &Tx{engine: e, ctx: context.WithValue(ctx, txKey{e}, true), tx: stx}
-	if m, ok := stx.(store.MarkingTx); ok {
-		tx.ctx = m.Mark(tx.ctx)
 	}
 	open := true
 	defer func() {
 		if open { // fn returned an error or panicked
-			err = errors.Join(err, stx.Rollback(context.WithoutCancel(ctx)))
-			tx.tell((*runner.Task).NotFinishedInTx)
+			err = errors.Join(err, tx.rollback(ctx))
 		}
 	}()
 	if err := fn(tx.ctx, tx); err != nil {
 		return err
 	}
 	open = false
-	if err := stx.Commit(ctx); err != nil {
-		tx.ended(err)
+	return tx.commit(ctx)
+}
+
+// begin opens a transaction of the store's own.
+func (e *Engine) begin(ctx context.Context) (*Tx, error) {
+	stx, err := e.store.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tx := &Tx{engine: e, ctx: context.WithValue(ctx, txKey{e}, true), tx: stx}
+	if m, ok := stx.(store.MarkingTx); ok {
+		tx.ctx = m.Mark(tx.ctx)
+	}
+	return tx, nil
+}
+
+func (t *Tx) rollback(ctx context.Context) error {
+	err := t.tx.Rollback(context.WithoutCancel(ctx))
+	t.tell((*runner.Task).NotFinishedInTx)
+	t.moved(errRolledBack)
+	return err
+}
+
+func (t *Tx) commit(ctx context.Context) error {
+	if err := t.tx.Commit(ctx); err != nil {
+		t.ended(err)
 		return err
 	}
-	tx.tell((*runner.Task).FinishedInTx)
-	tx.ended(nil)
+	t.tell((*runner.Task).FinishedInTx)
+	t.ended(nil)
 	return nil
 }
 
@@ -88,6 +108,7 @@ func (t *Tx) tell(what func(*runner.Task)) {
 // may have taken their ends back before. Each of them is ended once more by the
 // runner, and the store's answer tells.
 func (t *Tx) ended(err error) {
+	t.moved(err)
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrOutcomeUnknown):

@@ -78,6 +78,9 @@ type CursorMove struct {
 	Holder uuid.UUID
 	To     stream.Position
 	Lease  time.Duration // as it was opened with
+	// Losses is what is remembered of holders that were lost; 0 when what follows is not
+	// suspected of it.
+	Losses int
 }
 
 // CursorState is a cursor as its holder needs it.

@@ -49,6 +49,8 @@ type EventPage struct {
 	More bool
 	// Visited is how many rows were looked at.
 	Visited int
+	// Head is how far could be read: there is nothing new before it has moved on.
+	Head stream.Position
 }
 
 // Check refuses what cannot be asked.

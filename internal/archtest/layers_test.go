@@ -30,7 +30,7 @@ var (
 	domain  = []string{"job/...", "stream", "flow", "store"}
 	loops   = []string{
 		"internal/runner/...", "internal/member/...", "internal/meter/...", "internal/keeper/...", "internal/settings/...", "internal/schedules/...",
-		"internal/wake/...", "internal/rate/...",
+		"internal/wake/...", "internal/rate/...", "internal/tail/...",
 	}
 
 	uuid   = "github.com/google/uuid"
@@ -98,6 +98,11 @@ var layers = []layer{
 	{
 		at: "internal/rate/...", is: "hands out tokens of limits within one process",
 		may:   list(domain, "internal/rate/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
+		at: "internal/tail/...", is: "tells readers of the log that there may be more",
+		may:   list(domain, "internal/wake/...", "internal/tail/..."),
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
 	},
 	{

@@ -45,6 +45,13 @@ func (w *within) Append(ctx context.Context, drafts []stream.Publication) ([]str
 	return receipts, nil
 }
 
+// Append accepts events with the transaction; others hear of them when it has committed.
+func (o *ownTx) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
+	receipts, err := o.within.Append(ctx, drafts)
+	o.appended = o.appended || len(receipts) > 0
+	return receipts, err
+}
+
 // OpenCursor makes the caller the holder of a cursor.
 func (s *Store) OpenCursor(ctx context.Context, o store.CursorOpen) (store.CursorState, error) {
 	return s.log.OpenCursor(ctx, o)

@@ -118,7 +118,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
 	s.limits = limits.New(s.pg, s.settings)
 	s.metrics = metrics.New(s.pg)
-	s.log = log.New(s.pg, s.settings)
+	s.log = log.New(s.pg, s.settings, s.hints)
 	return s, nil
 }
 

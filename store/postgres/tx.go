@@ -214,6 +214,7 @@ type ownTx struct {
 	asked bool // a running job was asked to stop
 
 	intended       bool // intents were left
+	appended       bool // events
 	foreignIntents bool // some of a kind that other builds apply
 }
 

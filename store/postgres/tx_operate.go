@@ -88,6 +88,9 @@ func (o *ownTx) tell() {
 	if o.intended {
 		o.s.intents.Committed()
 	}
+	if o.appended {
+		o.s.log.Appended()
+	}
 	if o.foreignIntents {
 		o.s.hints.Notifier.Say(store.Hint{Subject: store.SubjectIntent})
 	}

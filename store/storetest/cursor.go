@@ -288,10 +288,17 @@ func cursorFreed(d *database) {
 	if err := first.store.FreeCursor(d.ctx, first.to(stream.Position{})); err != nil {
 		d.Fatal(err)
 	}
-	equal(d, "losses", d.reader("c", underLease(time.Hour)).state.Losses, 0)
+	second := d.reader("c", underLease(time.Hour))
+	equal(d, "losses", second.state.Losses, 0)
 	if err := first.store.FreeCursor(d.ctx, first.to(stream.Position{})); !errors.Is(err, store.ErrCursorLost) {
 		d.Errorf("free one that another holds: %v", err)
 	}
+	d.advance(2 * time.Hour)
+	third := d.reader("c", underLease(time.Hour))
+	if err := third.store.FreeCursor(d.ctx, third.to(stream.Position{})); err != nil {
+		d.Fatal(err)
+	}
+	equal(d, "losses of before, which moved nothing", d.reader("c").state.Losses, 1)
 }
 
 func cursorsListed(d *database) {

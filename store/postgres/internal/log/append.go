@@ -167,6 +167,9 @@ func (r *Room) commit(ctx context.Context, calls []*appendCall) {
 		}
 		return
 	}
+	if err == nil {
+		r.Appended()
+	}
 	for _, c := range calls {
 		if err == nil {
 			c.receipts, seqs = receipts(c.drafts, seqs, epoch)

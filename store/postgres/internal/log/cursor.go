@@ -64,7 +64,7 @@ WHERE namespace = $1
 
 	// moveCursor moves one, where its position is of this life of the log.
 	moveCursor = `UPDATE pawl.cursor_at
-SET turn = turn + 1, epoch = $5, seq = $6, losses = 0, until = {now} + $7 * interval '1 microsecond', moved = {now}` +
+SET turn = turn + 1, epoch = $5, seq = $6, losses = $8, until = {now} + $7 * interval '1 microsecond', moved = {now}` +
 		ofCursor + `
 	AND ($5 = 0 OR $5 = (SELECT epoch FROM pawl.epoch))`
 
@@ -78,7 +78,7 @@ FROM pawl.cursor_at` + ofCursor + `
 SET until = {now} + $5 * interval '1 microsecond'` + ofCursor
 
 	freeCursor = `UPDATE pawl.cursor_at
-SET until = NULL, losses = 0, holder = '00000000-0000-0000-0000-000000000000'` + ofCursor
+SET until = NULL, holder = '00000000-0000-0000-0000-000000000000'` + ofCursor
 
 	// listCursors reads them by name, after one ($2).
 	//
@@ -208,7 +208,7 @@ var errDeleted = errors.New("the cursor was deleted just now")
 func lost(name string) error { return fmt.Errorf("%w: %q", store.ErrCursorLost, name) }
 
 func (r *Room) moveArgs(m *store.CursorMove) []any {
-	return []any{r.pg.Namespace, m.Name, m.Turn, m.Holder, int32(m.To.Epoch()), m.To.Seq(), micros(m.Lease)}
+	return []any{r.pg.Namespace, m.Name, m.Turn, m.Holder, int32(m.To.Epoch()), m.To.Seq(), micros(m.Lease), m.Losses}
 }
 
 // MoveCursor commits where a cursor is.
@@ -232,7 +232,7 @@ func (r *Room) MoveCursor(ctx context.Context, m store.CursorMove) (s store.Curs
 		}
 		return r.notMoved(ctx, &m)
 	})
-	return store.CursorState{Turn: m.Turn + 1, At: m.To}, err
+	return store.CursorState{Turn: m.Turn + 1, At: m.To, Losses: m.Losses}, err
 }
 
 // MoveCursorIn commits where a cursor is with a user's transaction.
@@ -247,7 +247,7 @@ func (r *Room) MoveCursorIn(ctx context.Context, in pg.Session, m store.CursorMo
 	if move.Hits == 0 {
 		return s, r.notMoved(ctx, &m)
 	}
-	return store.CursorState{Turn: m.Turn + 1, At: m.To}, nil
+	return store.CursorState{Turn: m.Turn + 1, At: m.To, Losses: m.Losses}, nil
 }
 
 // notMoved says why a cursor could not be moved.

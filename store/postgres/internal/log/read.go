@@ -86,7 +86,7 @@ func (r *Room) Events(ctx context.Context, q store.EventQuery) (page store.Event
 	if err != nil {
 		return page, err
 	}
-	page = store.EventPage{Next: q.After, Visited: len(all), More: len(all) == limit}
+	page = store.EventPage{Next: q.After, Visited: len(all), More: len(all) == limit, Head: stream.At(head.epoch, head.seq)}
 	if len(all) > 0 {
 		page.Next = all[len(all)-1].Position
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/commit"
 	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
@@ -58,6 +59,7 @@ var Plans = []pg.Plan{
 type Room struct {
 	pg       *pg.DB
 	settings *settings.Room
+	hints    *hints.Room
 	mark     int32 // the class of its marks, once it is prepared
 	gather   *commit.Committer[*appendCall]
 	topics   topics
@@ -67,7 +69,12 @@ type Room struct {
 	prepared  atomic.Bool
 }
 
-func New(db *pg.DB, s *settings.Room) *Room { return &Room{pg: db, settings: s} }
+func New(db *pg.DB, s *settings.Room, h *hints.Room) *Room {
+	return &Room{pg: db, settings: s, hints: h}
+}
+
+// Appended tells other processes that events were committed.
+func (r *Room) Appended() { r.hints.Notifier.Say(store.Hint{Subject: store.SubjectTopic}) }
 
 // prepare reads what is known of the log, once, and begins another life of it where the
 // server is not the one that it was. It waits for the first use: who keeps no events needs

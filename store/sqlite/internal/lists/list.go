@@ -28,9 +28,9 @@ func List(c *lite.Snapshot, f store.Filter, p store.Page) (store.Listed, error) 
 
 // list is a page of a list, or of a part of one.
 func list(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, err error) {
-	cursors, err := openCursors(c, f, p)
+	steppers, err := openSteppers(c, f, p)
 	defer func() {
-		for _, r := range cursors {
+		for _, r := range steppers {
 			err = errors.Join(err, r.close())
 		}
 	}()
@@ -38,8 +38,8 @@ func list(c *lite.Snapshot, f store.Filter, p store.Page) (listed store.Listed, 
 		return listed, err
 	}
 	for visits := 0; ; visits++ {
-		var first *cursor
-		for _, r := range cursors {
+		var first *stepper
+		for _, r := range steppers {
 			if !r.over && (first == nil || p.Order.Compare(r.at, first.at) < 0) {
 				first = r
 			}
@@ -82,7 +82,7 @@ func ListTexts(c *lite.Snapshot, f store.Filter, p store.Page) (texts []string, 
 	for _, r := range spans {
 		r, order := r.page(p)
 		if r.unsorted {
-			order = "" // cursor.pick sorts
+			order = "" // stepper.pick sorts
 		}
 		texts = append(texts, r.text(r.row.Columns)+order)
 	}

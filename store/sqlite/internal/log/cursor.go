@@ -35,7 +35,7 @@ const (
 	WHERE namespace = ?1 AND name = ?2`
 
 	moveCursor = `UPDATE pawl_cursor
-	SET turn = turn + 1, epoch = ?3, seq = ?4, losses = 0, until = ?5, moved = ?6
+	SET turn = turn + 1, epoch = ?3, seq = ?4, until = ?5, moved = ?6, losses = ?9
 	WHERE namespace = ?1 AND name = ?2 AND turn = ?7 AND holder = ?8`
 
 	renewCursor = `UPDATE pawl_cursor
@@ -43,7 +43,7 @@ const (
 	WHERE namespace = ?1 AND name = ?2 AND turn = ?4 AND holder = ?5`
 
 	freeCursor = `UPDATE pawl_cursor
-	SET until = NULL, holder = zeroblob(16), losses = 0
+	SET until = NULL, holder = zeroblob(16)
 	WHERE namespace = ?1 AND name = ?2 AND turn = ?3 AND holder = ?4`
 
 	seekCursor = `UPDATE pawl_cursor
@@ -109,11 +109,11 @@ func MoveCursor(t *lite.Session, m *store.CursorMove) (s store.CursorState, err 
 		return s, err
 	}
 	n, err := t.On(moveCursor).Text(m.Name).Int(int64(m.To.Epoch())).Int(m.To.Seq()).TimeOrNull(lease(t, m.Lease)).Int(t.Now).
-		Int(m.Turn).Blob(m.Holder[:]).Changes()
+		Int(m.Turn).Blob(m.Holder[:]).Int(int64(m.Losses)).Changes()
 	if err == nil && n == 0 {
 		err = lost(m.Name)
 	}
-	return store.CursorState{Turn: m.Turn + 1, At: m.To}, err
+	return store.CursorState{Turn: m.Turn + 1, At: m.To, Losses: m.Losses}, err
 }
 
 func lost(name string) error { return fmt.Errorf("%w: %q", store.ErrCursorLost, name) }

@@ -137,6 +137,9 @@ func Events(c *lite.Snapshot, q *store.EventQuery) (page store.EventPage, err er
 		return page, err
 	}
 	page.Next = q.After
+	if page.Head, err = Head(c); err != nil {
+		return page, err
+	}
 	var all []row
 	if p := q.Match.Pattern; p.String() == ">" {
 		all, err = rows(c.On(readAll).Int(q.After.Seq()).Int(int64(limit)))

@@ -8,9 +8,9 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
-// cursor stands on one row of a span, in the order of a page: that of its index,
+// stepper stands on one row of a span, in the order of a page: that of its index,
 // or of the few positions that were sorted.
-type cursor struct {
+type stepper struct {
 	c     *lite.Snapshot
 	span  span
 	order store.Order
@@ -20,33 +20,33 @@ type cursor struct {
 	picks []store.Bookmark // or sorted; only what matches
 }
 
-// openCursors stands on the first row of every span behind the position. They
+// openSteppers stands on the first row of every span behind the position. They
 // have to be closed, after an error too.
-func openCursors(c *lite.Snapshot, f store.Filter, p store.Page) (cursors []*cursor, err error) {
+func openSteppers(c *lite.Snapshot, f store.Filter, p store.Page) (steppers []*stepper, err error) {
 	spans, err := listSpans(c, f, p)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range spans {
-		x := &cursor{c: c, span: r, order: p.Order}
-		cursors = append(cursors, x)
+		x := &stepper{c: c, span: r, order: p.Order}
+		steppers = append(steppers, x)
 		if r.unsorted {
 			if err := x.pick(p); err != nil {
-				return cursors, err
+				return steppers, err
 			}
 		} else {
 			page, order := r.page(p)
 			x.q = page.query(c, page.text(r.row.Columns)+order)
 		}
 		if err := x.next(); err != nil {
-			return cursors, err
+			return steppers, err
 		}
 	}
-	return cursors, nil
+	return steppers, nil
 }
 
 // pick sorts the rows that match: they are few.
-func (x *cursor) pick(p store.Page) error {
+func (x *stepper) pick(p store.Page) error {
 	at := "0"
 	switch p.Order {
 	case store.ByFinish:
@@ -69,7 +69,7 @@ func (x *cursor) pick(p store.Page) error {
 }
 
 // next stands on the next row.
-func (x *cursor) next() error {
+func (x *stepper) next() error {
 	if x.q == nil {
 		if x.over = len(x.picks) == 0; !x.over {
 			x.at, x.picks = x.picks[0], x.picks[1:]
@@ -94,10 +94,10 @@ func (x *cursor) next() error {
 	return nil
 }
 
-func (x *cursor) matches() bool { return x.q == nil || x.q.ColBool(x.span.row.Len()) }
+func (x *stepper) matches() bool { return x.q == nil || x.q.ColBool(x.span.row.Len()) }
 
 // read reads the row.
-func (x *cursor) read(j *job.Job) error {
+func (x *stepper) read(j *job.Job) error {
 	if x.q != nil {
 		x.span.row.Read(x.q, j)
 		return nil
@@ -111,7 +111,7 @@ func (x *cursor) read(j *job.Job) error {
 	return q.Done()
 }
 
-func (x *cursor) close() error {
+func (x *stepper) close() error {
 	if x.q == nil {
 		return nil
 	}
