@@ -170,6 +170,41 @@ func TestE1_AnEventIsWhatItWasPublishedAs(t *testing.T) {
 	})
 }
 
+func TestE2_TheSameIDIsOneEvent(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		a, b := at.settle(pawl.Config{}), at.settle(pawl.Config{})
+		first, err := a.Publish(t.Context(), "orders.placed", Placed{1}, pawl.EventID("evt-1"), pawl.Idempotency("req-1"))
+		a.must(err)
+		for name, opts := range map[string][]pawl.PublishOption{
+			"the id":              {pawl.EventID("evt-1")},
+			"the key":             {pawl.Idempotency("req-1")},
+			"the key, another id": {pawl.EventID("evt-2"), pawl.Idempotency("req-1")},
+		} {
+			got, err := b.Publish(t.Context(), "orders.placed", Placed{2}, opts...)
+			b.must(err)
+			if got.ID != "evt-1" || !got.Duplicate || !got.Position.Equal(first.Position) {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		b.must(b.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+			got, err := tx.Publish(ctx, "orders.placed", Placed{3}, pawl.EventID("evt-1"))
+			if !got.Duplicate {
+				t.Errorf("in a transaction: %+v", got)
+			}
+			return err
+		}))
+		events := slices.Collect(seq(a.Events(t.Context(), stream.Filter{}, stream.FromStart())))
+		if got := a.orders(events); !slices.Equal(got, []int{1}) {
+			t.Errorf("there are %v", got)
+		}
+		for name, opt := range map[string]pawl.PublishOption{"id": pawl.EventID(""), "idempotency key": pawl.Idempotency("")} {
+			if _, err := a.Publish(t.Context(), "a", 1, opt); !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
 // seq leaves the errors of an iterator out.
 func seq(s func(func(stream.Event, error) bool)) func(func(stream.Event) bool) {
 	return func(yield func(stream.Event) bool) { s(func(e stream.Event, _ error) bool { return yield(e) }) }

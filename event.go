@@ -50,6 +50,28 @@ type publishOption func(*eventBuilder)
 
 func (o publishOption) publish(b *eventBuilder) { o(b) }
 
+// EventID gives the event an id of the caller's choice: within 24 hours an event with the
+// same id is accepted once in its topic, whoever publishes it.
+func EventID(id string) PublishOption {
+	return publishOption(func(b *eventBuilder) {
+		b.ID, b.Given = id, true
+		if id == "" {
+			b.errs = append(b.errs, job.Invalid("id", id, "must not be empty"))
+		}
+	})
+}
+
+// Idempotency is a key for which one event is accepted within 24 hours in a topic, whatever
+// its id.
+func Idempotency(key string) PublishOption {
+	return publishOption(func(b *eventBuilder) {
+		b.Publication.Idempotency = key
+		if key == "" {
+			b.errs = append(b.errs, job.Invalid("idempotency key", key, "must not be empty"))
+		}
+	})
+}
+
 // EventType says what the data is of; typed readers get events of their type only. Without
 // it the data says so itself (EventTyper), or its Go type does.
 func EventType(name string) PublishOption {

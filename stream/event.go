@@ -163,13 +163,11 @@ func checkHeaders(h map[string]string) error {
 func (e *Event) Expired(now time.Time) bool { return !e.Expires.IsZero() && !now.Before(e.Expires) }
 
 // CheckPlain refuses drafts that ask for more than to be appended now. It is for stores that
-// keep no ids, versions and delays yet.
+// keep no versions and delays yet.
 func CheckPlain(drafts []Publication) error {
 	for i := range drafts {
 		d := &drafts[i]
 		switch {
-		case d.Given || d.Idempotency != "":
-			return job.Invalid("id", d.ID, "cannot be de-duplicated by this store yet")
 		case !d.Expect.IsAny():
 			return job.Invalid("expected version", d.Expect, "cannot be had from this store yet")
 		case d.delayed():

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pawlwork/pawl/internal/need"
@@ -116,6 +117,67 @@ func TestE2_LostAnswers_Append(t *testing.T) {
 				if e := page.Events[i]; e.ID != r.ID || e.Position != r.Position {
 					l.t.Errorf("%s is at %s, its reply says %s at %s", e.ID, e.Position.Debug(), r.ID, r.Position.Debug())
 				}
+			}
+		}
+	}})
+}
+
+// An event with an id whose answer was lost is there once, and is no duplicate to who sent it.
+func TestE2_LostAnswers_Named(t *testing.T) {
+	named := func(id string) stream.Publication {
+		e := eventOf(id, "", "orders")
+		e.Given, e.Idempotency = true, "key-"+id
+		return e
+	}
+	loseEach(t, lostCase{name: "append with ids", play: func(l *lossy) (func(context.Context) error, func(error)) {
+		if _, err := l.s.Append(l.t.Context(), []stream.Publication{named("before")}); err != nil {
+			l.t.Fatal(err)
+		}
+		var replies []stream.PublishReply
+		call := func(ctx context.Context) (err error) {
+			replies, err = l.s.Append(ctx, []stream.Publication{named("a"), named("before"), named("b"), named("a")})
+			return err
+		}
+		return call, func(err error) {
+			l.surely(err)
+			if got, want := readLog(l.t, l.s), []string{"before", "a", "b"}; !slices.Equal(got, want) {
+				l.t.Errorf("there are %v, want %v", got, want)
+			}
+			for i, duplicate := range []bool{false, true, false, true} {
+				if replies[i].Duplicate != duplicate {
+					l.t.Errorf("%d: duplicate is %v", i, replies[i].Duplicate)
+				}
+			}
+		}
+	}})
+}
+
+// A move whose answer was lost has happened once, and its reader goes on.
+func TestE6_LostAnswers_Cursor(t *testing.T) {
+	loseEach(t, lostCase{name: "move a cursor", play: func(l *lossy) (func(context.Context) error, func(error)) {
+		at, err := l.s.Append(l.t.Context(), []stream.Publication{eventOf("a", "", "orders"), eventOf("b", "", "orders")})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		holder := uuid.New()
+		state, err := l.s.OpenCursor(l.t.Context(), store.CursorOpen{Name: "c", Holder: holder})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		move := func(ctx context.Context, turn int64, to stream.Position) (store.CursorState, error) {
+			return l.s.MoveCursor(ctx, store.CursorMove{Name: "c", Turn: turn, Holder: holder, To: to})
+		}
+		call := func(ctx context.Context) (err error) {
+			state, err = move(ctx, state.Turn, at[0].Position)
+			return err
+		}
+		return call, func(err error) {
+			l.surely(err)
+			if _, err := move(l.t.Context(), state.Turn, at[1].Position); err != nil {
+				l.t.Errorf("the next move: %v", err)
+			}
+			if i, err := l.s.CursorNamed(l.t.Context(), "c"); err != nil || !i.At.Equal(at[1].Position) || i.Turn != 3 {
+				l.t.Errorf("it is %+v, %v", i, err)
 			}
 		}
 	}})

@@ -55,7 +55,7 @@ func (w within) Append(ctx context.Context, drafts []stream.Publication) (receip
 		return nil, err
 	}
 	err = w.run(ctx, func(t *jobs.Transition) (err error) {
-		receipts, err = log.Append(&t.Session, drafts)
+		receipts, err = whole(t, func() ([]stream.PublishReply, error) { return log.Append(&t.Session, drafts) })
 		for i := range receipts { // as on every store: known when it has committed
 			receipts[i].Position = stream.Position{}
 		}

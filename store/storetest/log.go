@@ -178,7 +178,6 @@ func eventsAllOrNone(d *database) {
 
 func eventsRefused(d *database) {
 	for name, change := range map[string]func(*stream.Publication){
-		"id":               func(e *stream.Publication) { e.Given = true },
 		"expected version": func(e *stream.Publication) { e.Expect = stream.NoStream() },
 		"delivery time":    func(e *stream.Publication) { e.In = time.Hour },
 	} {

@@ -92,6 +92,7 @@ func suite() []verb {
 		{"intent", intent()},
 		{"limit", rates()},
 		{"log", events()},
+		{"seen", seenEvents()},
 		{"cursor", cursors()},
 		{"listen", listen()},
 		{"concurrency", concurrency()},

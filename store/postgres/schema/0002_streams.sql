@@ -83,3 +83,18 @@ CREATE TABLE pawl.cursor_at (
     moved     timestamptz,
     PRIMARY KEY (namespace, cursor, turn)
 );
+
+-- Ids and idempotency keys that were accepted within the window, and what they stand for.
+-- Who comes second waits for the transaction of who came first.
+CREATE TABLE pawl.seen (
+    namespace int         NOT NULL,
+    topic     int         NOT NULL,
+    seq       bigint      NOT NULL,
+    expires   timestamptz NOT NULL,
+    call      uuid        NOT NULL, -- that put it there: an answer that was lost is not taken for a duplicate
+    key       boolean     NOT NULL, -- an idempotency key, not an id
+    name      text        COLLATE "C" NOT NULL,
+    event     text        COLLATE "C" NOT NULL, -- its id
+    PRIMARY KEY (namespace, topic, key, name)
+);
+CREATE INDEX seen_expires ON pawl.seen (namespace, expires) WHERE expires > '-infinity';

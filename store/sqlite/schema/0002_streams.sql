@@ -43,3 +43,16 @@ CREATE TABLE pawl_cursor (
     moved     INTEGER,
     PRIMARY KEY (namespace, name)
 ) STRICT, WITHOUT ROWID;
+
+-- Ids and idempotency keys that were accepted within the window, and what they stand for.
+CREATE TABLE pawl_seen (
+    namespace INTEGER NOT NULL,
+    topic     INTEGER NOT NULL,
+    key       INTEGER NOT NULL, -- an idempotency key, not an id
+    name      TEXT    NOT NULL,
+    event     TEXT    NOT NULL, -- its id
+    seq       INTEGER NOT NULL,
+    expires   INTEGER NOT NULL,
+    PRIMARY KEY (namespace, topic, key, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_seen_expires ON pawl_seen (namespace, expires);

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/job"
@@ -48,6 +49,9 @@ func (r *Room) Append(ctx context.Context, drafts []stream.Publication) ([]strea
 	}
 	if err := stream.CheckPlain(drafts); err != nil {
 		return nil, err
+	}
+	if stream.AnyNames(drafts) {
+		return r.appendNamed(ctx, drafts)
 	}
 	c := newAppendCall(drafts)
 	var err error
@@ -283,6 +287,13 @@ func (r *Room) AppendIn(ctx context.Context, in pg.Session, drafts []stream.Publ
 	topics, err := r.numbers(ctx, drafts)
 	if err != nil {
 		return nil, err
+	}
+	if stream.AnyNames(drafts) {
+		list, err := r.named(ctx, in, drafts, topics, uuid.New(), markedOnce+insertEvents)
+		for i := range list {
+			list[i].Position = stream.Position{} // known when it has committed
+		}
+		return list, err
 	}
 	args, err := columns(r.pg.Namespace, r.mark, drafts, topics)
 	if err != nil {

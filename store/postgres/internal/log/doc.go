@@ -1,5 +1,5 @@
 // Package log keeps the events of a namespace. It owns the tables event, topic, epoch,
-// event_writer, cursor and cursor_at, and the sequence event_seq.
+// event_writer, seen, cursor and cursor_at, and the sequence event_seq.
 //
 // # Why nobody skips an event
 //

@@ -30,6 +30,10 @@ var Tables = []table.Table{
 		Name: "event_writer", Key: []string{"namespace", "writer", "number"},
 		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "event_writer_expires"},
 	},
+	{
+		Name: "seen", Key: []string{"namespace", "topic", "key", "name"}, Ours: []string{"event"},
+		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "seen_expires"},
+	},
 	{Name: "cursor", Key: []string{"namespace", "name"}, Ours: []string{"filter"}},
 	{Name: "cursor_at", Key: []string{"namespace", "cursor", "turn"}},
 }
@@ -43,6 +47,8 @@ var Plans = []pg.Plan{
 	{Name: "nameTopics", Text: nameTopics, Indexes: []string{"topic_id"}},
 	{Name: "findTopics", Text: findTopics, Indexes: []string{"topic_pkey"}},
 	{Name: "listTopics", Text: listTopics, Indexes: []string{"topic_pkey"}},
+	{Name: "findSeen", Text: findSeen, Indexes: []string{"seen_pkey"}},
+	{Name: "fillSeen", Text: fillSeen, Indexes: []string{"seen_pkey"}},
 	{Name: "lockCursor", Text: lockCursor, Indexes: []string{"cursor_pkey"}},
 	{Name: "lockCursorAt", Text: lockCursorAt, Indexes: []string{"cursor_at_pkey"}},
 	{Name: "putCursor", Text: putCursor, Indexes: []string{"cursor_at_pkey"}},

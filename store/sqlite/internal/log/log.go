@@ -1,5 +1,5 @@
 // Package log keeps the events of a namespace. It owns the tables pawl_event,
-// pawl_topic and pawl_cursor. There is one writer, so events are committed in the order of their numbers,
+// pawl_topic, pawl_cursor and pawl_seen. There is one writer, so events are committed in the order of their numbers,
 // and whoever reads sees all below the newest.
 package log
 
@@ -21,6 +21,10 @@ var Tables = []table.Table{
 		Name: "pawl_event", Key: []string{"seq"},
 		Users: []string{"data", "rest"},
 		Ours:  []string{"id", "key", "type", "source", "content_type"}, Except: "numbers of events are those of all namespaces",
+	},
+	{
+		Name: "pawl_seen", Key: []string{"namespace", "topic", "key", "name"}, Ours: []string{"event"},
+		Expiry: table.Expiry{Column: "expires", Index: "pawl_seen_expires"},
 	},
 	{Name: "pawl_cursor", Key: []string{"namespace", "name"}, Ours: []string{"filter", "holder"}},
 }
@@ -54,8 +58,19 @@ const (
 // Append puts events in, in order.
 func Append(t *lite.Session, drafts []stream.Publication) ([]stream.PublishReply, error) {
 	topics := map[string]int64{}
-	list := make([]stream.PublishReply, len(drafts))
+	list, seqs := make([]stream.PublishReply, len(drafts)), make([]int64, len(drafts))
+	var sifted []stream.Sifted
+	named := stream.AnyNames(drafts)
+	if named {
+		var err error
+		if sifted, err = sift(t, drafts, topics); err != nil {
+			return nil, err
+		}
+	}
 	for i := range drafts {
+		if named && !sifted[i].Fresh {
+			continue
+		}
 		d := &drafts[i]
 		topic, err := number(t, topics, d.Topic)
 		if err != nil {
@@ -78,9 +93,17 @@ func Append(t *lite.Session, drafts []stream.Publication) ([]stream.PublishReply
 		if err != nil {
 			return nil, err
 		}
+		seqs[i] = seq
 		list[i] = stream.PublishReply{ID: d.ID, Position: stream.At(epoch, seq)}
 	}
-	return list, nil
+	if !named {
+		return list, nil
+	}
+	of := stream.Resolve(drafts, sifted, seqs)
+	for i, e := range of {
+		list[i] = stream.PublishReply{ID: e.ID, Position: stream.At(epoch, e.Seq), Duplicate: !sifted[i].Fresh}
+	}
+	return list, remember(t, drafts, of, topics)
 }
 
 // number is that of a topic, which is made where it is new.
