@@ -35,7 +35,8 @@ FROM (
 	FROM unnest($2::int[], $3::boolean[], $4::text[]) WITH ORDINALITY AS n (topic, key, name, place)
 	OFFSET 0
 ) AS n
-JOIN pawl.seen AS s ON s.namespace = ANY (ARRAY[n.namespace]) AND s.topic = n.topic AND s.key = n.key AND s.name = n.name`
+JOIN pawl.seen AS s
+	ON s.namespace = ANY (ARRAY[n.namespace]) AND s.topic = n.topic AND s.key = n.key AND s.name = n.name`
 
 	// fillSeen says what names stand for that stood for nothing.
 	//
@@ -91,6 +92,10 @@ func (r *Room) appendNamed(ctx context.Context, drafts []stream.Publication) (li
 	if err != nil {
 		return nil, err
 	}
+	drafts = slices.Clone(drafts)
+	for i := range drafts {
+		drafts[i].Given = true // so that none of the call is there twice when its answer is lost
+	}
 	call := uuid.New()
 	err = r.pg.Retry(ctx, "append", pg.Always, func(ctx context.Context, _ bool) error {
 		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
@@ -136,15 +141,17 @@ func (r *Room) named(ctx context.Context, t pg.Session, drafts []stream.Publicat
 	of := stream.Resolve(drafts, sifted, seqs)
 	stands := map[stream.SeenName]stream.SeenEvent{}
 	list := make([]stream.PublishReply, len(drafts))
+	answered := map[int64]bool{} // of this call
 	for i, e := range of {
-		own := false // its answer was lost: nobody else's
+		own := len(drafts[i].Names()) == 0 || sifted[i].Fresh
 		for _, n := range drafts[i].Names() {
-			own = own || again[n] && e.ID == drafts[i].ID
+			own = own || again[n] && e.ID == drafts[i].ID // its answer was lost: nobody else has sent it
 			if _, ok := stands[n]; !ok {
 				stands[n] = e
 			}
 		}
-		list[i] = stream.PublishReply{ID: e.ID, Position: stream.At(epoch, e.Seq), Duplicate: !sifted[i].Fresh && (!own || sifted[i].Like >= 0)}
+		list[i] = stream.PublishReply{ID: e.ID, Position: stream.At(epoch, e.Seq), Duplicate: !own || answered[e.Seq]}
+		answered[e.Seq] = true
 	}
 	events, numbers := make([]string, len(names.list)), make([]int64, len(names.list))
 	for i, n := range names.list {
