@@ -88,6 +88,8 @@ func (c *Config) complete() error {
 	} else {
 		errs = append(errs, c.Membership.Check(c.Backend.Features()))
 	}
+	refuse(c.Behind != 0 && c.Membership.Mode != stream.Ordered, "behind", c.Behind, "can be had in ordered mode only")
+	refuse(c.Ack == OnReceive && c.Backoff != nil, "backoff", "a function", "cannot be had when events are acknowledged on receive")
 	c.Lot = cmp.Or(c.Lot, 1)
 	c.InFlight = cmp.Or(c.InFlight, DefaultInFlight)
 	c.Fetch = cmp.Or(c.Fetch, DefaultFetch)

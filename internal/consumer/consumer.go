@@ -34,6 +34,7 @@ type Consumer struct {
 	reserved int           // that a Next under way may fill
 	alone    bool          // a delivery runs that must be alone
 	not      map[int16]int // stripes that are not fetched, and because of how many lines
+	unlogged []sending     // dead letters, for the log
 	untold   []Trouble     // for the observer
 	stats    Stats
 }

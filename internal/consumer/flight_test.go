@@ -2,7 +2,9 @@ package consumer_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,7 +149,11 @@ func TestE10_WhatIsOpenIsBounded(t *testing.T) {
 			l.publish("t.a", id+"@"+id)
 		}
 		after(time.Minute)
-		equal(t, "open", s.Stats().Open, 20)
+		st := s.Stats()
+		equal(t, "open", st.Open, 20)
+		if why := fmt.Sprint(st.Why()); !strings.Contains(why, "nothing is read: 20 events are open") || !strings.Contains(why, "20 failed") {
+			t.Errorf("why: %s", why)
+		}
 		mended.Store(true)
 		after(time.Hour)
 		equal(t, "acked", s.Stats().Acked, 100)

@@ -45,7 +45,10 @@ type line struct {
 // were behind it.
 func (l *line) insert(it *task) {
 	i, _ := slices.BinarySearchFunc(l.tasks, it, func(a, b *task) int {
-		order, _ := a.delivery.Event.Position.Compare(b.delivery.Event.Position)
+		order, ok := a.delivery.Event.Position.Compare(b.delivery.Event.Position)
+		if !ok {
+			return -1 // the log was restored meanwhile: what comes later is later
+		}
 		return order
 	})
 	l.tasks = slices.Insert(l.tasks, i, it)

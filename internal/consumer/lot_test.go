@@ -156,7 +156,9 @@ func TestE16_AConfigIsRefusedByName(t *testing.T) {
 		"in flight":       func(c *consumer.Config) { c.InFlight = -1 },
 		"fetch":           func(c *consumer.Config) { c.Fetch = 1 << 20 },
 		"deliveries":      func(c *consumer.Config) { c.Deliveries = -1 },
-		"behind":          func(c *consumer.Config) { c.Behind = -1 },
+		"behind":          func(c *consumer.Config) { c.Behind, c.Membership.Mode = -1, stream.Ordered },
+		"behind ":         func(c *consumer.Config) { c.Behind = 5 },
+		"backoff":         func(c *consumer.Config) { c.Ack, c.Backoff = consumer.OnReceive, consumer.DefaultBackoff },
 		"open":            func(c *consumer.Config) { c.Open, c.InFlight = 10, 20 },
 		"acknowledgement": func(c *consumer.Config) { c.Ack = 9 },
 		"grace":           func(c *consumer.Config) { c.Grace = -1 },
@@ -170,7 +172,7 @@ func TestE16_AConfigIsRefusedByName(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if _, err := consumer.New(c); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), field) {
+		if _, err := consumer.New(c); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), strings.TrimSpace(field)) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -12,8 +12,9 @@ import (
 // Message is a delivery as its handler sees it. What it says of it counts once, and takes
 // effect when the handler returns; then it is too late to say something (stream.ErrSettled).
 type Message struct {
-	Event    *stream.Event
-	Failures int // deliveries before this one that failed
+	Event    *stream.Event // to read only: another try may get the same
+	Ref      int64         // names it to the feed, for an acknowledgement in a transaction
+	Failures int           // deliveries before this one that failed
 	Losses   int
 
 	twice func()       // counts a second verdict

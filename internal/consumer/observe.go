@@ -38,11 +38,16 @@ func (c *Consumer) note(t Trouble) {
 	c.untold = append(c.untold, t)
 }
 
-// unlock gives c.mu back and tells the observer. One that panics is its own trouble.
+// unlock gives c.mu back and tells the log and the observer. One that panics is its own trouble.
 func (c *Consumer) unlock() {
-	list := c.untold
-	c.untold = nil
+	list, dead := c.untold, c.unlogged
+	c.untold, c.unlogged = nil, nil
 	c.mu.Unlock()
+	for _, s := range dead {
+		e := &s.delivery.Event
+		c.config.Logger.Warn("an event is dead", "group", c.config.Membership.Group, "topic", e.Topic,
+			"id", e.ID, "failures", s.Failures, "reason", s.Reason)
+	}
 	if c.config.Observe == nil || len(list) == 0 {
 		return
 	}

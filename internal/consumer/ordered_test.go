@@ -151,7 +151,8 @@ func TestE8_TooManyBehindAKeyStopItsStripe(t *testing.T) {
 		last := l.faulty.wants[len(l.faulty.wants)-1]
 		l.faulty.mu.Unlock()
 		equal(t, "not wanted", last.Not, []int16{stripe})
-		why := fmt.Sprint(s.Stats().Blocked)
+		st := s.Stats()
+		why := fmt.Sprint(st.Why())
 		for _, part := range []string{
 			fmt.Sprintf("stripe %d is not read", stripe), fmt.Sprintf("%d events of key \"stuck\" of t.a", open-1), "failed 1 times", "tried again at",
 		} {
@@ -184,6 +185,35 @@ func TestE8_AHotKeyDoesNotWaitForTheBackend(t *testing.T) {
 		s := l.subscribe(fine, ordered)
 		equal(t, "handled before the first ack is stored", len(l.ids()), 16)
 		after(time.Minute)
+		s.close()
+	})
+}
+
+// Competing, a hot key whose handlers are slow holds nobody up: not the other keys of its stripe.
+func TestE8_AHotKeyHoldsUpNobodyWhoCompetes(t *testing.T) {
+	inLab(t, memory.Options{}, func(l *lab) {
+		neighbour := ""
+		for i := 0; neighbour == ""; i++ {
+			if key := fmt.Sprint("k", i); stream.Stripe("t.a", key) == stream.Stripe("t.a", "hot") {
+				neighbour = key
+			}
+		}
+		s := l.subscribe(func(_ context.Context, m *consumer.Message) error {
+			if m.Event.Key == "hot" {
+				takes(time.Second)
+			}
+			return nil
+		}, func(c *consumer.Config) { c.InFlight = 11 })
+		for i := range 10 {
+			l.publish("t.a", fmt.Sprintf("h%d@hot", i))
+		}
+		for i := range 20 {
+			l.publish("t.a", fmt.Sprintf("n%d@%s", i, neighbour))
+		}
+		after(900 * time.Millisecond)
+		equal(t, "acked neighbours", s.Stats().Acked, 20)
+		after(time.Minute)
+		equal(t, "acked", s.Stats().Acked, 30)
 		s.close()
 	})
 }

@@ -118,7 +118,7 @@ func (c *Consumer) run(lot []*task) {
 		messages := make([]*Message, len(lot))
 		for i, it := range lot {
 			d := &it.delivery
-			messages[i] = &Message{Event: &d.Event, Failures: it.failures, Losses: d.Losses, twice: c.twice, lost: l.lost}
+			messages[i] = &Message{Event: &d.Event, Ref: d.Ref, Failures: it.failures, Losses: d.Losses, twice: c.twice, lost: l.lost}
 		}
 		results := call(l.ctx, c.config.Handler, messages)
 		var cause error

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/pawlwork/pawl/stream"
@@ -13,6 +14,8 @@ type Stats struct {
 	Waiting int // events behind another of their key
 	Resting int // events that failed and are tried again here
 	Open    int // all of them, and verdicts on their way
+	// Full: as many are open as may be, so nothing is fetched before some are done.
+	Full bool
 	// Blocked are the keys that keep their stripes from being fetched, by topic and key.
 	Blocked []Blocked
 
@@ -35,6 +38,18 @@ func (s *Stats) count(v stream.Verdict) {
 	*[...]*uint64{&s.Acked, &s.Retried, &s.Kept, &s.Dead, &s.Released}[v]++
 }
 
+// Why says what keeps the subscription from taking more, in sentences.
+func (s *Stats) Why() (list []string) {
+	if s.Full {
+		list = append(list, fmt.Sprintf("nothing is read: %d events are open, of which %d wait behind one of their key and %d failed and are tried again later",
+			s.Open, s.Waiting, s.Resting))
+	}
+	for _, b := range s.Blocked {
+		list = append(list, b.String())
+	}
+	return list
+}
+
 // Stats reads them.
 func (c *Consumer) Stats() Stats {
 	c.mu.Lock()
@@ -43,6 +58,7 @@ func (c *Consumer) Stats() Stats {
 	s.Running = c.slots
 	if c.life != nil {
 		s.Open = len(c.life.open)
+		s.Full = s.Open >= c.config.Open
 		for _, it := range c.life.open {
 			switch it.stage {
 			case waiting:

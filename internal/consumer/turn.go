@@ -244,8 +244,7 @@ func (c *Consumer) stored(l *life, sent []sending) (lots [][]*task) {
 			c.rest(it, it.rest)
 			continue
 		case s.Verdict == stream.Dead:
-			c.config.Logger.Warn("an event is dead", "group", c.config.Membership.Group, "topic", it.delivery.Event.Topic,
-				"id", it.delivery.Event.ID, "failures", s.Failures, "reason", s.Reason)
+			c.unlogged = append(c.unlogged, s)
 		case it.stage == acking:
 			it.stage = running
 			run = append(run, it)

@@ -134,7 +134,9 @@ func TestE9_OnReceiveItIsAckedBeforeItsHandlerStarts(t *testing.T) {
 						t.Errorf("a second verdict: %v", err)
 					}
 					panic("harmless")
-				}, func(c *consumer.Config) { c.Ack, c.InFlight, c.Membership.Mode = consumer.OnReceive, 3, mode })
+				}, func(c *consumer.Config) {
+					c.Ack, c.InFlight, c.Membership.Mode, c.Backoff = consumer.OnReceive, 3, mode, nil
+				})
 				l.publish("t.a", numbers(20)...)
 				after(time.Hour)
 				equal(t, "runs", len(l.ids()), 20)
@@ -157,7 +159,7 @@ func TestE9_OnReceiveADrainRunsWhatIsAcked(t *testing.T) {
 			}
 			return nil
 		}
-		s := l.subscribe(fine, func(c *consumer.Config) { c.Ack = consumer.OnReceive })
+		s := l.subscribe(fine, func(c *consumer.Config) { c.Ack, c.Backoff = consumer.OnReceive, nil })
 		s.close()
 		equal(t, "runs and what is left", len(l.ids())+len(l.left()), 5)
 		equal(t, "acked", int(s.Stats().Acked), len(l.ids()))
@@ -262,7 +264,9 @@ func TestE9_RandomHandlersAgreeWithTheModel(t *testing.T) {
 						return nil
 					}, func(c *consumer.Config) {
 						c.Ack, c.Deliveries, c.InFlight, c.Membership.Mode = ack, deliveries, 7, stream.Mode(mode)
-						c.Backoff = func(consumer.Failed) time.Duration { return 3 * time.Millisecond }
+						if c.Backoff = nil; ack != consumer.OnReceive {
+							c.Backoff = func(consumer.Failed) time.Duration { return 3 * time.Millisecond }
+						}
 					})
 					l.publish("t.a", ids...)
 					after(time.Hour)

@@ -12,6 +12,7 @@ func losses() []testCase {
 	return []testCase{
 		{"E14_ALostMembersEventsGoToOthers", lostGoToOthers},
 		{"E14_WhatALostMemberSaysIsTooLate", tooLate},
+		{"E14_ManyMembersComeAndGo", manyMembers},
 		{"E14_ASilentMemberIsLost", silent},
 		{"E11_ALossCountsOnlyWhenItWasAlone", lossAlone},
 		{"E11_LostTwiceItComesAlone", lostTwice},
@@ -54,6 +55,74 @@ func tooLate(l *lab) {
 		l.Errorf("next, when another of its name is there: %v", err)
 	}
 	equal(l, "still open", len(again.open), 2)
+}
+
+// Two hundred members join, take, leave or die, in groups of each mode that shares: every event
+// is done once, none is given to two who live, and none is forgotten.
+func manyMembers(l *lab) {
+	modes := []stream.Mode{stream.Competing}
+	if l.features.Ordered {
+		modes = append(modes, stream.Ordered)
+	}
+	for _, mode := range modes {
+		l.comeAndGo(mode)
+	}
+}
+
+func (l *lab) comeAndGo(mode stream.Mode) {
+	const total, most = 400, 12
+	dice := l.dice()
+	topic, group := "many."+mode.String(), "many-"+mode.String()
+	for i := range total {
+		l.publish(event(topic, fmt.Sprint(i), withKey(fmt.Sprint("k", i%100))))
+	}
+	done, members, made := map[string]bool{}, map[string]*player{}, 0
+	for len(done) < total {
+		if made < 200 && len(members) < most || len(members) == 0 {
+			name := fmt.Sprint("m", made)
+			made++
+			members[name] = l.join(membership(group, topic, inMode(mode), named(name)))
+		}
+		name := sorted(members)[dice.IntN(len(members))]
+		m := members[name]
+		var settled []stream.Settlement
+		var acked []string
+		for _, id := range sorted(m.open) {
+			if dice.IntN(2) == 0 {
+				settled, acked = append(settled, m.say(id, stream.Acked)), append(acked, id)
+			}
+		}
+		var got []stream.Delivery
+		switch dice.IntN(6) {
+		case 0:
+			l.Kill(l, group, name)
+			delete(members, name)
+			acked = nil
+		case 1:
+			if err := m.feed.Leave(l.ctx, settled); err != nil {
+				l.Fatal(err)
+			}
+			delete(members, name)
+		default:
+			got = m.next(1+dice.IntN(5), settled...)
+		}
+		for _, id := range acked {
+			if done[id] {
+				l.Fatalf("%s is done twice", id)
+			}
+			done[id] = true
+		}
+		for _, d := range got {
+			for other, o := range members {
+				if _, open := o.open[d.Event.ID]; open && o != m || done[d.Event.ID] {
+					l.Fatalf("%s is given to %s; it is done: %v, %s has it open: %v", d.Event.ID, name, done[d.Event.ID], other, open)
+				}
+			}
+		}
+	}
+	for _, name := range sorted(members) {
+		members[name].quiet("all are done")
+	}
 }
 
 func silent(l *lab) {
