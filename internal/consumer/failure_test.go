@@ -178,6 +178,45 @@ func TestE13_APanicIsAFailedDelivery(t *testing.T) {
 	})
 }
 
+// While a suspect runs nothing else does, not even what is open here and becomes due.
+func TestE11_ASuspectRunsAlone(t *testing.T) {
+	inLab(t, memory.Options{}, func(l *lab) {
+		s := l.subscribe(func(_ context.Context, m *consumer.Message) error {
+			switch {
+			case m.Losses >= 2:
+				takes(5 * time.Second)
+			case m.Failures == 0:
+				return errBroken // and is due after a second
+			}
+			return nil
+		}, ordered)
+		l.publish("t.a", "rests@a")
+		after(0)
+		other := l.config(fine, ordered).Membership
+		other.Member = "x"
+		feed, err := l.backend.Join(t.Context(), other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.hold(func() { // nobody else fetches meanwhile
+			l.publish("t.a", "suspect@b")
+			for range 2 {
+				if got, err := feed.Next(t.Context(), nil, stream.Want{N: 1}); err != nil || len(got) != 1 {
+					t.Fatal(got, err)
+				}
+				l.backend.Kill("g", "x")
+				feed, _ = l.backend.Join(t.Context(), other)
+			}
+		})
+		after(4 * time.Second)
+		equal(t, "runs", l.ids(), []string{"rests", "suspect"})
+		after(2 * time.Second)
+		equal(t, "runs", l.ids(), []string{"rests", "suspect", "rests"})
+		equal(t, "at once", l.atOnce(), 1)
+		s.close()
+	})
+}
+
 // Five events end their process: here, they get their member killed while their handler runs.
 // They are given up, each after its deliveries, and nobody else; a suspect runs alone.
 func TestE11_PoisonThatKillsTakesNoInnocentsAlong(t *testing.T) {

@@ -104,6 +104,19 @@ func (f *faultyFeed) Leave(ctx context.Context, settled []stream.Settlement) err
 	return f.Feed.Leave(ctx, settled)
 }
 
+// hold lets no Next of a subscription through while do runs.
+func (l *lab) hold(do func()) {
+	free := make(chan struct{})
+	l.faulty.mu.Lock()
+	l.faulty.next = func([]stream.Settlement, stream.Want) error { <-free; return nil }
+	l.faulty.mu.Unlock()
+	do()
+	l.faulty.mu.Lock()
+	l.faulty.next = nil
+	l.faulty.mu.Unlock()
+	close(free)
+}
+
 // publish appends events of a topic, one for each id; "id@key" has a key.
 func (l *lab) publish(topic string, ids ...string) {
 	l.Helper()

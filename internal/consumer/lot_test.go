@@ -145,8 +145,13 @@ func TestE16_AConfigIsRefusedByName(t *testing.T) {
 			t.Errorf("%v does not name the %s", err, field)
 		}
 	}
+	match, err := stream.Filter{Topic: "t.>"}.Matcher()
+	if err != nil {
+		t.Fatal(err)
+	}
 	good := consumer.Config{
-		Backend: memory.New(memory.Options{}), Handler: consumer.HandlerFunc(fine), Membership: stream.Membership{Group: "g"},
+		Backend: memory.New(memory.Options{}), Handler: consumer.HandlerFunc(fine),
+		Membership: stream.Membership{Group: "g", Match: match, DeadLetter: "dead"},
 	}
 	if _, err := consumer.New(good); err != nil {
 		t.Fatal(err)
@@ -158,7 +163,7 @@ func TestE16_AConfigIsRefusedByName(t *testing.T) {
 		"deliveries":      func(c *consumer.Config) { c.Deliveries = -1 },
 		"behind":          func(c *consumer.Config) { c.Behind, c.Membership.Mode = -1, stream.Ordered },
 		"behind ":         func(c *consumer.Config) { c.Behind = 5 },
-		"backoff":         func(c *consumer.Config) { c.Ack, c.Backoff = consumer.OnReceive, consumer.DefaultBackoff },
+		"backoff":         func(c *consumer.Config) { c.Ack, c.Backoff, c.Membership.DeadLetter = consumer.OnReceive, consumer.DefaultBackoff, "" },
 		"open":            func(c *consumer.Config) { c.Open, c.InFlight = 10, 20 },
 		"acknowledgement": func(c *consumer.Config) { c.Ack = 9 },
 		"grace":           func(c *consumer.Config) { c.Grace = -1 },
@@ -168,7 +173,7 @@ func TestE16_AConfigIsRefusedByName(t *testing.T) {
 		"start": func(c *consumer.Config) {
 			c.Backend, c.Membership.Start = plain{c.Backend}, stream.FromTime(time.Unix(1, 0))
 		},
-		"dead-letter topic": func(c *consumer.Config) { c.Ack, c.Membership.DeadLetter = consumer.OnReceive, "dead" },
+		"dead-letter topic": func(c *consumer.Config) { c.Ack = consumer.OnReceive },
 	} {
 		c := good
 		change(&c)

@@ -218,7 +218,7 @@ func suspectWaits(l *lab) {
 // Handlers of five events end their process, with whatever else it had. Members die as often
 // as it takes; those five are given up, each after its deliveries, and nobody else.
 func poison(l *lab) {
-	const total, deliveries = 2000, 3
+	const total, deliveries = 2000, 2
 	bad := map[string]bool{}
 	dice := l.dice()
 	list := some("a", total)
