@@ -157,13 +157,15 @@ func TestE16_AConfigIsRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, change := range map[string]func(*consumer.Config){
-		"lot":             func(c *consumer.Config) { c.Lot = 17 },
-		"in flight":       func(c *consumer.Config) { c.InFlight = -1 },
-		"fetch":           func(c *consumer.Config) { c.Fetch = 1 << 20 },
-		"deliveries":      func(c *consumer.Config) { c.Deliveries = -1 },
-		"behind":          func(c *consumer.Config) { c.Behind, c.Membership.Mode = -1, stream.Ordered },
-		"behind ":         func(c *consumer.Config) { c.Behind = 5 },
-		"backoff":         func(c *consumer.Config) { c.Ack, c.Backoff, c.Membership.DeadLetter = consumer.OnReceive, consumer.DefaultBackoff, "" },
+		"lot":        func(c *consumer.Config) { c.Lot = 17 },
+		"in flight":  func(c *consumer.Config) { c.InFlight = -1 },
+		"fetch":      func(c *consumer.Config) { c.Fetch = 1 << 20 },
+		"deliveries": func(c *consumer.Config) { c.Deliveries = -1 },
+		"behind":     func(c *consumer.Config) { c.Behind, c.Membership.Mode = -1, stream.Ordered },
+		"behind ":    func(c *consumer.Config) { c.Behind = 5 },
+		"backoff": func(c *consumer.Config) {
+			c.Ack, c.Backoff, c.Membership.DeadLetter = consumer.OnReceive, consumer.DefaultBackoff, ""
+		},
 		"open":            func(c *consumer.Config) { c.Open, c.InFlight = 10, 20 },
 		"acknowledgement": func(c *consumer.Config) { c.Ack = 9 },
 		"grace":           func(c *consumer.Config) { c.Grace = -1 },
