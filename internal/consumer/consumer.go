@@ -26,6 +26,7 @@ type Consumer struct {
 
 	mu       sync.Mutex
 	phase    phase
+	unused   bool // closed before it ran
 	err      error
 	life     *life // nil while it has no membership
 	lines    map[[2]string]*line
@@ -55,7 +56,7 @@ type life struct {
 	ctx    context.Context // of handlers
 	cancel context.CancelCauseFunc
 	calls  context.Context // of Next and Wait
-	end    context.CancelFunc
+	end    func()
 	gone   atomic.Pointer[error] // why no verdict counts any more
 
 	open    map[int64]*task
@@ -95,8 +96,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.mu.Lock()
 	if c.phase != fresh {
 		defer c.mu.Unlock()
-		if c.phase == over && c.err == nil {
-			return nil // closed before
+		if c.unused {
+			return nil
 		}
 		return errors.New("pawl: a subscription runs once")
 	}
@@ -124,6 +125,10 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 		}
 		if err := c.work(l, &p); errors.Is(err, stream.ErrFeedLost) {
 			c.forget(l)
+			if c.stopping.Err() != nil {
+				c.awaitHandlers()
+				return fmt.Errorf("pawl: closing a member of %s: %w", c.config.Membership.Group, err)
+			}
 			c.sleep(p.next())
 			continue
 		}
@@ -179,8 +184,10 @@ func (c *Consumer) join(ctx context.Context, p *pauses) (*life, error) {
 func (c *Consumer) begin(ctx context.Context, feed stream.Feed) *life {
 	l := &life{feed: feed, open: map[int64]*task{}, more: true, waited: make(chan error, 1)}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.calls, l.end = context.WithCancel(ctx)
-	context.AfterFunc(c.bound, l.end)
+	var cancel context.CancelFunc
+	l.calls, cancel = context.WithCancel(ctx)
+	unhook := context.AfterFunc(c.bound, cancel)
+	l.end = func() { unhook(); cancel() }
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.life, c.phase = l, active

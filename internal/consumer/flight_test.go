@@ -91,10 +91,10 @@ func TestE10_ASlotIsTakenBeforeItsEventIsFetched(t *testing.T) {
 // An idle subscription settles at once: no time passes. Under load a Next carries many.
 func TestE10_AcksAreCoalescedAndWaitForNoTimer(t *testing.T) {
 	inLab(t, memory.Options{}, func(l *lab) {
-		s := l.subscribe(fine)
+		s := l.subscribe(func(context.Context, *consumer.Message) error { takes(time.Millisecond); return nil })
 		for i, id := range numbers(50) {
 			l.publish("t.a", id)
-			after(0)
+			after(time.Millisecond)
 			equal(t, "acked in no time", s.Stats().Acked, uint64(i+1))
 		}
 		before := s.Stats().Turns

@@ -24,7 +24,7 @@ const (
 func (c *Consumer) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.phase == fresh {
-		c.phase = over
+		c.phase, c.unused = over, true
 		close(c.done)
 	}
 	c.mu.Unlock()

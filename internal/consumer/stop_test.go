@@ -127,9 +127,6 @@ func TestE15_TheEndOfItsContextIsAClose(t *testing.T) {
 		}
 		equal(t, "it took", time.Since(began), 21*time.Second)
 		equal(t, "left", l.left(), map[string]int{"long": 0})
-		if err := c.Run(context.Background()); err == nil {
-			t.Error("it ran twice")
-		}
 	})
 }
 
@@ -158,6 +155,26 @@ func TestE15_CloseReportsWhatCouldNotBeSettled(t *testing.T) {
 		}
 		<-s.ended
 		equal(t, "running", s.Running(), false)
+	})
+}
+
+// A member that is lost while it closes says so: what its handlers did comes again.
+func TestE15_CloseReportsThatTheMemberWasLost(t *testing.T) {
+	inLab(t, memory.Options{}, func(l *lab) {
+		s := l.subscribe(func(context.Context, *consumer.Message) error { takes(time.Minute); return nil })
+		l.publish("t.a", "1")
+		after(0)
+		go func() {
+			after(10 * time.Second)
+			l.backend.Kill("g", s.Member())
+		}()
+		if err := s.Close(context.Background()); !errors.Is(err, stream.ErrFeedLost) {
+			t.Errorf("close: %v", err)
+		}
+		if err := <-s.ended; !errors.Is(err, stream.ErrFeedLost) || s.Running() {
+			t.Errorf("run: %v", err)
+		}
+		after(time.Hour) // its handler
 	})
 }
 
@@ -213,6 +230,9 @@ func TestE15_CloseBeforeAndBesideRun(t *testing.T) {
 		s.close()
 		if err := s.Close(context.Background()); err != nil {
 			t.Errorf("a second close: %v", err)
+		}
+		if err := s.Run(context.Background()); err == nil {
+			t.Error("it ran twice")
 		}
 	})
 }
