@@ -37,7 +37,7 @@ type Backend struct {
 	log      []*stream.Event // the event at i has the position i+1
 	bad      map[int64]error // by position: entries that cannot be read
 	groups   map[string]*group
-	seen     map[string]*accepted // by "i" and id, or "k" and idempotency key
+	seen     map[string]*accepted // by "i", topic and id, or "k", topic and idempotency key
 	forget   []forgetting         // of seen, oldest first
 	versions map[[2]string]int64  // of a topic and key
 	delayed  []*accepted          // by due time
@@ -134,10 +134,10 @@ type publishing struct {
 func (p *publishing) add(d *stream.Publication) error {
 	var keys []string
 	if d.Idempotency != "" {
-		keys = append(keys, "k"+d.Idempotency)
+		keys = append(keys, "k"+d.Topic+"\x00"+d.Idempotency)
 	}
 	if d.Given {
-		keys = append(keys, "i"+d.ID)
+		keys = append(keys, "i"+d.Topic+"\x00"+d.ID)
 	}
 	for _, key := range keys {
 		before := p.seen[key]

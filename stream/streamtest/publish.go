@@ -72,12 +72,15 @@ func idsOnce(l *lab) {
 		equal(l, fmt.Sprint("duplicate ", i), first[i].Duplicate, want)
 	}
 	equal(l, "id of the first", first[3].ID, "2")
-	again := l.publish(event("b", "1", given), event("a", "3", given), event("a", "9", keyed("k")))
+	again := l.publish(event("a", "1", given), event("a", "3", given), event("a", "9", keyed("k")))
 	equal(l, "of before", again[0], stream.PublishReply{ID: "1", Position: first[0].Position, Duplicate: true})
 	equal(l, "the key stands before the id", again[1].ID, "2")
 	equal(l, "another id with the key", again[2].Position, first[2].Position)
+	if r := l.publish(event("b", "1", given), event("b", "5", keyed("k"))); r[0].Duplicate || r[1].Duplicate {
+		l.Error("an id of one topic is taken for that of another")
+	}
 	l.publish(event("a", "4"), event("a", "4")) // not chosen by the caller: two events
-	equal(l, "delivered", l.join(membership("g", ">")).drain(1), []string{"1", "2", "4", "4"})
+	equal(l, "delivered", l.join(membership("g", ">")).drain(1), []string{"1", "2", "1", "5", "4", "4"})
 }
 
 func idsForgotten(l *lab) {
