@@ -22,6 +22,13 @@ const (
 	DeadTime     = "pawl-dead-time" // of the event
 )
 
+// Parked is a dead letter of a group that has no topic for them: it stays with the group.
+type Parked struct {
+	Delivery
+	Group, Reason string
+	At            time.Time // when it was given up
+}
+
 // maxReason bounds a reason in a header.
 const maxReason = 4 << 10
 

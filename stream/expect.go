@@ -1,10 +1,15 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/pawlwork/pawl/job"
 )
+
+// ErrVersion: the last event of the key has another version than was expected. The text says
+// which. Nothing was appended.
+var ErrVersion = errors.New("pawl: the key has another version")
 
 // Expect is what the version of a key must be for an event to be appended, on topics that
 // are declared versioned. The zero value expects nothing: it is no version.

@@ -15,7 +15,7 @@ import (
 // had before.
 var floors = map[string]map[string]string{
 	"job":     {".Job": "what a handler is given", "job.Job": "the job"},
-	"handler": {".handler": "what Handle was given", "internal/runner.Handler": "what the runner calls"},
+	"handler": {".handler": "what Handle was given", "internal/runner.Handler": "what the runner calls", "internal/consumer.Handler": "what a subscription calls"},
 	"hooks":   {".Hooks": "as a user writes them", "internal/runner.Hooks": "as the runner calls them"},
 	"room": {
 		"a store's": "of claims", "store/postgres/internal/hints.Room": "of hints", "store/postgres/internal/settings.Room": "of what operators set",
@@ -24,6 +24,9 @@ var floors = map[string]map[string]string{
 		"store/postgres/internal/schedules.Room": "of schedules", "store/postgres/internal/limits.Room": "of buckets",
 		"store/postgres/internal/metrics.Room": "of metrics", "store/postgres/internal/log.Room": "of events",
 	},
+	"verdict":  {"job.Verdict": "a store's answer to an end", "stream.Verdict": "what becomes of a delivery"},
+	"backend":  {"stream.Backend": "the seam", "stream/memory.Backend": "one in memory"},
+	"feed":     {"stream.Feed": "the seam", "stream/memory.feed": "of one in memory"},
 	"throttle": {"job.Throttle": "what a queue is asked for", "kinds/demo.Throttle": "a demo job that is throttled"},
 	"spaces":   {"store.Spaces": "the seam", "a store's": "what implements it"},
 	"meeting":  {"store/internal/meet.Meeting": "the meeting", "a store's": "one that sends statements"},

@@ -30,7 +30,7 @@ var (
 	domain  = []string{"job/...", "stream", "flow", "store"}
 	loops   = []string{
 		"internal/runner/...", "internal/member/...", "internal/meter/...", "internal/keeper/...", "internal/settings/...", "internal/schedules/...",
-		"internal/wake/...", "internal/rate/...", "internal/tail/...",
+		"internal/wake/...", "internal/rate/...", "internal/tail/...", "internal/consumer/...",
 	}
 
 	uuid   = "github.com/google/uuid"
@@ -106,6 +106,11 @@ var layers = []layer{
 		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
 	},
 	{
+		at: "internal/consumer/...", is: "runs subscriptions over any backend of streams",
+		may:   list("job", "stream", "supervise"),
+		never: list(".", "store/...", stores, drivers, sqlHTTP, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
 		at: "internal/wake/...", is: "hints that work may exist",
 		may:   list(domain, "supervise", "internal/wake/..."),
 		never: list(".", stores, drivers),
@@ -132,6 +137,16 @@ var layers = []layer{
 		at: "stream", is: "the event log: vocabulary and pure rules",
 		may:   list("job", uuid), // what is out of bounds is said in the same words
 		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
+	},
+	{
+		at: "stream/memory", is: "a backend in memory, for tests",
+		may:   list("job", "stream"),
+		never: list(".", "store/...", loops, stores, drivers, sqlHTTP),
+	},
+	{
+		at: "stream/streamtest", is: "the conformance suite of backends; it never asks one its name",
+		may:   list("job", "stream"),
+		never: list(".", "store/...", loops, stores, drivers),
 	},
 	{
 		at: "job/...", is: "jobs: vocabulary and pure rules",

@@ -1,0 +1,6 @@
+package memory
+
+import "time"
+
+// now is the backend's clock.
+func now() time.Time { return time.Now().UTC() }
