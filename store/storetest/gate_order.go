@@ -43,5 +43,18 @@ func gateOrder() []testCase {
 			ahead := store.QueueClaim{Queue: queue, Limit: 5, Start: 0}
 			equal(d, "claimed ahead, where it may only start", ids(w.ask(ahead).Jobs), []job.ID{high})
 		}},
+		{name: "J19_AJobThatAnotherBoundRefusesHidesNone", run: func(d *database) {
+			both := someLimits{"tenants": onePerKey["tenants"], "render": {Kind: "render", Concurrent: 1}}
+			w := d.under(both)
+			d.one(withKey("b"), ofKind("render"), by(both))
+			equal(d, "first", len(w.claim(1)), 1)
+			d.enqueue(drafts(10, withKey("a"), ofKind("render"), by(both))...)
+			list := d.enqueue(drafts(3, withKey("a"), by(both))...)
+			for _, id := range list {
+				got := w.patient(5, 10*time.Second)
+				equal(d, "claimed while another renders", ids(got), []job.ID{id})
+				w.end(got[0], job.Done)
+			}
+		}},
 	}
 }

@@ -105,7 +105,11 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 			break
 		}
 	}
+	wide := v.Data.wide
 	beyond := p.passTo(v, &ends, len(v.chosen) < most && v.state.head == nil)
+	if refused && len(v.chosen) > 0 && !beyond {
+		v.Data.wide = wide // the next one may be behind what was refused, too
+	}
 	p.count.Took(&v.bound, len(v.chosen))
 	p.remember(v)
 	switch {
