@@ -51,7 +51,7 @@ func gateOrder() []testCase {
 			d.enqueue(drafts(10, withKey("a"), ofKind("render"), by(both))...)
 			list := d.enqueue(drafts(3, withKey("a"), by(both))...)
 			for _, id := range list {
-				got := w.patient(5, 10*time.Second)
+				got := w.patient(5, time.Second)
 				equal(d, "claimed while another renders", ids(got), []job.ID{id})
 				w.end(got[0], job.Done)
 			}
