@@ -67,6 +67,26 @@ func claimFilter() []testCase {
 			v.offer = job.Offer{Kinds: map[string]int{kind: 0, "unheard.of": 0}}
 			equal(d, "claimed", ids(v.claim(5)), []job.ID{left})
 		}},
+		{name: "J6_ManyJobsForOthersHideNone", run: func(d *database) {
+			d.enqueue(drafts(100, ofKind("unheard.of"), priority(1))...)
+			low := d.enqueue(drafts(2, priority(9))...)
+			high := d.enqueue(drafts(2, priority(1))...)
+			w := d.hire()
+			equal(d, "first", ids(w.claim(1)), high[:1])
+			d.advance(10 * time.Second) // whoever looks begins in front again
+			w.beat()
+			equal(d, "second", ids(w.claim(2)), []job.ID{high[1], low[0]})
+		}},
+		{name: "J6_ManyJobsForOthersHideNoneWhereJobsAge", run: func(d *database) {
+			d.enqueue(drafts(100, ofKind("unheard.of"), priority(1))...)
+			old, low := d.one(priority(2)), d.one(priority(9))
+			d.advance(2 * time.Minute)
+			high := d.one(priority(1))
+			aged := store.QueueClaim{Queue: queue, Limit: 2, Start: 2, Aging: time.Minute}
+			w := d.hire()
+			equal(d, "first", ids(w.ask(aged).Jobs), []job.ID{old, high})
+			equal(d, "then", ids(w.ask(aged).Jobs), []job.ID{low})
+		}},
 		{name: "J31_NewerVersionIsLeft", run: func(d *database) {
 			version := func(v int) func(*job.Draft) { return func(d *job.Draft) { d.Version = v } }
 			old, same, newer := d.one(version(1)), d.one(version(2)), d.one(version(3))

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pawlwork/pawl/store"
@@ -51,7 +52,7 @@ func suite() []verb {
 		{"unique", unique()},
 		{"job_claim", jobClaim()},
 		{"claim_filter", claimFilter()},
-		{"gate", append(gates(), gateTurns()...)},
+		{"gate", slices.Concat(gates(), gateTurns(), gateOrder())},
 		{"claim_repeat", claimRepeat()},
 		{"job_finish", jobFinish()},
 		{"job_fence", jobFence()},

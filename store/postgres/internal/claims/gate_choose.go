@@ -53,29 +53,38 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 	}
 	var next time.Time
 	refused, left, held := false, false, [job.MaxPriority + 1]bool{}
+	ends := lookEnds{asked: v.asked, widens: v.asked < widest/len(p.visits)}
 	for i := range list {
 		c := &list[i]
+		if ends.hidesSome() {
+			break
+		}
+		ends.meet(c.priority)
 		if gate := p.k.c.Gates.Gate(p.g.queue.Queue, c.kind, c.key); gate != v.Of.Number {
 			p.moves.add(c.ID, v.Of.Number, gate) // to where it belongs by the limits that hold
 			continue
 		}
 		if !v.known { // it belongs here, and what bounds it is known by the next scan
 			held[c.priority] = true
+			ends.close(c.priority)
 			continue
 		}
 		if c.due.After(p.now) {
+			ends.close(c.priority)
 			if held[c.priority] = true; next.IsZero() || c.due.Before(next) {
 				next = c.due
 			}
 			continue
 		}
-		take := c.takes && len(v.chosen) < most && room > 0 && !(c.rescued && starts <= 0)
+		late := c.rescued && starts <= 0
+		take := c.takes && len(v.chosen) < most && room > 0 && !late
 		if take && p.count != nil && !p.count.Allow(p.g.queue.Queue, c.kind, c.key) {
 			take, refused = false, true
 		}
 		left = left || c.takes && !take
 		if c.takes && v.bound.Ordered && !take {
 			held[c.priority] = true
+			ends.closeAll()
 			break
 		}
 		switch {
@@ -84,20 +93,27 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 			room -= c.bytes
 			starts--
 		case c.takes || v.bound.Ordered: // later, or behind who cannot be taken here
-			held[c.priority] = true
+			if held[c.priority] = true; !late {
+				ends.close(c.priority)
+			}
 		}
 		if !held[c.priority] && v.state.head == nil {
 			v.Data.at[c.priority] = c.position
 		}
 		if !c.takes && v.bound.Ordered {
+			ends.closeAll()
 			break
 		}
 	}
-	beyond := p.passTo(v, &held, len(v.chosen) < most && v.state.head == nil)
+	wide := v.Data.wide
+	beyond := p.passTo(v, &ends, len(v.chosen) < most && v.state.head == nil)
+	if refused && len(v.chosen) > 0 && !beyond {
+		v.Data.wide = wide // the next one may be behind what was refused, too
+	}
 	p.count.Took(&v.bound, len(v.chosen))
 	p.remember(v)
 	switch {
-	case v.bound.Concurrent > 0 && v.running+len(v.chosen) >= v.bound.Concurrent || refused:
+	case v.bound.Concurrent > 0 && v.running+len(v.chosen) >= v.bound.Concurrent || refused && !beyond:
 		v.full(p.now)
 	case !v.Closed.IsZero() || len(v.chosen) == v.given:
 	case left && room <= 0: // the answer is full
@@ -120,7 +136,7 @@ func (p *gatePass) through(v *gateVisit, starts int, room int64) (int, int64) {
 // passTo keeps the frontier of a gate behind what may still be committed, and notes
 // where nothing waits. When the gate gave less than it might have it reports whether the
 // next look sees more than this one, which met jobs for others as far as it went.
-func (p *gatePass) passTo(v *gateVisit, held *[job.MaxPriority + 1]bool, less bool) (beyond bool) {
+func (p *gatePass) passTo(v *gateVisit, ends *lookEnds, less bool) (beyond bool) {
 	counts := [job.MaxPriority + 1]int{}
 	for i := range v.found {
 		counts[v.found[i].priority]++
@@ -133,7 +149,7 @@ func (p *gatePass) passTo(v *gateVisit, held *[job.MaxPriority + 1]bool, less bo
 		if highest.before(v.Data.at[priority]) {
 			v.Data.at[priority] = highest
 		}
-		if less && counts[priority] == v.asked && !held[priority] {
+		if less && counts[priority] == v.asked && !ends.closed[priority] {
 			beyond = beyond || v.from[priority].before(v.Data.at[priority]) || v.asked < widest/len(p.visits)
 		}
 	}

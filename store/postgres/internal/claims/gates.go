@@ -42,6 +42,10 @@ const (
 	// widest is how many jobs of a priority a pass reads at most beyond those that it may
 	// take: more each time that a gate showed only such as are for others.
 	widest = 4096
+	// sweepWide is how wide a look is that begins in front where jobs have several bounds:
+	// it reads 64 jobs of a priority. What another bound refuses is not passed, and would
+	// hide the others of its gate from a look that reads one.
+	sweepWide = 3
 	// sweepPause is how much longer than a pass that began in front the time is until it
 	// does again: what a held snapshot keeps may be much.
 	sweepPause = 50
@@ -58,7 +62,7 @@ type gateFront struct {
 	empty uint16        // priorities of which nothing waits, as far as is known
 	swept time.Time     // when it last began in front; zero: never
 	pause time.Duration // until it does again
-	wide  uint8         // how often in a row it met only jobs that are for others
+	wide  uint8         // how often in a row it met only jobs that are for others; a look reads four times as many each time
 	runs  runsSince
 }
 
@@ -430,8 +434,8 @@ func (p *gatePass) looks() []*pg.Statement {
 		}
 		at = append(at, i)
 		locks, gates = append(locks, room.gateLock(v.Of.Number)), append(gates, v.Of.Number)
-		v.asked = max(v.given, min(1<<min(2*v.Data.wide, 12), widest/len(p.visits)))
 		p.sweep(v)
+		v.asked = max(v.given, min(1<<min(2*v.Data.wide, 12), widest/len(p.visits)))
 		running.add(v, now)
 		v.from = v.Data.at
 		for _, priority := range jobs.Priorities {
@@ -485,6 +489,9 @@ func (p *gatePass) sweep(v *gateVisit) {
 	}
 	v.sweeps = true
 	v.Data = gateFront{swept: now, wide: v.Data.wide, pause: v.Data.pause}
+	if p.count != nil {
+		v.Data.wide = max(v.Data.wide, sweepWide)
+	}
 	for i := range v.Data.at {
 		v.Data.at[i] = Start
 	}

@@ -83,14 +83,10 @@ LEFT JOIN LATERAL (
 // priorities age: it reads in order, chooses, and locks only what it chose, so
 // that jobs for others stay free for them.
 func (k *claiming) look(ctx context.Context, l *claimQueue) error {
-	at := l.view.At
-	bound, size := LookBound(l.queue.Limit), firstStep
-	examined := [job.MaxPriority + 1]int{}
-	open := slices.Clone(jobs.Priorities)
-	held := [job.MaxPriority + 1]bool{} // a job is left that this offer takes: the frontier stays in front of it
-	frontier := at
-	for len(open) > 0 && l.wants() > 0 {
-		found, paused, err := k.read(ctx, l, open, at, max(size, l.wants()))
+	w := newLookWalk(l)
+	for size := firstStep; len(w.open) > 0 && l.wants() > 0; size = min(size*4, longStep) {
+		step, asked := w.next(), max(size, l.wants())
+		found, paused, err := k.read(ctx, l, step, w.at, asked)
 		if err != nil {
 			return err
 		}
@@ -102,48 +98,24 @@ func (k *claiming) look(ctx context.Context, l *claimQueue) error {
 		if err := k.gate(ctx, found); err != nil {
 			return err
 		}
-		chosen := k.choose(l, found)
-		leased, err := k.lock(ctx, l, chosen)
+		if w.read(step, found, asked) {
+			k.claimed.More = true
+		}
+		leased, err := k.lock(ctx, l, w.choose())
 		if err != nil {
 			return err
 		}
 		l.add(leased)
-		jobs := leased.jobs
-		tried := make(map[job.ID]bool, len(chosen)) // taken, or locked by somebody: the sweep finds it if that gives it back
-		for i := range chosen {
-			tried[chosen[i].ID] = true
-		}
-		counts := [job.MaxPriority + 1]int{}
-		for _, c := range found {
-			counts[c.priority]++
-			at[c.priority] = c.position
-			if c.takes && !tried[c.ID] {
-				held[c.priority] = true
-			}
-			if !c.takes {
-				k.room.Frontiers.mix(l.view, k.claimed.Now)
-			}
-			if !held[c.priority] {
-				frontier[c.priority] = c.position
-			}
-		}
-		asked := max(size, l.wants()+len(jobs))
-		open = slices.DeleteFunc(open, func(p int16) bool {
-			examined[p] += counts[p]
-			if counts[p] >= asked && examined[p] >= bound {
-				k.claimed.More = true
-				return true
-			}
-			return counts[p] < asked
-		})
-		size = min(size*4, longStep)
+	}
+	if w.mixed() {
+		k.room.Frontiers.mix(l.view, k.claimed.Now)
 	}
 	if l.bytes >= l.room {
 		k.claimed.More = true
 	}
-	ended := l.wants() > 0 && !k.claimed.More && !slices.Contains(held[:], true)
+	ended := l.wants() > 0 && !k.claimed.More && len(w.waiting()) == 0
 	l.over = true
-	k.room.Frontiers.advance(l.view, k.reached(frontier, nil, nil, ended), lookedAt{quiet: ended})
+	k.room.Frontiers.advance(l.view, k.reached(w.frontier(), nil, nil, ended), lookedAt{quiet: ended})
 	return nil
 }
 
@@ -194,32 +166,6 @@ func (k *claiming) read(
 		k.claimed.Revision = max(k.claimed.Revision, revision)
 	}
 	return found, paused, err
-}
-
-// choose picks what to lease, in the order of the claim: by priority, or by the
-// due time that the priority shifts when the queue ages.
-func (k *claiming) choose(l *claimQueue, found []candidate) []candidate {
-	shift := func(c candidate) time.Time { return c.due.Add(time.Duration(c.priority) * l.queue.Aging) }
-	slices.SortStableFunc(found, func(a, b candidate) int {
-		first := cmp.Compare(a.priority, b.priority)
-		if l.queue.Aging > 0 {
-			first = cmp.Or(shift(a).Compare(shift(b)), first)
-		}
-		return cmp.Or(first, a.due.Compare(b.due), bytes.Compare(a.ID[:], b.ID[:]))
-	})
-	var chosen []candidate
-	starts, bytes := l.starts(), l.bytes
-	for _, c := range found {
-		if len(chosen) == l.wants() || bytes >= l.room {
-			break
-		}
-		if !c.takes || c.rescued && len(chosen) >= starts {
-			continue
-		}
-		bytes += c.bytes
-		chosen = append(chosen, c)
-	}
-	return chosen
 }
 
 // leaseChosen leases jobs by id, in the order of their ids. What is locked, no longer
