@@ -55,10 +55,16 @@ func openTracedOn(t testing.TB, address, schema string) (*Store, *sentStatements
 	return sent.s, sent
 }
 
-// visits counts the rows and entries of indexes of jobs that a call visits, whatever
-// its plans: it is made, and each statement that it sent is run again. The call only
-// reads.
-func (s *sentStatements) visits(call func()) (total int) {
+// visits counts the rows and entries of indexes of jobs that a call visits.
+func (s *sentStatements) visits(call func()) int {
+	s.t.Helper()
+	return s.visitsOf("job", call)
+}
+
+// visitsOf counts the rows and entries of indexes of tables with such names that a call
+// visits, whatever its plans: it is made, and each statement that it sent is run again.
+// The call only reads.
+func (s *sentStatements) visitsOf(tables string, call func()) (total int) {
 	s.t.Helper()
 	s.record(true)
 	call()
@@ -71,8 +77,8 @@ func (s *sentStatements) visits(call func()) (total int) {
 	count := func() (n int) {
 		const all = `SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint
 		FROM pg_class AS c
-		WHERE c.relnamespace = $1::regnamespace AND c.relname LIKE 'job%' AND c.relkind IN ('r', 'i')`
-		if err := tx.QueryRow(ctx, all, s.s.pg.Texts.Schema).Scan(&n); err != nil {
+		WHERE c.relnamespace = $1::regnamespace AND c.relname LIKE $2 || '%' AND c.relkind IN ('r', 'i')`
+		if err := tx.QueryRow(ctx, all, s.s.pg.Texts.Schema, tables).Scan(&n); err != nil {
 			s.t.Fatal(err)
 		}
 		return n
