@@ -122,11 +122,16 @@ func loadLimits(v *view) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, row.ID)
+		d.Rows = append(d.Rows, row)
+	}
+	if err := v.readBuckets(d.Rows); err != nil {
+		return nil, err
+	}
+	for _, row := range d.Rows {
 		if !row.Drained.IsZero() {
 			d.Drained++
 		}
-		ids = append(ids, row.ID)
-		d.Rows = append(d.Rows, row)
 	}
 	v.watch(ids)
 	return d, nil
@@ -149,10 +154,6 @@ func (v *view) limitRow(l limitNow) (*limitRow, error) {
 		r.Waiting = &counts.Ready
 		if n := l.Holds.MaxRunning(); n > 0 && !l.Holds.PerKey {
 			r.AtOnce = share(counts.Running.Jobs, n)
-		}
-	} else if r.Rate != "" {
-		if err := v.readBucket(r); err != nil {
-			return nil, err
 		}
 	}
 	r.Acquired = v.acquired(r)

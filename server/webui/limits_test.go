@@ -59,7 +59,7 @@ func (c *control) limit(name string) pawl.EffectiveLimit {
 
 func (c *control) bucket(name string) (b store.BucketInfo) {
 	c.t.Helper()
-	list, err := c.e.Store().(store.Limits).Buckets(c.t.Context(), name, "", 1)
+	list, err := c.e.Store().(store.Limits).Buckets(c.t.Context(), []string{name}, "", 1)
 	if err != nil {
 		c.t.Fatal(err)
 	}
