@@ -68,6 +68,16 @@ func TestU7_TimesAreRelativeUntilTheyAreFar(t *testing.T) {
 	if want := `<time data-t="ago" datetime="2026-11-15T14:02:08.000Z" title="2026-11-15 14:02:08.000 UTC">26 min ago</time>`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	for d, want := range map[time.Duration]string{22 * time.Second: ">in 22 s<", 0: ">now<", -90 * time.Second: ">now<"} {
+		if got := string(due(now, now.Add(d))); !strings.Contains(got, want) {
+			t.Errorf("due %v: %s, want %s", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{58 * time.Second: ">58 s<", 0: ">0 s<", -3 * time.Second: ">0 s<"} {
+		if got := string(left(now, now.Add(d))); !strings.Contains(got, want) {
+			t.Errorf("%v left: %s, want %s", d, got, want)
+		}
+	}
 	if got := string(ago(now, time.Time{})); !strings.Contains(got, "–") {
 		t.Errorf("no time: %s", got)
 	}

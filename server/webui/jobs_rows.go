@@ -146,7 +146,7 @@ func (v *view) rowTimes(j *pawl.JobRecord, state string, c columns) (time, end t
 	case state == "ready":
 		time = word("waits", since(v.Now, j.Due))
 	case j.State == job.Waiting:
-		time = ago(v.Now, j.Due)
+		time = due(v.Now, j.Due)
 	case j.State == job.Done && !j.Started.IsZero():
 		time = word("took", says(duration(j.Finished.Sub(j.Started))))
 	case j.State.Final():

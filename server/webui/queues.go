@@ -214,7 +214,7 @@ func (v *view) queueRow(q *pawl.QueueState, flow queueFlow) *queueRow {
 	r.State = queueState(q, &flow)
 	r.Held = slices.Contains([]string{"frozen", "paused", "unserved", "cooling"}, r.State)
 	if q.CoolDown != nil && r.State == "cooling" {
-		r.Left = stamp("left", age(q.CoolDown.Until.Sub(v.Now)), q.CoolDown.Until)
+		r.Left = left(v.Now, q.CoolDown.Until)
 	}
 	return r
 }
