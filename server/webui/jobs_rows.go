@@ -141,6 +141,10 @@ func (v *view) rowTimes(j *pawl.JobRecord, state string, c columns) (time, end t
 	}
 	end = ago(v.Now, j.Created)
 	switch {
+	case c.Time == "Due" && j.State != job.Waiting: // it was when the page was opened
+		time = v.app.pill(state)
+	case c.Time == "Due":
+		time = due(v.Now, j.Due)
 	case state == "running":
 		time = word("for", since(v.Now, j.Started))
 	case state == "ready":
