@@ -90,8 +90,8 @@ func (w *way) Drain(ctx context.Context, of store.BucketName, q job.TakeRequest,
 	return w.Store.(store.Limits).Drain(ctx, of, q, op)
 }
 
-func (w *way) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
-	return w.Store.(store.Limits).Buckets(ctx, limit, after, n)
+func (w *way) Buckets(ctx context.Context, limits []string, after string, n int) ([]store.BucketInfo, error) {
+	return w.Store.(store.Limits).Buckets(ctx, limits, after, n)
 }
 
 // logbook keeps what is logged.

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pawlwork/pawl/internal/keeper"
@@ -31,7 +32,7 @@ func (e *Engine) unservedFound(list []store.Unserved) { e.unserved.Store(&list) 
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
 // "expire", "intents", "operations", "purge", "rollup", "unserved" or "gates". Every process that runs does them by itself, so
-// it is for those who do not want to wait. A process that does not run declares
+// it is for those who do not want to wait, and the audit log says who. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {
 	if err := e.usable(ctx); err != nil {
@@ -41,8 +42,17 @@ func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error)
 	if err != nil {
 		return UpkeepReport{}, err
 	}
-	return k.Run(ctx, round)
+	report, err := k.Run(ctx, round)
+	if errors.Is(err, job.ErrInvalid) {
+		return report, err
+	}
+	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit) // whoever left: it was done
+	defer cancel()
+	return report, errors.Join(err, e.store.Record(record, operatorOf(ctx), store.UpkeepAction, round, report.Detail(err)))
 }
+
+// recordLimit is how long the entry of what was done is tried to be written.
+const recordLimit = 10 * time.Second
 
 // Services is what every loop of this process has done: claims, beats, ends,
 // upkeep, the listener. It is empty before the first Run, and shows what has stopped

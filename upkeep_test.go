@@ -29,6 +29,10 @@ func TestJ30_UpkeepRunsByHandAndReports(t *testing.T) {
 		if _, err := e.Upkeep(t.Context(), "tidy"); err == nil || !strings.Contains(err.Error(), "round") {
 			t.Errorf("a round that is none: %v", err)
 		}
+		l, err := e.Audit(t.Context(), pawl.AuditFilter{}, pawl.AuditPage{})
+		if err != nil || len(l.Entries) != 2 || l.Entries[1].Action != "run upkeep" || l.Entries[1].Target != "expire" || l.Entries[1].Detail != "1 jobs dead" || l.Entries[0].Detail != "nothing to do" {
+			t.Errorf("the audit log has %+v, %v, want both rounds", l, err)
+		}
 	})
 }
 

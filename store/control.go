@@ -23,6 +23,9 @@ type Control interface {
 	// scope and name of p say which; who does it is the operator. Running jobs go on.
 	// Pausing again changes neither time nor note.
 	SetPaused(ctx context.Context, p Pause, paused bool, op Operator) error
+	// Record writes an audit entry by itself, of what was done in transactions of their
+	// own: every other entry commits with its change.
+	Record(ctx context.Context, op Operator, action, target, detail string) error
 }
 
 // Setting names something that has settings.

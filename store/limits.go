@@ -19,9 +19,9 @@ type Limits interface {
 	// Drain empties a bucket for a time (q.Drain), or ends a drain. With an operator,
 	// its audit entry commits with it.
 	Drain(ctx context.Context, of BucketName, q job.TakeRequest, op *Operator) error
-	// Buckets lists up to limit buckets of a limit by key, after one. Those that are
-	// not kept are full.
-	Buckets(ctx context.Context, limit, after string, n int) ([]BucketInfo, error)
+	// Buckets lists buckets of limits, by limit and key: up to n of each limit, those
+	// after a key. Those that are not kept are full. It is one statement.
+	Buckets(ctx context.Context, limits []string, after string, n int) ([]BucketInfo, error)
 }
 
 // BucketName names a bucket: a limit, and the key where it is per key.
@@ -36,7 +36,7 @@ type BucketInfo struct {
 
 // Bounds of buckets.
 const (
-	MaxBuckets = 1000           // in one list
+	MaxBuckets = 1000           // of one limit in one list
 	MaxDrain   = 24 * time.Hour // of one drain
 )
 

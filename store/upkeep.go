@@ -3,7 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -175,6 +177,24 @@ func (r *UpkeepReport) Add(what string, n int) {
 	if n > 0 {
 		r.Did = append(r.Did, UpkeepDid{what, n})
 	}
+}
+
+// UpkeepAction is what an audit entry calls a round that was run by hand.
+const UpkeepAction = "run upkeep"
+
+// Detail is what an audit entry says of it.
+func (r *UpkeepReport) Detail(fault error) string {
+	var did []string
+	for _, d := range r.Did {
+		did = append(did, fmt.Sprintf("%d %s", d.N, d.What))
+	}
+	if fault != nil {
+		did = append(did, "failed: "+fault.Error())
+	}
+	if len(did) == 0 {
+		return "nothing to do"
+	}
+	return Details(strings.Join(did, ", "))
 }
 
 // Total is how often the round did anything.

@@ -132,6 +132,8 @@ func TestU2_UpkeepIsRunAndSet(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+	s.call("POST", "/api/v1/upkeep/purge", "", 200, nil, "Pawl-Note", "because")
+	s.audited("purge", "run upkeep", "nothing to do")
 	// the engine knows the same rounds
 	if err := s.e.SetUpkeep(t.Context(), "nonsense", time.Minute); err == nil || !strings.Contains(err.Error(), strings.Join(names, " ")) {
 		t.Errorf("%v, and there are %v", err, names)

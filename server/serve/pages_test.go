@@ -14,10 +14,13 @@ import (
 	"testing"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/internal/need"
+	"github.com/pawlwork/pawl/internal/need/visits"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/webui"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
 
@@ -50,15 +53,41 @@ func missionPages(ids []string) (list []string) {
 	return list
 }
 
-// standing is a store that reads how queues stand once: all pages share that look, which is counted apart.
+// standing reads how queues stand once: all pages share that look, which is counted apart.
 type standing struct {
-	*sqlite.Store
 	mu     sync.Mutex
 	queues []store.QueueState
 	counts []store.QueueCount
 }
 
-func (s *standing) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
+func (s *standing) Queues(ctx context.Context, of store.QueueReader, names []string) (list []store.QueueState, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(names) > 0 {
+		return of.Queues(ctx, names)
+	}
+	if s.queues == nil {
+		s.queues, err = of.Queues(ctx, names)
+	}
+	return slices.Clone(s.queues), err
+}
+
+func (s *standing) Counts(ctx context.Context, of store.Counter) (list []store.QueueCount, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts == nil {
+		s.counts, err = of.Counts(ctx)
+	}
+	return slices.Clone(s.counts), err
+}
+
+// inMemory is a SQLite that reads how queues stand once.
+type inMemory struct {
+	*sqlite.Store
+	standing standing
+}
+
+func (s *inMemory) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
 	opened, err := sqlite.Memory().Open(ctx, settings)
 	if err != nil {
 		return nil, err
@@ -67,56 +96,93 @@ func (s *standing) Open(ctx context.Context, settings store.Settings) (store.Sto
 	return s, nil
 }
 
-func (s *standing) Queues(ctx context.Context, names []string) (list []store.QueueState, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(names) > 0 {
-		return s.Store.Queues(ctx, names)
-	}
-	if s.queues == nil {
-		s.queues, err = s.Store.Queues(ctx, names)
-	}
-	return slices.Clone(s.queues), err
+func (s *inMemory) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	return s.standing.Queues(ctx, s.Store, names)
+}
+func (s *inMemory) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return s.standing.Counts(ctx, s.Store)
 }
 
-func (s *standing) Counts(ctx context.Context) (list []store.QueueCount, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.counts == nil {
-		s.counts, err = s.Store.Counts(ctx)
+// onServer is a Postgres that does.
+type onServer struct {
+	*postgres.Store
+	sent     *visits.Sent
+	standing standing
+}
+
+func (s *onServer) Open(ctx context.Context, settings store.Settings) (store.Store, error) {
+	opened, err := postgres.Pool(s.sent.Pool, postgres.Options{PollOnly: true}).Open(ctx, settings)
+	if err != nil {
+		return nil, err
 	}
-	return slices.Clone(s.counts), err
+	s.Store = opened.(*postgres.Store)
+	return s, nil
+}
+
+func (s *onServer) Queues(ctx context.Context, names []string) ([]store.QueueState, error) {
+	return s.standing.Queues(ctx, s.Store, names)
+}
+func (s *onServer) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	return s.standing.Counts(ctx, s.Store)
+}
+
+// pageBounds are how much more a page may visit with many jobs than with few.
+type pageBounds struct {
+	look   int // that all pages share, with many
+	page   int // of a page that reads no row of a job, or a page of them
+	count  int // of one that counts jobs
+	walk   int // of one that looks for something row by row
+	search int // of one that looks for text, page after page
 }
 
 // However many jobs there are, a page visits a bounded number of rows: with 50,000 jobs what it visits with 1,000 and no more than it
-// shows, and where it counts or looks for something row by row, as many as a count or a walk may have.
+// shows, and where it counts or looks for something row by row, as many as a count or a walk may have. SQLite counts steps.
 func TestU7_PagesVisitFewRowsWhateverThereIs(t *testing.T) {
-	few, many := stepsOfPages(t, 1_000), stepsOfPages(t, 50_000)
-	if n := many["the look"]; n > 25*5*store.MaxCounted {
-		t.Errorf("the look that all pages share takes %d steps", n)
+	counted := countSteps()
+	pagesVisitFew(t, pageBounds{look: 25 * 5 * store.MaxCounted, page: 50_000, count: 30 * store.MaxCounted, walk: 130 * store.MaxWalked, search: 130 * store.MaxWalked},
+		func() (pawl.Opener, func(func()) int) { return &inMemory{}, counted.during })
+}
+
+// The same of Postgres, which counts rows and entries of indexes.
+func TestU7_PagesVisitFewRowsOfPostgres(t *testing.T) {
+	pagesVisitFew(t, pageBounds{look: 8 * store.MaxCounted, page: 2 * store.MaxSorted, count: 4 * store.MaxCounted, walk: 3 * store.MaxVisits, search: 15 * store.MaxVisits},
+		func() (pawl.Opener, func(func()) int) {
+			s := &onServer{sent: visits.Connect(t, need.PostgresServer(t).URL())}
+			return s, func(call func()) int { return s.sent.During("pawl", "", call) }
+		})
+}
+
+func pagesVisitFew(t *testing.T, bounds pageBounds, make func() (pawl.Opener, func(func()) int)) {
+	t.Helper()
+	few, many := visitsOfPages(t, 1_000, make), visitsOfPages(t, 50_000, make)
+	if n := many["the look"]; n > bounds.look {
+		t.Errorf("the look that all pages share takes %d visits", n)
 	}
+	t.Logf("the look takes %d visits", many["the look"])
 	delete(many, "the look")
 	for _, path := range slices.Sorted(maps.Keys(many)) {
-		t.Logf("%-50s %8d steps with few jobs, %8d with many", path, few[path], many[path])
-		more := 50_000 // no row of a job, or a page of them
+		t.Logf("%-50s %8d visits with few jobs, %8d with many", path, few[path], many[path])
+		more := bounds.page
 		switch plain, filter, _ := strings.Cut(path, "?"); {
 		case !strings.HasPrefix(path, "/jobs") && !strings.HasPrefix(path, "/find"):
 		case filter == "" && !strings.Contains(path, "{id}") && plain != "/jobs/retries", strings.Contains(filter, "state="), filter == "queue=q001", filter == "queue=none":
-			more = 30 * store.MaxCounted
+			more = bounds.count
+		case strings.HasPrefix(filter, "q="):
+			more = bounds.search
 		default:
-			more = 130 * store.MaxWalked
+			more = bounds.walk
 		}
 		if many[path] > few[path]+more {
-			t.Errorf("%s takes %d steps with few jobs, %d with many", path, few[path], many[path])
+			t.Errorf("%s takes %d visits with few jobs, %d with many", path, few[path], many[path])
 		}
 	}
 }
 
-// stepsOfPages opens each page of a store with so many jobs, by a server that remembers nothing.
-func stepsOfPages(t *testing.T, jobs int) map[string]int {
+// visitsOfPages opens each page of a store with so many jobs, by a server that remembers nothing.
+func visitsOfPages(t *testing.T, jobs int, make func() (pawl.Opener, func(func()) int)) map[string]int {
 	t.Helper()
-	counted := countVisits()
-	e, err := pawl.New(&standing{}, pawl.Config{Logger: slog.New(slog.DiscardHandler)})
+	st, during := make()
+	e, err := pawl.New(st, pawl.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +197,7 @@ func stepsOfPages(t *testing.T, jobs int) map[string]int {
 			t.Fatal(err)
 		}
 	}
-	steps := map[string]int{"the look": counted.during(func() {
+	found := map[string]int{"the look": during(func() {
 		if _, err := e.Queues(ctx); err != nil {
 			t.Error(err)
 		}
@@ -153,10 +219,10 @@ func stepsOfPages(t *testing.T, jobs int) map[string]int {
 	}
 	for path, name := range pages {
 		server := httptest.NewServer(webui.Handler(e, auth.Open("tester")))
-		steps[name] = counted.during(func() { openPage(t, server.URL+path) })
+		found[name] = during(func() { openPage(t, server.URL+path) })
 		server.Close()
 	}
-	return steps
+	return found
 }
 
 // openPage wants a whole page.

@@ -203,6 +203,22 @@ func stamp(how, text string, t time.Time) template.HTML {
 // ago is a time relative to now: 26 min ago.
 func ago(now, t time.Time) template.HTML { return stamp("ago", relative(t, now), t) }
 
+// due is when something is to happen: in 22 s. Once its time has come it is due now, however long ago that was.
+func due(now, t time.Time) template.HTML {
+	if !t.IsZero() && !t.After(now) {
+		return stamp("due", "now", t)
+	}
+	return stamp("due", relative(t, now), t)
+}
+
+// left is how long something goes on: 58 s, and 0 s once it is over.
+func left(now, t time.Time) template.HTML {
+	if !t.After(now) {
+		return stamp("left", "0 s", t)
+	}
+	return stamp("left", age(t.Sub(now)), t)
+}
+
 // since is how long something has been going on: 41 min.
 func since(now, t time.Time) template.HTML { return stamp("for", age(now.Sub(t)), t) }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
 )
 
 func TestU7_NumbersAreSaidAsPeopleReadThem(t *testing.T) {
@@ -67,6 +68,16 @@ func TestU7_TimesAreRelativeUntilTheyAreFar(t *testing.T) {
 	got := string(ago(now, now.Add(-26*time.Minute)))
 	if want := `<time data-t="ago" datetime="2026-11-15T14:02:08.000Z" title="2026-11-15 14:02:08.000 UTC">26 min ago</time>`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	for d, want := range map[time.Duration]string{22 * time.Second: ">in 22 s<", 0: ">now<", -90 * time.Second: ">now<"} {
+		if got := string(due(now, now.Add(d))); !strings.Contains(got, want) {
+			t.Errorf("due %v: %s, want %s", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{58 * time.Second: ">58 s<", 0: ">0 s<", -3 * time.Second: ">0 s<"} {
+		if got := string(left(now, now.Add(d))); !strings.Contains(got, want) {
+			t.Errorf("%v left: %s, want %s", d, got, want)
+		}
 	}
 	if got := string(ago(now, time.Time{})); !strings.Contains(got, "–") {
 		t.Errorf("no time: %s", got)
@@ -137,5 +148,22 @@ func TestU7_TheFilterIsReadFromWhatIsTyped(t *testing.T) {
 	}
 	if got := q.without("kind").without("q").words(); got != "all dead jobs with queue mail, key acme corp, created last hour" {
 		t.Error(got)
+	}
+}
+
+// A row of the scheduled jobs says when it is due, and what became of it once it has left them: the page has no column for its state.
+func TestU7_WhatWasDueSaysWhatItIsNow(t *testing.T) {
+	now := time.Date(2026, 11, 15, 14, 28, 8, 0, time.UTC)
+	a, _, _ := counter(t)
+	v := &view{app: a, Now: now}
+	for want, j := range map[string]pawl.JobRecord{
+		">in 22 s<": {State: job.Waiting, Due: now.Add(22 * time.Second)},
+		">now<":     {State: job.Waiting, Due: now.Add(-3 * time.Second)},
+		"Done":      {State: job.Done, Due: now.Add(-3 * time.Second), Started: now.Add(-time.Second), Finished: now},
+		"Running":   {State: job.Running, Due: now.Add(-3 * time.Second), Started: now.Add(-time.Second)},
+	} {
+		if got, _ := v.rowTimes(&j, stateOf(&j, now), columns{Time: "Due"}); !strings.Contains(string(got), want) {
+			t.Errorf("%v due %v: %s, want %s", j.State, j.Due, got, want)
+		}
 	}
 }

@@ -140,7 +140,7 @@ func (a *app) parse() *template.Template {
 	funcs := template.FuncMap{
 		"link": a.link, "asset": a.asset, "show": show, "lines": showBlock, "plain": plain,
 		"count": func(n any) string { return countAny(n) }, "counted": counted, "short": short, "plural": plural, "percent": percent,
-		"duration": duration, "ago": ago, "since": since, "at": at, "atms": atMilli, "bytes": bytesText, "tail": tail,
+		"duration": duration, "ago": ago, "due": due, "since": since, "at": at, "atms": atMilli, "bytes": bytesText, "tail": tail,
 		"icon": a.icon, "pill": a.pill, "spark": spark, "share": share, "bar": bar, "lower": strings.ToLower,
 		"list": func(v ...any) []any { return v },
 		"dict": dict, "emphasised": emphasised, "operator": func() auth.Role { return auth.Operator },

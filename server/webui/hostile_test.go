@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/pawlwork/pawl"
 )
 
@@ -189,4 +191,47 @@ func TestU7_LiveUpdatesArriveAndALostConnectionIsSaid(t *testing.T) {
 	b.has("#conn", "Live again.")
 	b.wait(`!document.querySelector("main.stale") && document.querySelector("#live.on")`)
 	b.wait(`document.getElementById("conn").hidden`)
+}
+
+// What comes while somebody selects text of a region is there once they have let go of it, also where nothing changes afterwards.
+func TestU7_WhatWasHeldBackComesLater(t *testing.T) {
+	s := openShop(t)
+	b := open(t, s.control, "/jobs/"+s.paused.String())
+	b.has("#head", "is paused by ops")
+	eval[bool](b, `getSelection().selectAllChildren(document.querySelector("#head .why p, #head p")); !getSelection().isCollapsed`)
+	if err := s.e.Queue("exports").Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`pawlFeed.missed.size > 0`)
+	if text := b.text("#head"); !contains(text, "is paused by ops") {
+		t.Errorf("what was selected is gone: %s", text)
+	}
+	if _, err := s.e.Wait(t.Context(), s.paused); err != nil {
+		t.Fatal(err)
+	}
+	eval[bool](b, `getSelection().removeAllRanges(); true`)
+	b.has("#head", "Done at")
+	b.has("#live", "Live")
+}
+
+// The page of a question that is asked without JavaScript has no stream, and asks for none.
+func TestU7_QuestionsOpenNoStream(t *testing.T) {
+	var streams atomic.Int64
+	s := openShop(t, func(s *setup) {
+		s.wrap = func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/live/ask") {
+					streams.Add(1)
+				}
+				h.ServeHTTP(w, r)
+			})
+		}
+	})
+	b := open(t, s.control, "/jobs")
+	b.do(chromedp.Navigate(s.url + "/ask/job/delete?id=" + s.dead.String()))
+	b.has("main", "for good?")
+	b.wait(`document.readyState === "complete" && window.htmx !== undefined`)
+	if n := streams.Load(); n > 0 || eval[bool](b, `document.querySelector("[sse-connect]") !== null || window.pawlFeed !== undefined`) {
+		t.Errorf("%d streams were asked for", n)
+	}
 }

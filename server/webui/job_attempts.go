@@ -108,6 +108,16 @@ func (d *jobData) Shown() (list []attempt) {
 	return list
 }
 
+// Unlisted says that a job was taken more often than it has attempts: the store counts every run, and keeps what came of those that
+// failed and of the last one. A run that was given back leaves nothing else.
+func (d *jobData) Unlisted() string {
+	n := int(d.Job.Run) - len(d.Attempts)
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s without a row here: given back, snoozed or throttled, or long ago", plural(exactly(n), "run", "runs"))
+}
+
 // Left is how many attempts the table leaves out.
 func (d *jobData) Left() int { return max(len(d.Attempts)-12, 0) }
 

@@ -141,12 +141,16 @@ func (v *view) rowTimes(j *pawl.JobRecord, state string, c columns) (time, end t
 	}
 	end = ago(v.Now, j.Created)
 	switch {
+	case c.Time == "Due" && j.State != job.Waiting: // it was when the page was opened
+		time = v.app.pill(state)
+	case c.Time == "Due":
+		time = due(v.Now, j.Due)
 	case state == "running":
 		time = word("for", since(v.Now, j.Started))
 	case state == "ready":
 		time = word("waits", since(v.Now, j.Due))
 	case j.State == job.Waiting:
-		time = ago(v.Now, j.Due)
+		time = due(v.Now, j.Due)
 	case j.State == job.Done && !j.Started.IsZero():
 		time = word("took", says(duration(j.Finished.Sub(j.Started))))
 	case j.State.Final():

@@ -51,8 +51,9 @@ func loadStrip(v *view) (any, error) {
 
 // groups are the errors that jobs died of.
 type groups struct {
-	Dead  pawl.Counted
-	Total int
+	Dead  pawl.Counted // now, of any error
+	Died  int          // in the range, of these: whoever was retried since is no longer dead
+	Total int          // errors
 	List  []failureGroup
 	All   string // address of all of them; empty where they are shown
 }
@@ -78,6 +79,9 @@ func loadGroups(v *view) (any, error) {
 	}
 	slices.SortStableFunc(list, func(a, b failureGroup) int { return b.Last.Time.Compare(a.Last.Time) })
 	g := &groups{Dead: l.States[job.Dead], Total: len(list), List: list}
+	for i := range list {
+		g.Died += int(list[i].Dead)
+	}
 	if v.query.Get("groups") == "" && len(list) > 4 {
 		g.List, g.All = list[:4], v.With("groups", "all")
 	}

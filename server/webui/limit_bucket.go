@@ -4,6 +4,8 @@ import (
 	"context"
 	"html/template"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -17,25 +19,41 @@ type bucketNow struct {
 	More   bool // and more of them
 }
 
-// readBucket reads how many tokens there are: one seek, for up to limitsPerPage limits of a page.
-func (v *view) readBucket(r *limitRow) error {
+// readBuckets reads how many tokens there are of all limits of a page: one statement, which has keyBuckets of each at most.
+func (v *view) readBuckets(rows []*limitRow) error {
 	kept, ok := v.app.e.Store().(store.Limits)
-	if !ok {
+	var names []string
+	for _, r := range rows {
+		if !r.Holds.OfJobs() && r.Rate != "" {
+			names = append(names, r.Name)
+		}
+	}
+	if !ok || len(names) == 0 {
 		return nil
 	}
-	n := 1
-	if r.Holds.PerKey {
-		n = keyBuckets
-	}
-	list, err := cached(v, "buckets\n"+r.Name, time.Second, func(ctx context.Context) ([]store.BucketInfo, error) {
-		return kept.Buckets(ctx, r.Name, "", n)
+	list, err := cached(v, "buckets\n"+strings.Join(names, "\n"), time.Second, func(ctx context.Context) ([]store.BucketInfo, error) {
+		return kept.Buckets(ctx, names, "", keyBuckets)
 	})
 	if err != nil {
 		return err
 	}
+	of := map[string][]store.BucketInfo{}
+	for _, b := range list {
+		of[b.Limit] = append(of[b.Limit], b)
+	}
+	for _, r := range rows {
+		if slices.Contains(names, r.Name) {
+			r.setBucket(of[r.Name], v.Now)
+		}
+	}
+	return nil
+}
+
+// setBucket says how many tokens are left in the buckets of a limit.
+func (r *limitRow) setBucket(list []store.BucketInfo, now time.Time) {
 	b := &bucketNow{Tokens: tokensLeft(r.Burst, r.Burst)}
 	for i := range list {
-		tokens, until := tokensOf(&list[i], &r.Holds, v.Now)
+		tokens, until := tokensOf(&list[i], &r.Holds, now)
 		if !r.Holds.PerKey || until.After(r.Drained) {
 			r.Drained = until
 		}
@@ -45,9 +63,8 @@ func (v *view) readBucket(r *limitRow) error {
 			b.Tokens = tokensLeft(tokens, r.Burst)
 		}
 	}
-	b.More = r.Holds.PerKey && len(list) == n
+	b.More = r.Holds.PerKey && len(list) == keyBuckets
 	r.Bucket = b
-	return nil
 }
 
 // tokensLeft is a bar of them: full is good here.

@@ -2,7 +2,6 @@ package webui
 
 import (
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"math"
 	"slices"
@@ -79,12 +78,10 @@ type limitRow struct {
 }
 
 type limitsData struct {
-	Rows         []*limitRow
-	All          int
-	From         int
-	Newer, Older string
-	Drained      int
-	Changed      int
+	numbered
+	Rows    []*limitRow
+	Drained int
+	Changed int
 }
 
 func loadLimits(v *view) (any, error) {
@@ -92,26 +89,14 @@ func loadLimits(v *view) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &limitsData{}
 	all := limitsOf(&now.Holds)
-	d.All = len(all)
-	from, _ := strconv.Atoi(v.query.Get("after"))
-	if from < 0 || from >= len(all) {
-		from = 0
-	}
-	to := min(from+limitsPerPage, len(all))
-	if d.From = from; from > 0 {
-		d.Newer = v.With("after", max(from-limitsPerPage, 0))
-	}
-	if to < len(all) {
-		d.Older = v.With("after", to)
-	}
+	d := &limitsData{numbered: v.numbered(len(all), limitsPerPage)}
 	for _, l := range all {
 		if len(l.Overridden) > 0 {
 			d.Changed++
 		}
 	}
-	shown := all[from:to]
+	shown := all[d.From:d.To]
 	if v.live { // those that the page has
 		ids := strings.Split(v.query.Get(watchParam), "-")
 		shown = slices.DeleteFunc(all, func(l limitNow) bool { return !slices.Contains(ids, limitID(l.Name)) })
@@ -122,11 +107,16 @@ func loadLimits(v *view) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, row.ID)
+		d.Rows = append(d.Rows, row)
+	}
+	if err := v.readBuckets(d.Rows); err != nil {
+		return nil, err
+	}
+	for _, row := range d.Rows {
 		if !row.Drained.IsZero() {
 			d.Drained++
 		}
-		ids = append(ids, row.ID)
-		d.Rows = append(d.Rows, row)
 	}
 	v.watch(ids)
 	return d, nil
@@ -149,10 +139,6 @@ func (v *view) limitRow(l limitNow) (*limitRow, error) {
 		r.Waiting = &counts.Ready
 		if n := l.Holds.MaxRunning(); n > 0 && !l.Holds.PerKey {
 			r.AtOnce = share(counts.Running.Jobs, n)
-		}
-	} else if r.Rate != "" {
-		if err := v.readBucket(r); err != nil {
-			return nil, err
 		}
 	}
 	r.Acquired = v.acquired(r)
@@ -281,5 +267,5 @@ func (d *limitsData) Foot() string {
 	if d.All <= limitsPerPage {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s of %s", count(d.From+1), count(d.From+len(d.Rows)), plural(exactly(d.All), "limit", "limits"))
+	return d.says(false, "limit", "limits")
 }

@@ -1,7 +1,6 @@
 package webui_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/pawlwork/pawl"
@@ -21,22 +20,14 @@ func limited(t *testing.T, edit ...func(*setup)) *control {
 			{Name: "render", Kind: "render.*", Concurrent: 8},
 		}
 	}}, edit...)...)
-	started, release := make(chan struct{}, 10), make(chan struct{})
-	pawl.Handle(c.e, func(ctx context.Context, j *pawl.Job[charge]) error {
-		started <- struct{}{}
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return ctx.Err()
-	})
+	started, release := held[charge](c)
 	for range 5 {
 		if _, err := c.e.Enqueue(t.Context(), charge{}, pawl.Queue("imports"), pawl.Key("acme")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.run()
-	t.Cleanup(func() { close(release) })
+	t.Cleanup(release)
 	<-started
 	<-started
 	return c
@@ -59,7 +50,7 @@ func (c *control) limit(name string) pawl.EffectiveLimit {
 
 func (c *control) bucket(name string) (b store.BucketInfo) {
 	c.t.Helper()
-	list, err := c.e.Store().(store.Limits).Buckets(c.t.Context(), name, "", 1)
+	list, err := c.e.Store().(store.Limits).Buckets(c.t.Context(), []string{name}, "", 1)
 	if err != nil {
 		c.t.Fatal(err)
 	}

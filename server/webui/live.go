@@ -152,44 +152,55 @@ func (h *hub) changed() {
 	}
 }
 
-// run looks until nobody reads any more.
+// run looks until nobody reads any more. A page that takes long to look at is looked at less often; its beats come all the same, since
+// who hears none believes the connection to be lost.
 func (h *hub) run(ctx context.Context, f *feed) {
 	regions := slices.Concat(f.view.page.regions, frameRegions)
 	due := map[string]time.Time{}
-	var beat time.Time
-	for {
-		began, kicked := time.Now(), false
+	var beat, look time.Time
+	for ctx.Err() == nil {
+		began := time.Now()
 		if !began.Before(beat) {
 			beat = began.Add(beatEvery)
 			h.beat(ctx, f)
 		}
-		v := f.view
-		v.ctx = ctx
-		if err := v.begin(); err == nil && v.redirect() == "" {
-			for i := range regions {
-				r := &regions[i]
-				if r.every > 0 && !began.Before(due[r.name]) {
-					due[r.name] = began.Add(r.every - 100*time.Millisecond)
-					h.send(f, r, &v)
-				}
-			}
+		if began = time.Now(); !began.Before(look) {
+			h.look(ctx, f, regions, due, began)
+			look = time.Now().Add(max(time.Second, leastRest*time.Since(began)))
 		}
-		rest := max(time.Second, leastRest*time.Since(began))
-		timer := time.NewTimer(rest)
+		timer := time.NewTimer(time.Until(earlier(beat, look)))
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-f.kick:
-			kicked = true
+			clear(due)
+			look = time.Time{}
 		}
 		timer.Stop()
-		if ctx.Err() != nil {
-			return
-		}
-		if kicked {
-			clear(due)
+	}
+}
+
+// look renders the regions that are due.
+func (h *hub) look(ctx context.Context, f *feed, regions []region, due map[string]time.Time, now time.Time) {
+	v := f.view
+	v.ctx = ctx
+	if err := v.begin(); err != nil || v.redirect() != "" {
+		return
+	}
+	for i := range regions {
+		r := &regions[i]
+		if r.every > 0 && !now.Before(due[r.name]) {
+			due[r.name] = now.Add(r.every - 100*time.Millisecond)
+			h.send(f, r, &v)
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // beat tells the store's clock.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pawlwork/pawl"
@@ -80,6 +81,31 @@ func TestU7_OneLookServesAllWhoWatchTheSame(t *testing.T) {
 	if n := len(a.hub.feeds); n != 2 {
 		t.Errorf("%d feeds for two roles", n)
 	}
+}
+
+// A page that takes long is looked at less often. Its beats come all the same: who hears none for 12 s says that the connection is lost.
+func TestU7_ASlowPageGoesOnBeating(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, p, looks := counter(t)
+		load := p.load
+		p.load = func(v *view) (any, error) {
+			time.Sleep(time.Second) // virtual: how long a look takes
+			return load(v)
+		}
+		frames, leave := a.hub.join(view{app: a, page: p, path: "/count", live: true, id: auth.Identity{Role: auth.Viewer}})
+		defer leave()
+		next(t, frames, "side")
+		began := time.Now()
+		for range 4 {
+			next(t, frames, "beat")
+		}
+		if took := time.Since(began); took > 4*beatEvery {
+			t.Errorf("four beats took %v", took)
+		}
+		if n := looks.Load(); n > 1 {
+			t.Errorf("%d looks meanwhile, want that it rests", n)
+		}
+	})
 }
 
 func TestU7_ASlowReaderIsDroppedAndOthersGoOn(t *testing.T) {

@@ -108,7 +108,7 @@ func (v *view) findings(l *look) (list []finding, err error) {
 				Since: says("for ", since(v.Now, q.Pause.Since)), Action: button("queue", "resume", "name", q.Name)})
 		case q.CoolDown != nil:
 			text := says("Queue ", name, " cools down until ", at(v.Now, q.CoolDown.Until), ", throttled ", times(q.CoolDown.Throttles), ".")
-			add(finding{State: "cooling", weight: 50, Text: text, Since: says(stamp("left", age(q.CoolDown.Until.Sub(v.Now)), q.CoolDown.Until),
+			add(finding{State: "cooling", weight: 50, Text: text, Since: says(left(v.Now, q.CoolDown.Until),
 				" left"), Action: button("queue", "reset", "name", q.Name)})
 		case q.Workers == 0:
 			action := see(v.PageLink("workers", "/workers"), "See workers")

@@ -180,7 +180,7 @@ func (v *view) queueWhy(r *queueRow, now *queuesNow) template.HTML {
 		if n := r.CoolDown.Throttles; n > 1 {
 			times = count(n) + " times in a row"
 		}
-		return says("It cools down for another ", stamp("left", age(r.CoolDown.Until.Sub(v.Now)), r.CoolDown.Until),
+		return says("It cools down for another ", left(v.Now, r.CoolDown.Until),
 			": its handlers were throttled ", times, ". Then it starts again by itself.")
 	}
 	switch {

@@ -3,7 +3,6 @@ package webui
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"hash/fnv"
 	"html/template"
 	"maps"
@@ -62,16 +61,13 @@ type queueRow struct {
 
 // queuesData is what the page shows.
 type queuesData struct {
+	numbered
 	Rows       []*queueRow
 	Lead       queuesLead
 	Filter     string
 	Order      string
 	Orders     []anchor
 	Keep       []fact // of the query, beside the filter
-	From       int    // of the first row, from 0
-	All        int    // rows that match
-	Newer      string
-	Older      string
 	Open       *queueRow
 	More       bool   // there are more queues than one answer tells of
 	NoMetrics  string // why there are none
@@ -218,7 +214,7 @@ func (v *view) queueRow(q *pawl.QueueState, flow queueFlow) *queueRow {
 	r.State = queueState(q, &flow)
 	r.Held = slices.Contains([]string{"frozen", "paused", "unserved", "cooling"}, r.State)
 	if q.CoolDown != nil && r.State == "cooling" {
-		r.Left = stamp("left", age(q.CoolDown.Until.Sub(v.Now)), q.CoolDown.Until)
+		r.Left = left(v.Now, q.CoolDown.Until)
 	}
 	return r
 }
@@ -272,19 +268,8 @@ func (d *queuesData) chosen(v *view, rows []*queueRow, open, own string) []*queu
 	slices.SortStableFunc(rows, func(a, b *queueRow) int {
 		return cmp.Or(oneIf(b.Name == own)-oneIf(a.Name == own), order.compare(a, b), cmp.Compare(a.Name, b.Name))
 	})
-	d.All = len(rows)
-	from, _ := strconv.Atoi(v.query.Get("after"))
-	if from < 0 || from >= len(rows) {
-		from = 0
-	}
-	to := min(from+queuesPerPage, len(rows))
-	if d.From = from; from > 0 {
-		d.Newer = v.With("after", max(from-queuesPerPage, 0))
-	}
-	if to < len(rows) {
-		d.Older = v.With("after", to)
-	}
-	return rows[from:to]
+	d.numbered = v.numbered(len(rows), queuesPerPage)
+	return rows[d.From:d.To]
 }
 
 // watch lets the stream of a page send the rows that the page has, and no others.
@@ -350,8 +335,7 @@ func (d *queuesData) Foot() string {
 	if d.All <= queuesPerPage && d.Filter == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s of %s", count(d.From+1), count(d.From+len(d.Rows)), plural(pawl.Counted{Jobs: d.All, More: d.More},
-		"queue", "queues"))
+	return d.says(d.More, "queue", "queues")
 }
 
 // queryOf is a query without what only streams have.

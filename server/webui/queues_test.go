@@ -103,6 +103,21 @@ func (c *control) settings(name string) pawl.EffectiveQueue {
 	return all.Queue(name)
 }
 
+// held handles a kind by runs that tell that they have begun, and last until they are let go. Who lets them go at the end of a test does
+// so before the engine stops: a cleanup that is registered after run.
+func held[A pawl.Args](c *control) (started <-chan struct{}, release func()) {
+	begun, end := make(chan struct{}, 10), make(chan struct{})
+	pawl.Handle(c.e, func(ctx context.Context, _ *pawl.Job[A]) error {
+		begun <- struct{}{}
+		select {
+		case <-end:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	})
+	return begun, func() { close(end) }
+}
+
 // crowd starts a control whose queue mail is full while jobs wait.
 func crowd(t *testing.T, edit ...func(*setup)) *control {
 	t.Helper()
@@ -110,15 +125,7 @@ func crowd(t *testing.T, edit ...func(*setup)) *control {
 		s.config.Queues = pawl.Queues{"mail": {Workers: 2, Attempts: 7},
 			"geo": {Workers: 1}}
 	}}, edit...)...)
-	started, release := make(chan struct{}, 8), make(chan struct{})
-	pawl.Handle(c.e, func(ctx context.Context, j *pawl.Job[receipt]) error {
-		started <- struct{}{}
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return ctx.Err()
-	})
+	started, release := held[receipt](c)
 	pawl.Handle(c.e, func(ctx context.Context, j *pawl.Job[lookup]) error { return pawl.Throttled(10 * time.Minute) })
 	for range 5 {
 		if _, err := c.e.Enqueue(t.Context(), receipt{}, pawl.Queue("mail")); err != nil {
@@ -126,7 +133,7 @@ func crowd(t *testing.T, edit ...func(*setup)) *control {
 		}
 	}
 	c.run()
-	t.Cleanup(func() { close(release) })
+	t.Cleanup(release)
 	<-started
 	<-started
 	return c
@@ -382,18 +389,9 @@ func TestU7_HostileNamesOfQueuesAreText(t *testing.T) {
 		s.config.Limits = []pawl.Limit{{Name: names[1], PerSecond: 5}, {Name: long, Queue: names[0], PerKey: true, Concurrent: 1}}
 	})
 	note := strings.Repeat("<i>x</i>\u202e", 70)
-	running := make(chan struct{}, 4)
-	release := make(chan struct{})
-	pawl.Handle(c.e, func(ctx context.Context, j *pawl.Job[receipt]) error {
-		running <- struct{}{}
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return ctx.Err()
-	})
+	running, release := held[receipt](c)
 	c.run()
-	t.Cleanup(func() { close(release) })
+	t.Cleanup(release)
 	for range 2 {
 		if _, err := c.e.Enqueue(t.Context(), receipt{}, pawl.Queue(names[0]), pawl.Key("<u>"+long+long[:120])); err != nil {
 			t.Fatal(err)

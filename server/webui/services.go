@@ -186,6 +186,5 @@ func runRound(a *act) (*outcome, error) {
 	if report.More {
 		out.More = "There is more to do: it goes on by itself, or run it again."
 	}
-	a.app.opts.Logger.InfoContext(a.ctx, "a round of upkeep was run by hand", "round", round, "by", a.id.Name, "did", report.Did)
 	return out, nil
 }

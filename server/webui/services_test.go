@@ -26,6 +26,9 @@ func TestU7_ServicesShowLoopsAndRunRounds(t *testing.T) {
 	b.click("form[action$='service/run']:has([value=purge]) button")
 	b.has("#toasts", "purge ran for")
 	b.has("#toasts", "nothing to do")
+	if l, err := c.e.Audit(t.Context(), pawl.AuditFilter{Target: "purge"}, pawl.AuditPage{}); err != nil || len(l.Entries) != 1 || l.Entries[0].Action != "run upkeep" {
+		t.Errorf("the audit log has %+v, %v", l, err)
+	}
 	// What it does is told. Its cycles are seen to go on.
 	b.wait(`[...document.querySelectorAll(".c-cycles")].some((e) => Number(e.innerText.replace(",", "")) > 3)`)
 	b.leave("location.reload()")

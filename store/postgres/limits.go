@@ -19,7 +19,7 @@ func (s *Store) Drain(ctx context.Context, of store.BucketName, q job.TakeReques
 	return s.limits.Drain(ctx, of, q, op)
 }
 
-// Buckets lists buckets of a limit by key.
-func (s *Store) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
-	return s.limits.List(ctx, limit, after, n)
+// Buckets lists buckets of limits by key.
+func (s *Store) Buckets(ctx context.Context, limits []string, after string, n int) ([]store.BucketInfo, error) {
+	return s.limits.List(ctx, limits, after, n)
 }

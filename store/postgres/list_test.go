@@ -76,6 +76,7 @@ func TestJ35_PagesVisitABoundedNumberOfRows(t *testing.T) {
 			{"running jobs", store.Filter{States: []job.State{job.Running}}, store.Page{}, store.MaxSorted + 1_100}, // of 1007 entries of a worker most are dead
 			{"running jobs of a rare queue", store.Filter{States: []job.State{job.Running}, Queue: "rare"}, store.Page{}, 2*store.MaxSorted + 2_100},
 			{"running jobs by worker", store.Filter{States: []job.State{job.Running}}, store.Page{Order: store.ByWorker}, 1_100},
+			{"what a worker runs by worker", store.Filter{Worker: c.worker, States: []job.State{job.Running}}, store.Page{Order: store.ByWorker}, 100},
 			{"what a worker runs", store.Filter{Worker: c.worker}, store.Page{}, 1_100},
 			{"suspended jobs", store.Filter{States: []job.State{job.Suspended}}, store.Page{}, 10},
 			{"dead jobs", store.Filter{States: []job.State{job.Dead}}, store.Page{}, 100},

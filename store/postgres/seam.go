@@ -146,6 +146,11 @@ func (s *Store) SetPaused(ctx context.Context, p store.Pause, paused bool, op st
 	return s.settings.SetPaused(ctx, p, paused, op)
 }
 
+// Record writes an audit entry by itself.
+func (s *Store) Record(ctx context.Context, op store.Operator, action, target, detail string) error {
+	return s.settings.RecordOne(ctx, op, action, target, detail)
+}
+
 // Get returns the jobs that exist, live or archived, in the order asked.
 func (s *Store) Get(ctx context.Context, ids []job.ID) ([]job.Job, error) {
 	return s.jobs.Get(ctx, ids)

@@ -20,6 +20,11 @@ func (s *Store) Override(ctx context.Context, set store.Setting, value json.RawM
 	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.Override(&t.Session, set, value, op) })
 }
 
+// Record writes an audit entry by itself.
+func (s *Store) Record(ctx context.Context, op store.Operator, action, target, detail string) error {
+	return s.write(ctx, 1, func(t *jobs.Transition) error { return settings.Audit(&t.Session, op, action, target, detail) })
+}
+
 // SetPaused stops or allows claims: from a queue, of a kind, or all of them.
 func (s *Store) SetPaused(ctx context.Context, p store.Pause, paused bool, op store.Operator) error {
 	if err := p.Check(); err != nil {

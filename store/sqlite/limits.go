@@ -28,8 +28,8 @@ func (s *Store) Drain(ctx context.Context, of store.BucketName, q job.TakeReques
 	return s.write(ctx, 1, func(t *jobs.Transition) error { return limits.Drain(&t.Session, of, &q, op) })
 }
 
-// Buckets lists buckets of a limit by key.
-func (s *Store) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
+// Buckets lists buckets of limits by key.
+func (s *Store) Buckets(ctx context.Context, names []string, after string, n int) ([]store.BucketInfo, error) {
 	n = min(n, store.MaxBuckets)
-	return view(ctx, s, func(c *lite.Snapshot) ([]store.BucketInfo, error) { return limits.List(c, limit, after, n) })
+	return view(ctx, s, func(c *lite.Snapshot) ([]store.BucketInfo, error) { return limits.List(c, names, after, n) })
 }

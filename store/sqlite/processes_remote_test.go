@@ -174,11 +174,11 @@ func (s *spread) Drain(ctx context.Context, of store.BucketName, q job.TakeReque
 	return s.Store.(store.Limits).Drain(ctx, of, q, op)
 }
 
-func (s *spread) Buckets(ctx context.Context, limit, after string, n int) ([]store.BucketInfo, error) {
+func (s *spread) Buckets(ctx context.Context, limits []string, after string, n int) ([]store.BucketInfo, error) {
 	if r := s.next(ctx); r != nil {
-		return call[[]store.BucketInfo](r, "Buckets", limit, after, n)
+		return call[[]store.BucketInfo](r, "Buckets", limits, after, n)
 	}
-	return s.Store.(store.Limits).Buckets(ctx, limit, after, n)
+	return s.Store.(store.Limits).Buckets(ctx, limits, after, n)
 }
 
 // Events stay in this process: filters do not travel as gob. Cursors go back and forth.

@@ -121,6 +121,16 @@ func audit() []testCase {
 			equal(d, "notes and pages", [2]any{notes(all), n}, [2]any{"old", 2})
 			equal(d, "by target", notes(d.audit(store.AuditFilter{Target: queue, By: "ann"}, 10)), "old")
 		}},
+		{name: "J25_AnEntryOfItsOwn", run: func(d *database) {
+			op := store.Operator{Name: "ann", Note: "why"}
+			if err := d.Store.Record(d.ctx, op, store.UpkeepAction, "purge", "3 jobs"); err != nil {
+				d.Fatal(err)
+			}
+			got := d.audit(store.AuditFilter{Target: "purge"}, 10)
+			if len(got) != 1 || got[0].By != "ann" || got[0].Note != "why" || got[0].Action != store.UpkeepAction || got[0].Detail != "3 jobs" || got[0].Time.IsZero() {
+				d.Errorf("%+v, want ann's entry", got)
+			}
+		}},
 		{name: "P10_ALimitIsAsked", run: func(d *database) {
 			for _, n := range []int{-1, 0, 1001} {
 				_, err := d.Store.Audit(d.ctx, store.AuditFilter{}, store.AuditPage{Limit: n})

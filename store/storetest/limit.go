@@ -50,7 +50,7 @@ func (d *database) take(of store.BucketName, q job.TakeRequest) job.TakeReply {
 // bucket reads one bucket.
 func (d *database) bucket(of store.BucketName) (store.BucketInfo, bool) {
 	d.Helper()
-	list := must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, of.Limit, "", 100))
+	list := must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, []string{of.Limit}, "", 100))
 	for _, b := range list {
 		if b.BucketName == of {
 			return b, true
@@ -185,9 +185,14 @@ func bucketPerKey(d *database) {
 	equal(d, "size", d.take(a, asking(slow, 3, 3, 3)).Size, 3)
 	equal(d, "size", d.take(a, asking(slow, 3, 1, 1)).Size, 0)
 	equal(d, "size", d.take(b, asking(slow, 3, 3, 3)).Size, 3)
-	list := must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, "tenants", "a", 10))
+	list := must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, []string{"tenants"}, "a", 10))
 	if len(list) != 1 || list[0].Key != "b" || list[0].Held != 3 {
 		d.Errorf("the buckets after a are %+v, want b with a block of 3", list)
+	}
+	d.take(github, asking(slow, 3, 3, 3))
+	list = must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, []string{"tenants", "none", "github", "tenants"}, "", 1))
+	if len(list) != 2 || list[0].BucketName != github || list[1].BucketName != a {
+		d.Errorf("the first bucket of each limit: %+v, want that of %v and %v", list, github, a)
 	}
 }
 
@@ -242,7 +247,7 @@ func bucketsGo(d *database) {
 		d.Error("no purge is due, with full buckets left")
 	}
 	equal(d, "removed", must[int](d, "purge")(d.Store.Purge(d.ctx, 100)), 5)
-	if list := must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, "tenants", "", 10)); len(list) > 0 {
+	if list := must[[]store.BucketInfo](d, "buckets")(d.tokens(d.Store).Buckets(d.ctx, []string{"tenants"}, "", 10)); len(list) > 0 {
 		d.Errorf("%d buckets are left that are full", len(list))
 	}
 	if _, ok := d.bucket(github); !ok {
@@ -258,7 +263,7 @@ func bucketsApart(d *database) {
 	other := d.tokens(d.open(store.Settings{Namespace: "other"}))
 	equal(d, "size", d.take(github, asking(slow, 3, 3, 3)).Size, 3)
 	equal(d, "size", must[job.TakeReply](d, "take")(other.Take(d.ctx, github, asking(slow, 3, 3, 3))).Size, 3)
-	if list := must[[]store.BucketInfo](d, "buckets")(other.Buckets(d.ctx, "github", "", 10)); len(list) != 1 {
+	if list := must[[]store.BucketInfo](d, "buckets")(other.Buckets(d.ctx, []string{"github"}, "", 10)); len(list) != 1 {
 		d.Errorf("the other namespace has %d buckets, want its own", len(list))
 	}
 }

@@ -95,10 +95,19 @@ func (c *call) jobList() error {
 	return pages(c, "/jobs", query, t, func(l *httpapi.JobList) string {
 		for i := range l.Jobs {
 			j := &l.Jobs[i]
-			t.row(j.ID, j.State, j.Queue, j.Kind, j.Priority, fmt.Sprintf("%d/%d", j.Used, j.MaxAttempts), c.jobWhen(j), j.Key, strings.Join(j.Tags, ","))
+			t.row(j.ID, j.State, j.Queue, j.Kind, j.Priority, attemptText(j, "/"), c.jobWhen(j), j.Key, strings.Join(j.Tags, ","))
 		}
 		return l.Next
 	})
+}
+
+// attemptText is which attempt of a job runs or comes next, or was its last, from 1: as the pages of Mission Control count.
+func attemptText(j *httpapi.Job, of string) string {
+	n := j.Attempt
+	if j.State == "dead" || j.State == "cancelled" {
+		n = j.Used
+	}
+	return fmt.Sprintf("%d%s%d", min(max(n, 1), max(j.MaxAttempts, 1)), of, j.MaxAttempts)
 }
 
 // jobWhen is the time that matters in a job's state.
@@ -203,7 +212,7 @@ func (c *call) jobShow(j *httpapi.Job) error {
 	p.add("reason", j.Reason)
 	p.add("waits for", j.Wait)
 	p.add("priority", j.Priority)
-	p.add("attempts", fmt.Sprintf("%d used of %d", j.Used, j.MaxAttempts))
+	p.add("attempt", attemptText(j, " of "))
 	p.number("lost", int64(j.Lost))
 	p.number("snoozes", int64(j.Snoozes))
 	p.number("throttles", int64(j.Throttles))

@@ -306,7 +306,7 @@ func (m *top) table() *table {
 	t := newTable("id", "state", "kind", "attempt", "when", "reason")
 	for i := range m.jobs {
 		j := &m.jobs[i]
-		t.row(j.ID, j.State, j.Kind, fmt.Sprintf("%d/%d", j.Used, j.MaxAttempts), m.jobWhen(j), j.Reason)
+		t.row(j.ID, j.State, j.Kind, attemptText(j, "/"), m.jobWhen(j), j.Reason)
 	}
 	return t
 }

@@ -15,6 +15,7 @@ class Feed {
     this.failed = 0;
     this.lostAt = 0;
     this.heard = Date.now();
+    this.missed = new Set();
     this.addEventListener("beat", (e) => setClock(JSON.parse(e.data).now));
     this.open();
     this.watch = setInterval(() => this.look(), 1000);
@@ -71,7 +72,13 @@ class Feed {
     if (this.next) {
       if (Date.now() >= this.next) this.open();
       else this.show();
-    } else if (Date.now() - this.heard > quiet) { this.failed++; this.lose(); }
+    } else if (Date.now() - this.heard > quiet) { this.failed++; this.lose(); } else this.catchUp();
+  }
+  // What a region missed while somebody used it comes with a new stream, which begins with all there is.
+  catchUp() {
+    const free = [...this.missed].filter((region) => !region.isConnected || !used(region));
+    for (const region of free) this.missed.delete(region);
+    if (free.some((region) => region.isConnected)) this.open();
   }
   show() {
     if (!this.lostAt) return;
@@ -101,12 +108,17 @@ function say(how, words) {
 htmx.createEventSource = (url) => (window.pawlFeed = new Feed(url));
 
 // Nothing that somebody uses is taken away: a form that is filled in, an open menu, a selection of text.
-addEventListener("htmx:sseBeforeMessage", (e) => {
-  const region = e.target;
+function used(region) {
   const chosen = getSelection();
-  if (region.querySelector("[data-editing], details[open] .menu, details[open] .sheet") ||
+  const at = document.activeElement;
+  return region.querySelector("[data-editing], details[open] .menu, details[open] .sheet") ||
     (chosen && !chosen.isCollapsed && region.contains(chosen.anchorNode)) ||
-    (region.contains(document.activeElement) && /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName) && document.activeElement.type !== "checkbox")) e.preventDefault();
+    (region.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) && at.type !== "checkbox");
+}
+addEventListener("htmx:sseBeforeMessage", (e) => {
+  if (!used(e.target)) return;
+  e.preventDefault();
+  window.pawlFeed?.missed.add(e.target);
 });
 // The extension's own errors are not news: the bar tells.
 addEventListener("pagehide", () => window.pawlFeed?.source?.close());

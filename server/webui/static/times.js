@@ -51,7 +51,8 @@ function relative(ms) {
 const how = {
   ago: relative,
   for: (ms) => age(now() - ms),
-  left: (ms) => age(Math.max(0, ms - now())),
+  due: (ms) => (ms > now() ? relative(ms) : "now"),
+  left: (ms) => (ms > now() ? age(ms - now()) : "0 s"),
   at: (ms) => (day(ms) === day(now()) ? second(ms) : dated(ms)),
   ms: (ms) => `${second(ms)}.${pad(parts(ms).ms, 3)}`,
 };

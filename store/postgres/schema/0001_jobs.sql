@@ -385,6 +385,9 @@ CREATE TABLE pawl.metric (
     data      bytea       NOT NULL,             -- metric.Value
     PRIMARY KEY (namespace, class, width, start, name, kind, source, flush)
 );
+-- What one queue, fingerprint or worker came to, and what one kind did, without reading the others of that time.
+CREATE INDEX metric_name ON pawl.metric (namespace, class, width, name, start) WHERE name >= '';
+CREATE INDEX metric_kind ON pawl.metric (namespace, class, width, kind, start) WHERE kind >= '';
 CREATE INDEX metric_roll ON pawl.metric (namespace, roll, class, width, name, kind, start) WHERE roll IS NOT NULL;
 CREATE INDEX metric_expires ON pawl.metric (namespace, expires) WHERE expires > '-infinity';
 

@@ -348,6 +348,9 @@ CREATE TABLE pawl_metric (
     data      BLOB NOT NULL,    -- metric.Value
     PRIMARY KEY (namespace, class, width, start, name, kind, source, flush)
 ) STRICT, WITHOUT ROWID;
+-- What one queue, fingerprint or worker came to, and what one kind did, without reading the others of that time.
+CREATE INDEX pawl_metric_name ON pawl_metric (namespace, class, width, name, start);
+CREATE INDEX pawl_metric_kind ON pawl_metric (namespace, class, width, kind, start);
 CREATE INDEX pawl_metric_roll ON pawl_metric (namespace, roll, class, width, name, kind, start) WHERE roll IS NOT NULL;
 CREATE INDEX pawl_metric_expires ON pawl_metric (namespace, expires);
 

@@ -74,7 +74,7 @@ func (r *Room) running(f store.Filter) stretch {
 	s.state = job.Running
 	s.where = append(s.where, when("state = 3"))
 	if f.Worker != 0 {
-		s.where = append(s.where, when("worker = %s", int64(f.Worker)))
+		s.where = append(s.where, when("worker >= %[1]s AND worker <= %[1]s", int64(f.Worker))) // as queueIs
 	}
 	s.match = append(s.match, inQueue(f)...)
 	s.unsorted, s.index = true, "worker, claim"

@@ -62,6 +62,19 @@ func (r *Room) Record(ctx context.Context, session pg.Session, op store.Operator
 	return session.Run(ctx, &pg.Statement{Text: addEntries, Args: args})
 }
 
+// RecordOne writes an entry by itself. One whose answer was lost is not written again.
+func (r *Room) RecordOne(ctx context.Context, op store.Operator, action, target, detail string) error {
+	if err := r.pg.Enter(ctx); err != nil {
+		return err
+	}
+	defer r.pg.Leave()
+	return r.pg.Retry(ctx, action, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
+		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
+			return r.Record(ctx, t, op, action, []string{pg.Legible(target)}, []string{pg.Legible(detail)})
+		})
+	})
+}
+
 // Audit pages through operator actions, the newest first.
 func (r *Room) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage) (list store.AuditList, err error) {
 	if err := p.Check(); err != nil {

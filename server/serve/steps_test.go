@@ -6,16 +6,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// visits counts the steps that SQLite takes, of every connection that this binary opens from now on. No row is visited without a
+// stepCount counts the steps that SQLite takes, of every connection that this binary opens from now on. No row is visited without a
 // step, so that steps bound rows; and they are the same each time, which time is not.
-type visits struct {
+type stepCount struct {
 	mu    sync.Mutex
 	steps int
 }
 
-// countVisits is for the whole binary: SQLite cannot be told to stop.
-var countVisits = sync.OnceValue(func() *visits {
-	v := &visits{}
+// countSteps is for the whole binary: SQLite cannot be told to stop.
+var countSteps = sync.OnceValue(func() *stepCount {
+	v := &stepCount{}
 	sqlite3.AutoExtension(func(c *sqlite3.Conn) error {
 		return c.Trace(sqlite3.TRACE_PROFILE, func(_ sqlite3.TraceEvent, of, _ any) error {
 			if s, ok := of.(*sqlite3.Stmt); ok {
@@ -31,7 +31,7 @@ var countVisits = sync.OnceValue(func() *visits {
 })
 
 // during is how many steps f took.
-func (v *visits) during(f func()) int {
+func (v *stepCount) during(f func()) int {
 	v.mu.Lock()
 	v.steps = 0
 	v.mu.Unlock()
