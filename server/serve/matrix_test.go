@@ -99,7 +99,7 @@ func fill(path string) string {
 func TestU5_EveryRouteAsksForItsRole(t *testing.T) {
 	people := newPeople(t, auth.Viewer, auth.Operator, auth.Admin)
 	s := start(t, people.file, func(c *serve.Config) { c.Listen, c.Pprof = "0.0.0.0:0", true })
-	s.url = strings.Replace(s.url, "[::]", "127.0.0.1", 1)
+	s.url = strings.Replace(s.url, "0.0.0.0", "127.0.0.1", 1)
 	routes := readRoutes(t, s.want(200, "GET", "/api/v1/openapi.json", ""))
 	if len(routes) < 60 {
 		t.Fatalf("only %d routes", len(routes))

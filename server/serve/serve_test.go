@@ -374,3 +374,15 @@ func TestU5_FaultsOfTheConfigurationAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// 0.0.0.0 is opened as [::], and is told as it was asked for, with the port that it got.
+func TestU1_TheAddressIsToldAsItWasAskedFor(t *testing.T) {
+	people := newPeople(t, auth.Viewer)
+	for listen, want := range map[string]string{"0.0.0.0:0": "http://0.0.0.0:", "127.0.0.1:0": "http://127.0.0.1:", "localhost:0": "http://localhost:"} {
+		s := start(t, people.file, func(c *serve.Config) { c.Listen = listen })
+		port, ok := strings.CutPrefix(s.url, want)
+		if !ok || port == "" || port == "0" {
+			t.Errorf("%s: %s", listen, s.url)
+		}
+	}
+}
