@@ -50,7 +50,7 @@ func TestU3_TheLogOfARemoteRunIsBounded(t *testing.T) {
 		note(ref, 9000, 990)
 		note(ref, 9990, 20)
 		note(ref, 10_010, 500)
-		if v := f.finish(run, pawl.RemoteFailed, func(e *pawl.RemoteEnd) { e.Logs = lines(20_000, 5); d := job.BackoffBase; e.Delay = &d }); v != job.Applied {
+		if v := f.finish(run, pawl.RemoteFailed, func(e *pawl.RemoteEnd) { e.Logs = lines(20_000, 5) }); v != job.Applied {
 			t.Fatal(v)
 		}
 		list := last(9995)

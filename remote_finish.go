@@ -155,7 +155,8 @@ func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Ver
 			outcomes[i].Then = then[i]
 		}
 		end := r.decide(j, by, outcomes[i])
-		end.Run, end.Again, end.Progress, end.Logs = ends[i].Run, ends[i].Again, boundProgress(ends[i].Progress), r.e.remotes.log(w, ends[i].RunRef, ends[i].Logs)
+		end.Run, end.Again, end.Progress = ends[i].Run, ends[i].Again, boundProgress(ends[i].Progress)
+		end.Logs = r.e.remotes.log(w, ends[i].RunRef, ends[i].Logs)
 		list, at = append(list, end), append(at, i)
 	}
 	if len(list) == 0 {

@@ -147,7 +147,8 @@ func TestU2_NamesOfFieldsAreExact(t *testing.T) {
 		{"PATCH", "/limits/l/settings", `{"per_Second":5}`, "per_Second: unexpected property, its name is per_second"},
 		{"POST", "/schedules", `{"name":"s","CRON":"@daily","kind":"k"}`, "CRON: unexpected property, its name is cron"},
 		{"POST", "/operations", `{"verb":"cancel","filter":{"Queue":"none"}}`, "filter.Queue: unexpected property, its name is queue"},
-		{"POST", "/workers/1/notes", `{"notes":[{"id":"` + pawl.ID{}.String() + `","run":1,"progress":{"Done":1,"total":2}}]}`, "notes[0].progress.Done: unexpected"},
+		{"POST", "/workers/1/notes", `{"notes":[{"id":"` + pawl.ID{}.String() + `","run":1,"progress":{"Done":1,"total":2}}]}`,
+			"notes[0].progress.Done: unexpected"},
 		{"GET", "/jobs?State=dead", "", "State"},
 		{"GET", "/queues?LIMIT=1", "", "LIMIT"},
 	} {

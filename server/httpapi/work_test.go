@@ -44,7 +44,8 @@ func TestU3_TheProtocolOfWorkers(t *testing.T) {
 	}
 	s.refused("POST", worker+"/notes", `{"notes":[{`+run+`,"progress":{"done":-1,"total":2}}]}`, 422, "invalid", "progress.done -1")
 	s.refused("POST", worker+"/notes", `{"notes":[{`+run+`,"progress":{"done":3,"total":2}}]}`, 422, "invalid", "progress.done 3")
-	s.refused("POST", worker+"/finish", `{"ends":[{`+run+`,"outcome":"done","progress":{"done":0,"total":-2}}]}`, 422, "invalid", "progress.total -2")
+	end := `{"ends":[{` + run + `,"outcome":"done","progress":{"done":0,"total":-2}}]}`
+	s.refused("POST", worker+"/finish", end, 422, "invalid", "progress.total -2")
 	s.call("POST", "/api/v1/jobs/"+r.ID+"/cancel", "", 200, nil)
 	var b httpapi.Beaten
 	s.call("POST", worker+"/beat", "", 200, &b)

@@ -166,7 +166,8 @@ func (s *served) turnedAway(status int, kind, method, path, body string, headers
 	answer, text := s.do(method, path, body, headers...)
 	var p httpapi.Problem
 	_ = json.Unmarshal([]byte(text), &p) // of what is no problem nothing is as wanted
-	if answer.StatusCode != status || p.Kind != kind || p.Status != status || (answer.Header.Get("WWW-Authenticate") != "") != (status == 401) {
+	asks := answer.Header.Get("WWW-Authenticate") != ""
+	if answer.StatusCode != status || p.Kind != kind || p.Status != status || asks != (status == 401) {
 		s.t.Errorf("%s %s: %s, want %d %s: %s", method, path, answer.Status, status, kind, text)
 	}
 }

@@ -378,11 +378,11 @@ func TestU5_FaultsOfTheConfigurationAreRefused(t *testing.T) {
 // 0.0.0.0 is opened as [::], and is told as it was asked for, with the port that it got.
 func TestU1_TheAddressIsToldAsItWasAskedFor(t *testing.T) {
 	people := newPeople(t, auth.Viewer)
-	for listen, want := range map[string]string{"0.0.0.0:0": "http://0.0.0.0:", "127.0.0.1:0": "http://127.0.0.1:", "localhost:0": "http://localhost:"} {
-		s := start(t, people.file, func(c *serve.Config) { c.Listen = listen })
-		port, ok := strings.CutPrefix(s.url, want)
+	for _, host := range []string{"0.0.0.0", "127.0.0.1", "localhost"} {
+		s := start(t, people.file, func(c *serve.Config) { c.Listen = host + ":0" })
+		port, ok := strings.CutPrefix(s.url, "http://"+host+":")
 		if !ok || port == "" || port == "0" {
-			t.Errorf("%s: %s", listen, s.url)
+			t.Errorf("%s: %s", host, s.url)
 		}
 	}
 }

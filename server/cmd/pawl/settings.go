@@ -66,7 +66,7 @@ var settings = []setting{
 	{name: setTokenFile, flag: "token-file", env: "PAWL_TOKEN_FILE", is: "`file` with the token to show to the server"},
 	{name: setNamespace, flag: "namespace", env: "PAWL_NAMESPACE", initial: "default", is: "`name` of the namespace of a store"},
 	{name: setAs, flag: "as", env: "PAWL_AS", is: "`name` in the audit log of a store [the user's]"},
-	{name: setTimeout, flag: "request-timeout", env: "PAWL_REQUEST_TIMEOUT", initial: "30s", is: "`time` that an answer may take", check: isTime},
+	{name: setTimeout, flag: "request-timeout", env: "PAWL_REQUEST_TIMEOUT", initial: "30s", check: isTime, is: "`time` that an answer may take"},
 
 	{name: setListen, flag: "listen", env: "PAWL_LISTEN", initial: defaultListen, is: "`address` to listen on; other than loopback needs tokens"},
 	{name: setTokens, flag: "tokens", env: "PAWL_TOKENS", is: "`file` with the tokens that the server accepts"},
@@ -76,7 +76,8 @@ var settings = []setting{
 	{name: setHide, flag: "hide-payloads", env: "PAWL_HIDE_PAYLOADS", initial: "false", is: "keep payloads, results and logs from viewers", isBool: true},
 	{name: setPprof, flag: "pprof", env: "PAWL_PPROF", initial: "false", is: "serve profiles of the process to admins", isBool: true},
 	{name: setWork, flag: "work", env: "PAWL_WORK", initial: "true", is: "work on queues and do the upkeep, not only serve", isBool: true},
-	{name: setQueues, flag: "queues", env: "PAWL_QUEUES", initial: "default", is: "`names` of queues to work on, with workers: mail=40,default", check: isQueues},
+	{name: setQueues, flag: "queues", env: "PAWL_QUEUES", initial: "default", check: isQueues,
+		is: "`names` of queues to work on, with workers: mail=40,default"},
 	{name: setGrace, flag: "grace", env: "PAWL_GRACE", initial: "20s", is: "`time` that jobs may go on when it stops", check: isTime},
 	{name: setMigrate, flag: "migrate", env: "PAWL_MIGRATE", initial: "false", is: "bring an older schema up to date; a new store is always made", isBool: true},
 }
