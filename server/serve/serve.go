@@ -52,7 +52,7 @@ func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
 	address, err := c.check()
 	if c.Engine == nil {
-		err = errors.Join(errors.New("Engine: must be set"), err)
+		err = errors.Join(errors.New("no engine: Config.Engine must be set"), err)
 	}
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
