@@ -33,6 +33,7 @@ help: ## this list
 
 run: ## a living small company to look at, on an embedded store, until Ctrl-C; see docs/demo.md
 	@dir=$$(mktemp -d "$${TMPDIR:-/tmp}/pawl-XXXXXXXX"); trap 'rm -rf "$$dir"' EXIT; \
+	echo 'building pawl: a minute or two the first time'; \
 	go build -o "$$dir/pawl" ./server/cmd/pawl; \
 	trap : INT; trap 'kill "$$demo"' TERM; "$$dir/pawl" demo & demo=$$!; \
 	wait "$$demo" || while kill -0 "$$demo" 2>/dev/null; do wait "$$demo" || :; done # a signal ends a wait, not the demo

@@ -106,6 +106,30 @@ func TestJ17_AcquireSaysWhen(t *testing.T) {
 	})
 }
 
+// That many tokens were refused says nothing of fewer: those that are there are had at once. And who wants more than was
+// refused is told of a longer wait.
+func TestJ17_ARefusalOfManyIsNoneOfFew(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		slow := pawl.Limit{Name: "slow", Burst: 3, PerSecond: 0.001}
+		e := at.settle(pawl.Config{Limits: []pawl.Limit{slow, {Name: "other", Burst: 3, PerSecond: 0.001}}})
+		for _, c := range []struct {
+			limit string
+			n     int
+			wait  time.Duration // and a second less
+		}{
+			{"slow", 1, 0}, {"slow", 3, 1000 * time.Second}, {"slow", 2, 0}, // two were left
+			{"other", 3, 0}, {"other", 1, 1000 * time.Second}, {"other", 3, 3000 * time.Second}, {"other", 2, 2000 * time.Second},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			wait, err := e.Acquire(ctx, c.limit, c.n)
+			cancel()
+			if wait < c.wait-time.Second || wait > c.wait || errors.Is(err, pawl.ErrRateLimited) != (c.wait > 0) || err != nil && c.wait == 0 {
+				t.Errorf("%d tokens of %s: %v, %v, want %v", c.n, c.limit, wait, err, c.wait)
+			}
+		}
+	})
+}
+
 func TestJ17_WhatCannotBeAcquiredIsRefused(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
 		e := at.settle(pawl.Config{Limits: []pawl.Limit{

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +37,7 @@ type RemoteWorker struct {
 	Queues       []string // names; no patterns
 	Kinds        []string // that it knows
 	Capabilities []string
-	Slots        int           // jobs at once [1]
+	Slots        int           // jobs at once: what it holds and what a claim gives are never more [1]
 	LostAfter    time.Duration // without a beat [30 s]
 }
 
@@ -50,7 +49,6 @@ const (
 	minRemoteLost   = 5 * time.Second
 	maxRemoteLost   = time.Hour
 	maxRemoteEnds   = 1000
-	maxRemoteLine   = 64 << 10 // bytes
 	maxRemoteDelay  = 10 * 365 * 24 * time.Hour
 )
 
@@ -129,52 +127,6 @@ func (r Remote) Beat(ctx context.Context, w WorkerID) (RemoteBeat, error) {
 	return RemoteBeat{Now: b.Now, Cancels: b.Cancels}, r.lost(w, err)
 }
 
-// RemoteNote is what a run says while it goes on.
-type RemoteNote struct {
-	RunRef
-	Progress *Progress
-	Logs     []LogLine // their time is the store's
-}
-
-// Note keeps progress and log lines of runs.
-func (r Remote) Note(ctx context.Context, w WorkerID, notes []RemoteNote) ([]Verdict, error) {
-	if err := r.e.usable(ctx); err != nil {
-		return nil, err
-	}
-	if len(notes) > maxRemoteEnds {
-		return nil, job.Invalid("notes", len(notes), fmt.Sprintf("must be at most %d", maxRemoteEnds))
-	}
-	if _, err := r.entry(ctx, w); err != nil {
-		return nil, err
-	}
-	list := make([]store.Note, len(notes))
-	for i, n := range notes {
-		list[i] = store.Note{RunRef: n.RunRef, Progress: boundProgress(n.Progress), Logs: boundLines(n.Logs)}
-	}
-	return r.e.store.Note(ctx, w, list)
-}
-
-// boundProgress cuts the note of a progress, as for handlers of this process.
-func boundProgress(p *Progress) *Progress {
-	if p == nil {
-		return nil
-	}
-	return &Progress{Done: p.Done, Total: p.Total, Note: legible(p.Note, maxNote)}
-}
-
-// boundLines cuts log lines.
-func boundLines(lines []LogLine) []LogLine {
-	cut := slices.Clone(lines)
-	for i := range cut {
-		text := strings.ToValidUTF8(cut[i].Text, "\uFFFD")
-		if len(text) > maxRemoteLine {
-			text = strings.ToValidUTF8(text[:maxRemoteLine], "") + "…"
-		}
-		cut[i].Text = text
-	}
-	return cut
-}
-
 // Leave removes a worker. What it still holds goes back to waiting.
 func (r Remote) Leave(ctx context.Context, w WorkerID) error {
 	if err := r.e.usable(ctx); err != nil {
@@ -200,7 +152,8 @@ type remotes struct {
 type remote struct {
 	entry  *store.Worker
 	opened []int64
-	seq    int64 // of its last claim by this process
+	seq    int64          // of its last claim by this process
+	lines  map[RunRef]int // that its runs have logged through this process
 }
 
 // maxRemotes bounds the memory of a server.
@@ -212,7 +165,7 @@ func (rs *remotes) keep(id WorkerID, entry *store.Worker) {
 	if rs.known == nil || len(rs.known) >= maxRemotes {
 		rs.known = map[WorkerID]*remote{}
 	}
-	rs.known[id] = &remote{entry: entry}
+	rs.known[id] = &remote{entry: entry, lines: map[RunRef]int{}}
 }
 
 func (rs *remotes) drop(id WorkerID) {

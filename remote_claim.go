@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -13,7 +14,7 @@ import (
 // RemoteClaim asks for work. A worker has one claim under way at a time.
 type RemoteClaim struct {
 	Worker WorkerID
-	Limit  int // jobs at most
+	Limit  int // jobs at most; slots that are not free do not count
 	// Held are the runs that the worker works on. What the store believes it to hold
 	// beyond that goes back free of charge: an answer that was lost leaves nothing behind.
 	Held []RunRef
@@ -36,7 +37,8 @@ const (
 	maxWait    = 5 * time.Minute
 )
 
-// Claim leases ready jobs to a worker, and waits for them if asked to. A suspect, which
+// Claim leases ready jobs to a worker, and waits for them if asked to. What the worker holds and what it is given are never
+// more than its slots: a claim gives as many as are free, and is refused where none is. A suspect, which
 // may have ended a process before, comes alone and only to a worker that holds nothing.
 func (r Remote) Claim(ctx context.Context, c RemoteClaim) (RemoteJobs, error) {
 	if err := r.e.usable(ctx); err != nil {
@@ -58,6 +60,12 @@ func (r Remote) Claim(ctx context.Context, c RemoteClaim) (RemoteJobs, error) {
 	if err != nil {
 		return RemoteJobs{}, r.lost(c.Worker, err)
 	}
+	r.e.remotes.holds(c.Worker, c.Held)
+	owned, slots := len(c.Held)-len(report.Stale), slices.Max(entry.Slots)
+	if owned >= slots {
+		return RemoteJobs{}, job.Invalid("held", owned, fmt.Sprintf("must be less than the slots of the worker, %d: none is free", slots))
+	}
+	c.Limit = min(c.Limit, slots-owned)
 	heard := r.e.hub.Subscribe(entry.Queues...)
 	defer heard.Close()
 	until := time.Now().Add(c.Wait)

@@ -122,7 +122,10 @@ func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Ver
 	verdicts := make([]Verdict, len(ends))
 	outcomes := make([]job.Outcome, len(ends))
 	for i := range ends {
-		if outcomes[i], err = ends[i].outcome(r.e.cfg.Bounds); err != nil {
+		if outcomes[i], err = ends[i].outcome(r.e.cfg.Bounds); err == nil {
+			err = checkProgress(ends[i].Progress)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("end %d: %w", i, err)
 		}
 	}
@@ -152,13 +155,21 @@ func (r Remote) Finish(ctx context.Context, w WorkerID, ends []RemoteEnd) ([]Ver
 			outcomes[i].Then = then[i]
 		}
 		end := r.decide(j, by, outcomes[i])
-		end.Run, end.Again, end.Progress, end.Logs = ends[i].Run, ends[i].Again, boundProgress(ends[i].Progress), boundLines(ends[i].Logs)
+		end.Run, end.Again, end.Progress = ends[i].Run, ends[i].Again, boundProgress(ends[i].Progress)
+		end.Logs = r.e.remotes.log(w, ends[i].RunRef, ends[i].Logs)
 		list, at = append(list, end), append(at, i)
 	}
 	if len(list) == 0 {
 		return verdicts, nil
 	}
 	answers, err := r.e.store.Finish(ctx, w, list)
+	for n, i := range at {
+		if err != nil || answers[n] == job.Locked {
+			r.e.remotes.unlog(w, ends[i].RunRef, len(list[n].Logs))
+		} else {
+			r.e.remotes.forget(w, ends[i].RunRef)
+		}
+	}
 	if err != nil {
 		return nil, r.lost(w, err)
 	}

@@ -211,7 +211,11 @@ func (b *Bucket) lease(need, want int64, reply *TakeReply) {
 	if room < least {
 		wait = max(wait, min(max(turn, leastTurn), mostTurn))
 	}
-	b.Turn = max(b.Tick+wait, min(b.Turn+turn, b.Tick+wait+longestTurn+turnsAhead*turn))
+	behind := b.Turn + turn // of the last one who was refused
+	if b.Turn <= b.Tick {   // who has asked again by now
+		behind = 0
+	}
+	b.Turn = max(b.Tick+wait, min(behind, b.Tick+wait+longestTurn+turnsAhead*turn))
 	reply.Wait = time.Duration(min(b.Turn-b.Tick, math.MaxInt64/1000)) * time.Microsecond
 }
 

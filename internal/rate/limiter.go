@@ -40,6 +40,7 @@ type limiter struct {
 	again   time.Time     // when to ask again, after a refusal
 	next    time.Duration // how long from the refusal until the first in line has its tokens
 	refused time.Time
+	lacked  int           // tokens that were refused; 0: any number, as by a drain
 	booked  time.Time     // until when tokens are spoken for by those who were sent away
 	ahead   int           // tokens that are taken beside those that are waited for
 	asked   time.Time     // when the last answered question was asked; zero before
@@ -92,6 +93,9 @@ func (m *limiter) enter(w *waiter) error {
 	}
 	now := time.Now()
 	if w.books && now.Sub(m.refused) > askBefore {
+		m.again = time.Time{}
+	}
+	if len(m.line) == 0 && w.n < m.lacked { // that others wanted more says nothing of fewer
 		m.again = time.Time{}
 	}
 	m.line = append(m.line, w)

@@ -146,6 +146,7 @@ func (m *limiter) answered(sent time.Time, need int, reply *job.TakeReply, err e
 		}
 	default:
 		m.refuse(now, reply.Wait)
+		m.lacked = need
 		// By then it is worth asking: the last token of the block comes a little later.
 		m.next += min(time.Second/2, m.takes(int(reply.Burst))/2)
 	}
@@ -153,7 +154,7 @@ func (m *limiter) answered(sent time.Time, need int, reply *job.TakeReply, err e
 
 // refuse notes when to ask again. The caller holds mu.
 func (m *limiter) refuse(now time.Time, wait time.Duration) {
-	m.refused, m.next = now, wait
+	m.refused, m.next, m.lacked = now, wait, 0
 	m.again = now.Add(min(max(wait, time.Millisecond), askEvery))
 }
 
@@ -194,8 +195,11 @@ func (m *limiter) estimate(now time.Time, before, n int) (at time.Time, known bo
 		return b.comes(before + n), true
 	case now.Before(m.again):
 		at = m.refused.Add(m.next)
-		if before > 0 {
+		switch {
+		case before > 0:
 			at = at.Add(m.takes(before + n - m.line[0].n))
+		case m.lacked > 0: // and those that it wants beyond what was refused
+			at = at.Add(m.takes(n - m.lacked))
 		}
 		return at, true
 	}

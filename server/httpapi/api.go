@@ -41,6 +41,7 @@ type api struct {
 	streams int
 	looks   looks
 	repeats answers
+	named   named
 }
 
 // Handler serves an engine to those whom auth lets in, under [Prefix]. The engine need
@@ -107,6 +108,8 @@ func (a *api) config(version string) huma.Config {
 	c.Servers = []*huma.Server{{URL: "/"}}
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = Prefix+"/openapi", "", ""
 	c.RejectUnknownQueryParameters = true
+	a.named = named{schemas: c.Components.Schemas, bodies: map[reflect.Type]*huma.Schema{}}
+	c.Formats = map[string]huma.Format{"application/json": a.named.format(), "json": a.named.format()}
 	c.CreateHooks = nil // no "$schema" in answers
 	c.Transformers = []huma.Transformer{asProblem}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -169,6 +172,7 @@ func route[I, O any](a *api, op operation, do func(context.Context, *I) (*O, err
 		}
 		return out, nil
 	})
+	a.named.add(a.huma.OpenAPI().Paths[Prefix+op.path], op.method, reflect.TypeFor[I]())
 }
 
 // lets passes those on who may.

@@ -135,3 +135,31 @@ func TestU2_BadInputNamesTheFieldAndTheBound(t *testing.T) {
 	s.refused("POST", "/api/v1/jobs", `{"kind":`, 400, "bad-request", "")
 	s.refused("POST", "/api/v1/jobs", `{"kind":"k","args":"`+strings.Repeat("x", 3<<20)+`"}`, 413, "too-large", "")
 }
+
+// A field under another spelling is none: {"KIND": …} is refused by its name, at any depth, and users' own values keep theirs.
+func TestU2_NamesOfFieldsAreExact(t *testing.T) {
+	s := serve(t, auth.Open("ops"))
+	for _, c := range []struct{ method, path, body, detail string }{
+		{"POST", "/jobs", `{"KIND":"k"}`, "KIND: unexpected property, its name is kind"},
+		{"POST", "/jobs", `{"kind":"k","Kind":"other"}`, "Kind: unexpected property, its name is kind"},
+		{"POST", "/jobs", `{"kind":"k","\u212aey":"x"}`, "its name is key"}, // the sign of kelvin
+		{"PATCH", "/queues/q/settings", `{"Total":5}`, "Total: unexpected property, its name is total"},
+		{"PATCH", "/limits/l/settings", `{"per_Second":5}`, "per_Second: unexpected property, its name is per_second"},
+		{"POST", "/schedules", `{"name":"s","CRON":"@daily","kind":"k"}`, "CRON: unexpected property, its name is cron"},
+		{"POST", "/operations", `{"verb":"cancel","filter":{"Queue":"none"}}`, "filter.Queue: unexpected property, its name is queue"},
+		{"POST", "/workers/1/notes", `{"notes":[{"id":"` + pawl.ID{}.String() + `","run":1,"progress":{"Done":1,"total":2}}]}`,
+			"notes[0].progress.Done: unexpected"},
+		{"GET", "/jobs?State=dead", "", "State"},
+		{"GET", "/queues?LIMIT=1", "", "LIMIT"},
+	} {
+		s.refused(c.method, "/api/v1"+c.path, c.body, 422, "invalid", c.detail)
+	}
+	var l httpapi.JobList
+	if s.call("GET", "/api/v1/jobs", "", 200, &l); len(l.Jobs) != 0 {
+		t.Errorf("%d jobs came of what was refused", len(l.Jobs))
+	}
+	s.call("POST", "/api/v1/jobs", `{"kind":"k","args":{"Kind":1,"KIND":{"Queue":2}},"tags":["Kind"]}`, 201, nil)
+	if s.call("GET", "/api/v1/jobs", "", 200, &l); len(l.Jobs) != 1 {
+		t.Errorf("%d jobs", len(l.Jobs))
+	}
+}

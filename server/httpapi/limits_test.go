@@ -134,3 +134,13 @@ func TestU2_BadInputAboutLimitsIsRefused(t *testing.T) {
 		s.refused(c.method, "/api/v1/limits/nobody"+c.path, c.body, 404, "not-found", "nobody")
 	}
 }
+
+// Tokens that are there are had, also after more of them were refused. It runs on both stores: these keep the bucket.
+func TestJ17_FewTokensAreHadAfterManyWereRefused(t *testing.T) {
+	s := serve(t, auth.Open("ops"))
+	s.call("PATCH", "/api/v1/limits/slow/settings", `{"per_second":0.001,"burst":3}`, 200, nil)
+	s.call("POST", "/api/v1/limits/slow/acquire", `{"tokens":1}`, 200, nil)
+	s.refused("POST", "/api/v1/limits/slow/acquire", `{"tokens":3,"wait":"1s"}`, 429, "rate-limited", "3 of limit slow come in 16m")
+	s.call("POST", "/api/v1/limits/slow/acquire", `{"tokens":2}`, 200, nil)
+	s.refused("POST", "/api/v1/limits/slow/acquire", `{"tokens":1,"wait":"1s"}`, 429, "rate-limited", "1 of limit slow come in")
+}

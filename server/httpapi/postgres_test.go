@@ -47,6 +47,7 @@ func TestU2_TheSameOnPostgres(t *testing.T) {
 		{"ScheduleSettings", TestU2_ASchedulesSettingsAreSetOverWhatCodeDeclares}, {"Schedules", TestU2_AScheduleIsCreatedPausedTriggeredAndDeleted},
 		{"BadSchedules", TestU2_BadInputAboutSchedulesIsRefused}, {"LimitSettings", TestU2_ALimitsSettingsAreSetOverWhatCodeDeclares},
 		{"Limits", TestU2_TokensOfALimitAreAcquiredAndDrained}, {"BadLimits", TestU2_BadInputAboutLimitsIsRefused},
+		{"FewTokens", TestJ17_FewTokensAreHadAfterManyWereRefused},
 		{"Bulk", TestU2_ABulkOperationGoesThroughAllThatMatches}, {"Operations", TestU2_OperationsAreListedAndCancelled},
 		{"Why", TestU2_WhyPutsJobsWithOneCauseTogether}, {"Audit", TestU2_TheAuditLogIsPagedAndFiltered}, {"Check", TestU2_ACheckCountsAndGoesOn},
 		{"Series", TestU2_SeriesAndFailuresTellWhatJobsCameTo}, {"Roles", TestU2_ARouteIsForItsRole}, {"Names", TestU2_StrangeNamesAreNoFaultOfTheServer},

@@ -141,7 +141,7 @@ func (a *api) problemOf(ctx context.Context, err error) error {
 }
 
 // asProblem turns the errors that huma makes of requests into problems.
-func asProblem(_ huma.Context, _ string, v any) (any, error) {
+func asProblem(ctx huma.Context, _ string, v any) (any, error) {
 	m, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
@@ -152,6 +152,10 @@ func asProblem(_ huma.Context, _ string, v any) (any, error) {
 	}
 	var details []string
 	for _, d := range m.Errors {
+		if strings.Contains(d.Message, "RFC 4122 uuid") {
+			details = append(details, fmt.Sprintf("%s %.100q is no UUID", idName(ctx, d.Location), fmt.Sprint(d.Value)))
+			continue
+		}
 		text := d.Message
 		if d.Location != "" {
 			text = fmt.Sprintf("%s: %s", d.Location, d.Message)
@@ -165,4 +169,17 @@ func asProblem(_ huma.Context, _ string, v any) (any, error) {
 		details = append(details, m.Detail)
 	}
 	return newProblem(m.Status, kind, strings.Join(details, "; ")), nil
+}
+
+// idName says whose id is meant: that of a path is of the noun before it.
+func idName(ctx huma.Context, location string) string {
+	switch path := ctx.Operation().Path; {
+	case location != "path.id":
+		return location
+	case strings.HasPrefix(path, Prefix+"/operations/"):
+		return "operation id"
+	case strings.HasPrefix(path, Prefix+"/jobs/"):
+		return "job id"
+	}
+	return "id"
 }

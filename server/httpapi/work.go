@@ -59,7 +59,7 @@ type RemoteWorker struct {
 	Queues       []string `json:"queues" minItems:"1" maxItems:"100"`
 	Kinds        []string `json:"kinds" minItems:"1" maxItems:"1000" doc:"that it knows"`
 	Capabilities []string `json:"capabilities,omitempty" maxItems:"1000"`
-	Slots        int      `json:"slots,omitempty" minimum:"1" maximum:"1000" doc:"jobs at once; 1 without it"`
+	Slots        int      `json:"slots,omitempty" minimum:"1" maximum:"1000" doc:"jobs at once, which bounds its claims; 1 without it"`
 	LostAfter    string   `json:"lost_after,omitempty" maxLength:"20" doc:"its lease without a beat, 5s to 1h; 30s without it"`
 }
 
@@ -110,7 +110,7 @@ func runsOf(refs []pawl.RunRef) []Run {
 type claimInput struct {
 	WorkerPath
 	Body struct {
-		Limit int    `json:"limit" minimum:"1" maximum:"1000"`
+		Limit int    `json:"limit" minimum:"1" maximum:"1000" doc:"jobs at most, and never more than slots are free"`
 		Held  []Run  `json:"held,omitempty" maxItems:"10000" doc:"runs that the worker works on; what it was given beyond that goes back free of charge"`
 		Wait  string `json:"wait,omitempty" maxLength:"20" doc:"for a job to come, 1m at most"`
 	}
@@ -164,7 +164,7 @@ func (a *api) beatWorker(ctx context.Context, in *WorkerPath) (*body[Beaten], er
 // Line is a log line of a run.
 type Line struct {
 	Level int    `json:"level,omitempty" minimum:"-8" maximum:"12" doc:"-4 debug, 0 info, 4 warning, 8 error"`
-	Text  string `json:"text" maxLength:"65536"`
+	Text  string `json:"text" maxLength:"65536" doc:"cut to 4 KiB"`
 }
 
 func linesOf(lines []Line, run int64) (list []pawl.LogLine) {
@@ -177,8 +177,8 @@ func linesOf(lines []Line, run int64) (list []pawl.LogLine) {
 // RunNote is what a run says while it goes on.
 type RunNote struct {
 	Run
-	Progress *Progress `json:"progress,omitempty"`
-	Logs     []Line    `json:"logs,omitempty" maxItems:"1000"`
+	Progress *Progress `json:"progress,omitempty" doc:"done from 0 to total, or any where the total is not known, 0"`
+	Logs     []Line    `json:"logs,omitempty" maxItems:"1000" doc:"of a run 10000 are kept"`
 }
 
 func (p *Progress) of() *job.Progress {

@@ -42,6 +42,10 @@ func TestU3_TheProtocolOfWorkers(t *testing.T) {
 	if v.Verdicts[0] != "applied" {
 		t.Errorf("%+v", v)
 	}
+	s.refused("POST", worker+"/notes", `{"notes":[{`+run+`,"progress":{"done":-1,"total":2}}]}`, 422, "invalid", "progress.done -1")
+	s.refused("POST", worker+"/notes", `{"notes":[{`+run+`,"progress":{"done":3,"total":2}}]}`, 422, "invalid", "progress.done 3")
+	end := `{"ends":[{` + run + `,"outcome":"done","progress":{"done":0,"total":-2}}]}`
+	s.refused("POST", worker+"/finish", end, 422, "invalid", "progress.total -2")
 	s.call("POST", "/api/v1/jobs/"+r.ID+"/cancel", "", 200, nil)
 	var b httpapi.Beaten
 	s.call("POST", worker+"/beat", "", 200, &b)

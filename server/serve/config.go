@@ -85,14 +85,18 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check reports all faults at once, and the address to listen on. It is resolved once, so
+// Check reports all faults at once that can be seen before there is an engine and anything is opened, as Run does.
+func (c Config) Check() error {
+	c = c.withDefaults()
+	_, err := c.check()
+	return err
+}
+
+// check reports all faults but for the engine's at once, and the address to listen on. It is resolved once, so
 // that what was judged is what is opened.
 func (c *Config) check() (*net.TCPAddr, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if c.Engine == nil {
-		fault("Engine: must be set")
-	}
 	address, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
 		fault("listen %q: must be host and port, such as %s: %w", c.Listen, DefaultListen, err)

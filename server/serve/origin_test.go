@@ -47,7 +47,7 @@ func TestU5_NamesFromOutsideAreThoseConfigured(t *testing.T) {
 	people := newPeople(t, auth.Operator)
 	outside := func(hosts ...string) *served {
 		s := start(t, people.file, func(c *serve.Config) { c.Listen, c.Hosts = "0.0.0.0:0", hosts })
-		s.url = strings.Replace(s.url, "[::]", "127.0.0.1", 1)
+		s.url = strings.Replace(s.url, "0.0.0.0", "127.0.0.1", 1)
 		return s
 	}
 	named := outside("Pawl.Example.org", "10.0.0.7:8443")

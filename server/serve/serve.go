@@ -51,6 +51,9 @@ type server struct {
 func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
 	address, err := c.check()
+	if c.Engine == nil {
+		err = errors.Join(errors.New("no engine: Config.Engine must be set"), err)
+	}
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -122,6 +125,17 @@ func (s *server) pages() http.Handler {
 	return webui.Handler(s.Engine, known, opts)
 }
 
+// address is where it listens, as it was asked for: "0.0.0.0" is opened, and would be told, as "[::]". The port is the one it got.
+func (s *server) address() string {
+	opened := s.conns.Addr().String()
+	host, _, err := net.SplitHostPort(s.Listen)
+	_, port, fault := net.SplitHostPort(opened)
+	if err != nil || fault != nil || host == "" {
+		return opened
+	}
+	return net.JoinHostPort(host, port)
+}
+
 // run serves and works until the context ends or one of both fails.
 func (s *server) run(ctx context.Context) error {
 	requests, endRequests := context.WithCancel(context.WithoutCancel(ctx))
@@ -134,7 +148,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 	server.RegisterOnShutdown(s.conns.closeQuiet)
 	served, worked := make(chan error, 1), make(chan error, 1)
-	url := "http://" + s.conns.Addr().String()
+	url := "http://" + s.address()
 	if s.cert == nil {
 		go func() { served <- server.Serve(s.conns) }()
 	} else {

@@ -374,3 +374,15 @@ func TestU5_FaultsOfTheConfigurationAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// 0.0.0.0 is opened as [::], and is told as it was asked for, with the port that it got.
+func TestU1_TheAddressIsToldAsItWasAskedFor(t *testing.T) {
+	people := newPeople(t, auth.Viewer)
+	for _, host := range []string{"0.0.0.0", "127.0.0.1", "localhost"} {
+		s := start(t, people.file, func(c *serve.Config) { c.Listen = host + ":0" })
+		port, ok := strings.CutPrefix(s.url, "http://"+host+":")
+		if !ok || port == "" || port == "0" {
+			t.Errorf("%s: %s", host, s.url)
+		}
+	}
+}

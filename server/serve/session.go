@@ -37,16 +37,14 @@ func (s *server) beginSession(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, "conflict", "no token is needed: the server has no token file and listens on loopback")
 		return
 	}
-	var login struct {
-		Token string `json:"token"`
-	}
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLogin))
-	body.DisallowUnknownFields()
-	if err := body.Decode(&login); err != nil { // its text might repeat the token
+	var login map[string]string // not a struct: its fields would be taken in any spelling
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLogin)).Decode(&login)
+	secret, ok := login["token"]
+	if err != nil || !ok || len(login) > 1 { // the error might repeat the token
 		refuse(w, http.StatusUnprocessableEntity, "invalid", `body: must be {"token": "…"}`)
 		return
 	}
-	session, token, err := s.signIn(w, r, login.Token)
+	session, token, err := s.signIn(w, r, secret)
 	if err != nil {
 		unauthorized(w, err)
 		return

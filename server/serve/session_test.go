@@ -71,7 +71,8 @@ func TestU5_BadLoginsAreRefusedAndLoggedOnce(t *testing.T) {
 		s.want(401, "GET", "/api/v1/jobs", "", "Authorization", "Bearer "+wrong)
 	}
 	for body, status := range map[string]int{
-		`{"token":""}`: 401, `{}`: 401, `{"token":7}`: 422, `{"tok":"x"}`: 422, `[`: 422, `{"token":"` + strings.Repeat("x", 10_000) + `"}`: 422,
+		`{"token":""}`: 401, `{}`: 422, `{"TOKEN":"x"}`: 422, `{"token":7}`: 422, `{"tok":"x"}`: 422, `[`: 422,
+		`{"token":"` + strings.Repeat("x", 10_000) + `"}`: 422,
 	} {
 		s.want(status, "POST", "/session", body)
 	}

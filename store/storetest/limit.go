@@ -15,6 +15,7 @@ import (
 func rates() []testCase {
 	return []testCase{
 		{name: "J17_ABlockIsTakenAndSettled", run: takeAndSettle},
+		{name: "J17_WhoIsRefusedFirstWaitsForNobody", run: refusedFirst},
 		{name: "J17_TheRuleDecides", run: ruleDecides},
 		{name: "J17_ConcurrentTakersShareOneBucket", needs: Features{Shared: true}, run: takersShare},
 		{name: "J17_EachKeyHasItsBucket", run: bucketPerKey},
@@ -80,6 +81,17 @@ func takeAndSettle(d *database) {
 	// More than the bucket can hold never comes.
 	never := d.take(github, asking(slow, 10, 11, 11))
 	equal(d, "size and wait", []any{never.Size, never.Wait}, []any{0, time.Duration(0)})
+}
+
+// Who is refused while nobody else was waits for the tokens that are missing, and not for a turn of somebody; those that are
+// there are still given.
+func refusedFirst(d *database) {
+	equal(d, "size", d.take(github, asking(slow, 3, 1, 1)).Size, 1)
+	refused := d.take(github, asking(slow, 3, 3, 3))
+	if refused.Size != 0 || refused.Wait < 9*time.Minute || refused.Wait > 10*time.Minute {
+		d.Errorf("3 of 2 tokens: %d, and to wait %v; want 10 minutes", refused.Size, refused.Wait)
+	}
+	equal(d, "size", d.take(github, asking(slow, 3, 2, 2)).Size, 2)
 }
 
 // Whatever is asked at whatever time: the row and the answer are those of job.Bucket.

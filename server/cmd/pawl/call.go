@@ -53,6 +53,15 @@ func (c *call) printJSON(text []byte) error {
 	return err
 }
 
+// tellDone says what was done where the API answers nothing: an object for scripts, or a line for people.
+func (c *call) tellDone(object any, format string, args ...any) error {
+	if c.json {
+		return json.NewEncoder(c.out).Encode(object)
+	}
+	c.print(format, args...)
+	return nil
+}
+
 // print writes a line for people.
 func (c *call) print(format string, args ...any) {
 	fmt.Fprintf(c.out, format+"\n", args...)

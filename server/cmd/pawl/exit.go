@@ -59,7 +59,13 @@ func exitCode(err error) int {
 // tell writes an error where people look for it: as a problem with --json.
 func (a *app) tell(err error) {
 	if !a.json {
-		fmt.Fprintln(a.err, "pawl:", clean(message(err)))
+		lines := []string{message(err)}
+		if !errors.As(err, new(*httpapi.Problem)) { // of this process: each fault has a line
+			lines = strings.Split(lines[0], "\n")
+		}
+		for _, line := range lines {
+			fmt.Fprintln(a.err, "pawl:", clean(line))
+		}
 		return
 	}
 	p := (*httpapi.Problem)(nil)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlwork/pawl/server/httpapi"
 )
 
 // field is one of those that can be set of a queue, a limit or a schedule, as the API calls
@@ -161,11 +163,12 @@ func (c *call) shown(q request, show func(*call, []byte) error) error {
 func (a *app) eachVerb(verb, short, path, done string) *cobra.Command {
 	return a.verb(verb+" NAME…", short, counted(1, -1), func(c *call) error {
 		return c.each(c.args, func(name string) error {
-			printed, err := c.post(path+url.PathEscape(name)+"/"+verb, nil, nil)
+			var answer struct{ Pause *httpapi.Pause }
+			printed, err := c.post(path+url.PathEscape(name)+"/"+verb, nil, &answer)
 			if printed || err != nil {
 				return err
 			}
-			c.print("%s  %s", clean(name), done)
+			c.print("%s  %s", clean(name), c.pausedText(verb, done, answer.Pause))
 			return nil
 		})
 	})

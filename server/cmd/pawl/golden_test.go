@@ -75,16 +75,18 @@ func TestU8_WhatIsPrintedForPeopleAndForScripts(t *testing.T) {
 	}
 }
 
-// talk has a kind whose handler logs a line every two seconds.
+// talk has a kind whose handler logs a line every two seconds, and ends with the last: that comes with its end.
 func talk(e *pawl.Engine) {
 	pawl.HandleRaw(e, "talk", func(ctx context.Context, j *pawl.Job[pawl.Raw]) error {
-		for _, word := range strings.Fields(strings.Trim(string(j.Args), `"`)) {
-			j.Log().Info(word)
-			select {
-			case <-time.After(2 * time.Second): // virtual
-			case <-ctx.Done():
-				return ctx.Err()
+		for i, word := range strings.Fields(strings.Trim(string(j.Args), `"`)) {
+			if i > 0 {
+				select {
+				case <-time.After(2 * time.Second): // virtual
+				case <-ctx.Done():
+					return ctx.Err()
+				}
 			}
+			j.Log().Info(word)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -63,6 +64,18 @@ func (c *call) changeBody(verb string) (map[string]any, error) {
 	return nil, nil
 }
 
+// failedChange reports answers to a verb that mean that it did not come to what was asked for. A job that is so already, or has
+// ended where it was to be cancelled, is as was asked for.
+func failedChange(verb, change string) bool {
+	switch change {
+	case "duplicate", "active", "busy":
+		return true
+	case "ended":
+		return verb != "cancel"
+	}
+	return false
+}
+
 // changes says in words what became of a job.
 var changes = map[string]string{
 	"changed": "changed", "asked": "it runs: asked to stop", "ended": "it has ended already", "duplicate": "a live job is the same",
@@ -80,13 +93,15 @@ func (c *call) jobChanged(verb, id string, values map[string]any) error {
 	}
 	var changed httpapi.Changed
 	done, err := c.send(method, path, body, &changed)
-	if done || err != nil {
+	if err != nil {
 		return err
 	}
-	text := changes[changed.Change]
-	if text == "" {
-		text = changed.Change
+	text := cmp.Or(changes[changed.Change], changed.Change)
+	if failedChange(verb, changed.Change) {
+		return &coded{exitFailed, "unchanged", fmt.Errorf("nothing was changed: %s", text)}
 	}
-	fmt.Fprintf(c.out, "%s  %s\n", id, text)
+	if !done {
+		fmt.Fprintf(c.out, "%s  %s\n", id, text)
+	}
 	return nil
 }

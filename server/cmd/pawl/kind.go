@@ -41,10 +41,23 @@ func (a *app) unfreezeCommand() *cobra.Command {
 	})
 }
 
+// pausedText says what a pause came to. One that was there already stays as it is, with its note, and that is said.
+func (c *call) pausedText(verb, done string, p *httpapi.Pause) string {
+	if verb != "pause" && verb != "freeze" || p == nil || p.Note == c.note {
+		return done
+	}
+	text := clean(c.pauseText(p)) + "; it was so already"
+	if c.note != "" {
+		text += ", and the new note is not kept"
+	}
+	return text
+}
+
 func (c *call) freeze(verb, done string) error {
-	if printed, err := c.post("/"+verb, nil, nil); printed || err != nil {
+	var answer httpapi.Paused
+	if printed, err := c.post("/"+verb, nil, &answer); printed || err != nil {
 		return err
 	}
-	c.print("everything is %s", done)
+	c.print("everything is %s", c.pausedText(verb, done, answer.Pause))
 	return nil
 }

@@ -66,23 +66,34 @@ func showLimit(c *call, text []byte) error {
 }
 
 func (c *call) limitDrain() error {
-	body := map[string]string{"for": c.flag("for")}
+	span := c.flag("for")
+	if span == "" {
+		return usage("--for: must be a time such as 30s, a day at most")
+	}
+	body := map[string]string{"for": span}
 	if key := c.flag("key"); key != "" {
 		body["key"] = key
 	}
-	if done, err := c.post("/limits/"+url.PathEscape(c.args[0])+"/drain", body, nil); done || err != nil {
+	if _, err := c.post("/limits/"+url.PathEscape(c.args[0])+"/drain", body, nil); err != nil {
 		return err
 	}
-	c.print("drained for %s", c.flag("for"))
-	return nil
+	return c.tellDone(drained{c.args[0], c.flag("key"), true, span}, "drained for %s", span)
+}
+
+// drained is what scripts are told of a limit that was drained, or is not any more.
+type drained struct {
+	Name    string `json:"name"`
+	Key     string `json:"key,omitempty"`
+	Drained bool   `json:"drained"`
+	For     string `json:"for,omitempty"`
 }
 
 func (c *call) limitUndrain() error {
 	q := request{method: http.MethodPost, path: "/limits/" + url.PathEscape(c.args[0]) + "/undrain", query: c.parameters("key")}
-	return c.shown(q, func(c *call, _ []byte) error {
-		c.print("tokens come again")
-		return nil
-	})
+	if _, err := c.api.do(c.ctx, q); err != nil {
+		return err
+	}
+	return c.tellDone(drained{Name: c.args[0], Key: c.flag("key")}, "tokens come again")
 }
 
 func (c *call) limitAcquire() error {

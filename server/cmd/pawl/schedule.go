@@ -110,9 +110,10 @@ func (c *call) scheduleDelete() error {
 		if _, err := c.send(http.MethodDelete, "/schedules/"+url.PathEscape(name), nil, nil); err != nil {
 			return err
 		}
-		if !c.json { // there is no answer
-			c.print("%s  deleted", clean(name))
-		}
-		return nil
+		told := struct {
+			Name    string `json:"name"`
+			Deleted bool   `json:"deleted"`
+		}{name, true}
+		return c.tellDone(told, "%s  deleted", clean(name))
 	})
 }

@@ -41,7 +41,7 @@ func hosts(text string) []string {
 
 // serve runs until it is asked to stop, which is a success.
 func (a *app) serve(cmd *cobra.Command, _ []string) error {
-	v, err := a.resolve(cmd)
+	v, err := a.resolveServe(cmd)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,15 @@ func (a *app) serve(cmd *cobra.Command, _ []string) error {
 	c := a.serveConfig(v, e, t)
 	c.Ready = func(url string) { fmt.Fprintf(a.out, "pawl serves %s\n", url) }
 	return errors.Join(serve.Run(ctx, c), e.Close())
+}
+
+// resolveServe is resolve for a server, whose own faults are told with those of its settings, before a store is opened or made.
+func (a *app) resolveServe(cmd *cobra.Command) (values, error) {
+	v, err := a.resolve(cmd)
+	if err := errors.Join(err, a.serveConfig(v, nil, nil).Check()); err != nil {
+		return nil, usage("%w", err)
+	}
+	return v, nil
 }
 
 // telemetry is what the environment asks for.
@@ -114,12 +123,9 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func()) {
 
 // serveEngine opens the engine, on the initial address where the settings name no store.
 func (a *app) serveEngine(ctx context.Context, v values, initial string, c pawl.Config) (*pawl.Engine, error) {
-	grace, err := time.ParseDuration(v.text(setGrace))
-	if err != nil || grace <= 0 {
-		return nil, usage("serve.grace %q (%s): must be a time such as 20s", v.text(setGrace), v[setGrace].source)
-	}
-	queues, err := readQueues(v.text(setQueues))
-	if err != nil {
+	grace, badGrace := time.ParseDuration(v.text(setGrace)) // both are checked
+	queues, badQueues := readQueues(v.text(setQueues))
+	if err := errors.Join(badGrace, badQueues); err != nil {
 		return nil, err
 	}
 	c.Migrate, c.Queues, c.Grace, c.Logger = store.MigrateCheck, queues, grace, a.serveLogger()
@@ -153,7 +159,7 @@ func readQueues(text string) (pawl.Queues, error) {
 		if given {
 			var err error
 			if n, err = strconv.Atoi(strings.TrimSpace(workers)); err != nil {
-				return nil, usage("serve.queues %q: must be names, or names with workers: mail=40,default", text)
+				return nil, errors.New("must be names, or names with workers: mail=40,default")
 			}
 		}
 		queues[name] = pawl.QueueConfig{Workers: n}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
@@ -25,6 +26,21 @@ type setting struct {
 	isBool   bool
 	envOnly  bool // not in the file of settings
 	isSecret bool
+	check    func(text string) error // says what it must be [anything]
+}
+
+// isTime is the check of a time.
+func isTime(text string) error {
+	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
+		return errors.New("must be a time such as 30s")
+	}
+	return nil
+}
+
+// isQueues is the check of queues with their workers.
+func isQueues(text string) error {
+	_, err := readQueues(text)
+	return err
 }
 
 // The names of settings.
@@ -50,7 +66,7 @@ var settings = []setting{
 	{name: setTokenFile, flag: "token-file", env: "PAWL_TOKEN_FILE", is: "`file` with the token to show to the server"},
 	{name: setNamespace, flag: "namespace", env: "PAWL_NAMESPACE", initial: "default", is: "`name` of the namespace of a store"},
 	{name: setAs, flag: "as", env: "PAWL_AS", is: "`name` in the audit log of a store [the user's]"},
-	{name: setTimeout, flag: "request-timeout", env: "PAWL_REQUEST_TIMEOUT", initial: "30s", is: "`time` that an answer may take"},
+	{name: setTimeout, flag: "request-timeout", env: "PAWL_REQUEST_TIMEOUT", initial: "30s", check: isTime, is: "`time` that an answer may take"},
 
 	{name: setListen, flag: "listen", env: "PAWL_LISTEN", initial: defaultListen, is: "`address` to listen on; other than loopback needs tokens"},
 	{name: setTokens, flag: "tokens", env: "PAWL_TOKENS", is: "`file` with the tokens that the server accepts"},
@@ -60,8 +76,9 @@ var settings = []setting{
 	{name: setHide, flag: "hide-payloads", env: "PAWL_HIDE_PAYLOADS", initial: "false", is: "keep payloads, results and logs from viewers", isBool: true},
 	{name: setPprof, flag: "pprof", env: "PAWL_PPROF", initial: "false", is: "serve profiles of the process to admins", isBool: true},
 	{name: setWork, flag: "work", env: "PAWL_WORK", initial: "true", is: "work on queues and do the upkeep, not only serve", isBool: true},
-	{name: setQueues, flag: "queues", env: "PAWL_QUEUES", initial: "default", is: "`names` of queues to work on, with workers: mail=40,default"},
-	{name: setGrace, flag: "grace", env: "PAWL_GRACE", initial: "20s", is: "`time` that jobs may go on when it stops"},
+	{name: setQueues, flag: "queues", env: "PAWL_QUEUES", initial: "default", check: isQueues,
+		is: "`names` of queues to work on, with workers: mail=40,default"},
+	{name: setGrace, flag: "grace", env: "PAWL_GRACE", initial: "20s", is: "`time` that jobs may go on when it stops", check: isTime},
 	{name: setMigrate, flag: "migrate", env: "PAWL_MIGRATE", initial: "false", is: "bring an older schema up to date; a new store is always made", isBool: true},
 }
 
@@ -113,14 +130,12 @@ func (v values) on(name string) bool {
 	return on
 }
 
-// resolve finds out what holds for a command. Every fault is reported at once.
+// resolve finds out what holds for a command. Every fault is reported at once, of the file and of what it says; the values
+// come with it, for who looks for more.
 func (a *app) resolve(cmd *cobra.Command) (values, error) {
-	file, name, err := a.readFile(cmd)
-	if err != nil {
-		return nil, err
-	}
 	out := values{}
-	var faults []error
+	file, name, err := a.readFile(cmd)
+	faults := []error{err}
 	for _, s := range settings {
 		v := value{setting: s, text: s.initial, source: "default"}
 		if text, ok := file[s.name]; ok {
@@ -135,15 +150,20 @@ func (a *app) resolve(cmd *cobra.Command) (values, error) {
 		if _, err := strconv.ParseBool(v.text); s.isBool && err != nil {
 			faults = append(faults, fmt.Errorf("%s %q (%s): must be true or false", s.name, v.text, v.source))
 		}
+		if s.check != nil {
+			if err := s.check(v.text); err != nil {
+				faults = append(faults, fmt.Errorf("%s %q (%s): %w", s.name, v.text, v.source, err))
+			}
+		}
 		out[s.name] = v
 	}
 	if err := errors.Join(faults...); err != nil {
-		return nil, usage("%w", err)
+		return out, usage("%w", err)
 	}
 	return out, nil
 }
 
-// readFile reads the file of settings, if one is named.
+// readFile reads the file of settings, if one is named. What can be read of it comes with its faults.
 func (a *app) readFile(cmd *cobra.Command) (file map[string]string, name string, err error) {
 	name, _ = cmd.Flags().GetString("config")
 	if name == "" {
@@ -155,9 +175,9 @@ func (a *app) readFile(cmd *cobra.Command) (file map[string]string, name string,
 	var tree map[string]any
 	if _, err := toml.DecodeFile(name, &tree); err != nil {
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
-			return nil, "", usage("settings: %w", err)
+			return nil, name, fmt.Errorf("settings: %w", err)
 		}
-		return nil, "", usage("settings %s: %w", name, err)
+		return nil, name, fmt.Errorf("settings %s: %w", name, err)
 	}
 	file = map[string]string{}
 	var faults []error
@@ -178,10 +198,7 @@ func (a *app) readFile(cmd *cobra.Command) (file map[string]string, name string,
 			faults = append(faults, fmt.Errorf("settings %s: %s: is read from %s only, or from a token file", name, key, settings[at].env))
 		}
 	})
-	if err := errors.Join(faults...); err != nil {
-		return nil, "", usage("%w", err)
-	}
-	return file, name, nil
+	return file, name, errors.Join(faults...)
 }
 
 // fileNames are the settings that the file may have.

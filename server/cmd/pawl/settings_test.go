@@ -88,8 +88,33 @@ func TestU1_AFaultOfTheFileIsNamed(t *testing.T) {
 	refuses(t, 2, "serve.queues", map[string]string{"PAWL_QUEUES": "mail=many"}, "serve")
 }
 
+// All that is wrong comes at once, each on a line of its own: names that are not known, values, and what serve does not take.
+func TestU1_FaultsOfTheSettingsComeAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file := writeSettings(t, "colour = 1\nrequest_timeout = \"soon\"\n[serve]\npprof = \"perhaps\"\ngrace = \"-1s\"\nqueues = \"mail=many\"\n"+
+		"listen = \"0.0.0.0:0\"\ntls_cert = \"cert.pem\"\nhosts = \"a/b\"\n")
+	out, problems, code := within(t, nil, "--config", file, "serve")
+	words := []string{"colour is not known", "request_timeout", "serve.pprof", "serve.queues", "serve.grace", "token file", "TLS", "host"}
+	lines := strings.Split(strings.TrimSpace(problems), "\n")
+	for i, word := range words {
+		if len(lines) != len(words) || !strings.HasPrefix(lines[i], "pawl: ") || !strings.Contains(lines[i], word) {
+			t.Fatalf("line %d of %d, want %q:\n%s%s", i+1, len(lines), word, out, problems)
+		}
+	}
+	if code != 2 || out != "" {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	out, problems, code = within(t, nil, "--config", file, "config", "--json") // what only serve refuses is no fault of the settings
+	if code != 2 || out != "" || !strings.Contains(problems, "serve.grace") || strings.Contains(problems, "token file") {
+		t.Errorf("exit %d: %s%s", code, out, problems)
+	}
+}
+
 func TestU1_OtherAddressesThanLoopbackNeedTokens(t *testing.T) {
 	t.Chdir(t.TempDir())
-	refuses(t, 1, "token file", nil, "serve", "--listen", "0.0.0.0:0", "--work=false")
+	refuses(t, 2, "token file", nil, "serve", "--listen", "0.0.0.0:0", "--work=false")
+	if _, err := os.Stat(defaultFile); !os.IsNotExist(err) {
+		t.Errorf("a store was made for a server that is refused: %v", err)
+	}
 	refuses(t, 1, "no such file", nil, "serve", "--listen", "0.0.0.0:0", "--tokens", "nowhere", "--work=false")
 }

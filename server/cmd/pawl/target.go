@@ -76,9 +76,9 @@ func (a *app) reach(ctx context.Context, cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout, err := time.ParseDuration(v.text(setTimeout))
-	if err != nil || timeout <= 0 {
-		return nil, usage("request_timeout %q (%s): must be a time such as 30s", v.text(setTimeout), v[setTimeout].source)
+	timeout, err := time.ParseDuration(v.text(setTimeout)) // which is checked
+	if err != nil {
+		return nil, err
 	}
 	target, err := v.target()
 	if err != nil {

@@ -63,11 +63,13 @@ CREATE TABLE pawl_job (
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
 
--- Claims seek here by queue and priority, in the order in which they take.
-CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id) WHERE state = 2 AND gate IS NULL;
+-- Claims seek here by queue and priority, in the order in which they take. Behind that are the attempts and the gate, which
+-- is NULL: who counts the jobs of many queues, and those that have failed before, has no need of the table then. Both change
+-- only with the state or the due time, so nothing is written more often.
+CREATE INDEX pawl_job_ready ON pawl_job (namespace, queue, priority, due, id, used, gate) WHERE state = 2 AND gate IS NULL;
 -- What a limit bounds waits behind a gate, where only claims meet it that know the
 -- limit; what came through is counted in the second index.
-CREATE INDEX pawl_job_gated ON pawl_job (namespace, queue, gate, priority, due, id) WHERE state = 2 AND gate IS NOT NULL;
+CREATE INDEX pawl_job_gated ON pawl_job (namespace, queue, gate, priority, due, id, used) WHERE state = 2 AND gate IS NOT NULL;
 CREATE INDEX pawl_job_gate_held ON pawl_job (namespace, gate) WHERE state = 3 AND gate IS NOT NULL;
 -- What is remembered of a gate between claims: of an ordered one the job that has to
 -- end before the next begins, of one with a rate its tokens. Most gates have no row.

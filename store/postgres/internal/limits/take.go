@@ -120,7 +120,8 @@ SET (level, at, tick, held, before, drained, until, turn, rate, burst, revision,
 	) AS n
 	CROSS JOIN LATERAL (
 		SELECT q.asks, CASE
-			WHEN q.asks THEN greatest(t.tick + n.wait, least(b.turn + n.turn, t.tick + n.wait + 2000000 + 8 * n.turn))
+			WHEN q.asks THEN greatest(t.tick + n.wait, least(
+				CASE WHEN b.turn > t.tick THEN b.turn + n.turn ELSE 0 END, t.tick + n.wait + 2000000 + 8 * n.turn))
 			ELSE b.turn
 		END AS turn
 		FROM (SELECT $7::bigint BETWEEN 1 AND r.burst AND g.size = 0 AS asks) AS q

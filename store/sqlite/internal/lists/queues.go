@@ -10,7 +10,7 @@ import (
 
 // What counts the waiting jobs of a queue and priority that are ready, or due later,
 // and those of them that have failed before.
-//   - pawl_job_ready, in its order; the attempts are in the table.
+//   - pawl_job_ready alone, in its order.
 const (
 	countReady = `SELECT count(*), coalesce(sum(used > 0), 0), min(due)
 	FROM (
@@ -35,7 +35,7 @@ const (
 	WHERE namespace = ? AND state = 2 AND gate IS NULL AND queue = ? AND priority > ?`
 
 	// countGated counts those of a queue that wait behind gates, ready and later.
-	//   - pawl_job_gated, in its order; the attempts are in the table.
+	//   - pawl_job_gated alone, in its order.
 	countGated = `SELECT coalesce(sum(due <= ?3), 0), coalesce(sum(due <= ?3 AND used > 0), 0),
 		coalesce(sum(due > ?3), 0), coalesce(sum(due > ?3 AND used > 0), 0), min(due)
 	FROM (
