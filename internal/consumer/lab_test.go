@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -316,8 +315,6 @@ func equal[T any](t testing.TB, what string, got, want T) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
-
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 var errBroken = errors.New("broken")
 

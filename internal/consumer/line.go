@@ -29,7 +29,6 @@ type task struct {
 	failures int
 	rest     time.Duration // after its Kept is stored
 	until    time.Time     // of resting
-	message  *Message      // of running
 }
 
 // line holds the open deliveries of one topic and key in ordered mode, by position.

@@ -161,6 +161,6 @@ func timeToLive(l *lab) {
 	l.publish(event("a", "1", func(p *stream.Publication) { p.TTL = time.Hour }))
 	e := l.join(membership("g", ">")).need(1)[0].Event
 	if got := e.Expires.Sub(e.Appended); got != time.Hour {
-		l.Error(fmt.Sprintf("it lives for %v", got))
+		l.Errorf("it lives for %v", got)
 	}
 }
