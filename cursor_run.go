@@ -204,7 +204,7 @@ func (w *CursorWorker) batch(ctx context.Context, b *EventBatch) (stop bool, err
 	}
 	w.keep()
 	b.work = &batchWork{ctx: ctx, engine: w.engine}
-	err, panicked := w.call(ctx, b)
+	panicked, err := w.call(ctx, b)
 	switch {
 	case ctx.Err() != nil && err != nil && !errors.Is(err, ErrStopBefore):
 		return false, errors.Join(context.Cause(ctx), b.work.end(b, err))
@@ -255,7 +255,7 @@ type panicked struct {
 }
 
 // call runs the handler.
-func (w *CursorWorker) call(ctx context.Context, b *EventBatch) (err error, p *panicked) {
+func (w *CursorWorker) call(ctx context.Context, b *EventBatch) (p *panicked, err error) {
 	returned := false
 	defer func() {
 		if returned {
@@ -269,7 +269,7 @@ func (w *CursorWorker) call(ctx context.Context, b *EventBatch) (err error, p *p
 	}()
 	err = w.handle(ctx, b)
 	returned = true
-	return err, nil
+	return nil, err
 }
 
 // failed halves what is handed out, down to the one event that fails, and gives that up

@@ -116,7 +116,9 @@ type CursorWorker struct {
 // the event is found that fails on its own; after its deliveries that one is a dead letter.
 //
 // Faults are reported by Run.
-func HandleCursor(e *Engine, name string, f stream.Filter, handle func(ctx context.Context, b *EventBatch) error, opts ...CursorOption) *CursorWorker {
+func HandleCursor(
+	e *Engine, name string, f stream.Filter, handle func(ctx context.Context, b *EventBatch) error, opts ...CursorOption,
+) *CursorWorker {
 	w := &CursorWorker{engine: e, handle: handle, ended: make(chan struct{})}
 	s := &w.settings
 	*s = cursorSettings{size: defaultEventBatch, deliveries: defaultDeliveries, restart: supervise.Always{}, deadLetter: name + ".dead"}

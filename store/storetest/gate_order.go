@@ -7,6 +7,16 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
+// refusedAsLost claims as a worker that was declared lost.
+func (w *hand) refusedAsLost() {
+	w.d.Helper()
+	w.seq++
+	_, err := w.store.Claim(w.d.ctx, store.Claim{
+		Worker: w.id, Seq: w.seq, Offer: w.offer, Gates: w.gates, Queues: []store.QueueClaim{{Queue: queue, Limit: 5, Start: 5}},
+	})
+	means(w.d, "claim", err, job.ErrWorkerLost)
+}
+
 // gateOrder: what a claim cannot take from behind a gate hides nothing that comes before
 // what it takes. One job of a key runs at once, so a claim has to find the right one.
 func gateOrder() []testCase {
@@ -57,6 +67,22 @@ func gateOrder() []testCase {
 					w.end(j, job.Done)
 				}
 			}
+		}},
+		{name: "J19_WhoIsLostTakesNoTurnOfAnOrderedKey", run: func(d *database) {
+			lost, w := d.under(orderedKeys), d.under(orderedKeys)
+			d.one(withKey("a"), priority(9), by(orderedKeys))
+			d.lose(lost, w)
+			lost.refusedAsLost()
+			high := d.one(withKey("a"), priority(1), by(orderedKeys))
+			equal(d, "claimed", ids(w.soon(5)), []job.ID{high})
+		}},
+		{name: "J17_WhoIsLostTakesNoTokens", run: func(d *database) {
+			rate := someLimits{"mail": {Queue: queue, PerSecond: 0.001, Burst: 3}}
+			lost, w := d.under(rate), d.under(rate)
+			d.enqueue(drafts(5, by(rate))...)
+			d.lose(lost, w)
+			lost.refusedAsLost()
+			equal(d, "claimed", len(w.soon(5)), 3)
 		}},
 	}
 }

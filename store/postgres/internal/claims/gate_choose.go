@@ -172,9 +172,10 @@ type gateState struct {
 	refill bool
 }
 
-// What reads and writes it.
+// What reads and writes it. A worker that is lost was given nothing, so nothing is to be
+// remembered: the lease before it has locked the row of one that is not.
 //
-//   - gate_pkey, and job_pkey for the head.
+//   - gate_pkey, and job_pkey for the head; worker_pkey.
 const (
 	stateOfGates = `SELECT e.n, g.level, g.filled, g.head, j.state, j.priority, j.due, j.kind, j.version,
 	j.capabilities, j.rescues > 0, coalesce(j.key, ''), j.queue
@@ -189,6 +190,7 @@ LEFT JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[g.namespace]) AND j.id = g.h
 	setGates = `INSERT INTO pawl.gate (namespace, gate, head, level, filled, expires)
 SELECT $1, g.gate, g.head, g.level, g.filled, {now} + g.keep * interval '1 microsecond'
 FROM unnest($2::bigint[], $3::uuid[], $4::float8[], $5::bigint[], $6::bigint[]) AS g (gate, head, level, filled, keep)
+WHERE EXISTS (SELECT FROM pawl.worker WHERE namespace = $1 AND id = $7 AND lost IS NULL)
 ON CONFLICT (namespace, gate) DO UPDATE
 SET head = excluded.head, level = excluded.level, filled = excluded.filled, expires = excluded.expires`
 
@@ -341,7 +343,7 @@ func (p *gatePass) writes() (steps []*pg.Statement, alive *bool) {
 			&pg.Statement{Text: isAlive, Args: []any{room.pg.Namespace, p.k.c.Worker}, Each: func(scan pg.Scan) error { return scan(alive) }})
 	}
 	if set != nil {
-		steps = append(steps, &pg.Statement{Text: setGates, Args: []any{room.pg.Namespace, set, heads, levels, filled, keeps}})
+		steps = append(steps, &pg.Statement{Text: setGates, Args: []any{room.pg.Namespace, set, heads, levels, filled, keeps, p.k.c.Worker}})
 	}
 	if drop != nil {
 		steps = append(steps, &pg.Statement{Text: dropGates, Args: []any{room.pg.Namespace, drop}})

@@ -14,7 +14,7 @@ var Plans = []pg.Plan{
 	{Name: "runningAtGates", Text: runningAtGates, Indexes: []string{"job_gate_held"}},
 	{Name: "waitingAtGates", Text: waitingAtGates, Indexes: []string{"job_gated"}},
 	{Name: "stateOfGates", Text: stateOfGates, Indexes: []string{"gate_pkey", "job_pkey"}},
-	{Name: "setGates", Text: setGates, Indexes: []string{}},
+	{Name: "setGates", Text: setGates, Indexes: []string{"worker_pkey"}},
 	{Name: "dropGates", Text: dropGates, Indexes: []string{"gate_pkey"}},
 	{Name: "runningByKind", Text: runningByKind, Indexes: []string{"job_gate_held"}},
 	{Name: "scanAllGates", Text: scanAllGates, Indexes: []string{"job_gated"}},
