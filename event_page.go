@@ -48,27 +48,24 @@ func (e *Engine) LastEvents(ctx context.Context, f stream.Filter, upTo stream.Po
 	return back.EventsBack(ctx, store.EventQuery{Match: m, After: upTo, Limit: n})
 }
 
+// leftRows is how many events behind a cursor are looked at for one that its filter chooses.
+const leftRows = 100
+
 // CursorLeft is what a cursor has not passed.
 type CursorLeft struct {
 	// CaughtUp says that nothing its filter chooses is left before the head.
 	CaughtUp bool
 	// Next is when the next event that it has not passed was appended; zero when it has caught
-	// up, and when there is none among the next events that were looked at (MaxPoll).
+	// up, and when there is none among the next 100 events of its topics.
 	Next time.Time
 }
 
 // CursorLeft says whether a cursor is behind, and since when. It is no count: that would visit
 // everything that is left, and the further behind a cursor is, the more often people ask.
-func (e *Engine) CursorLeft(ctx context.Context, c *CursorInfo) (left CursorLeft, err error) {
-	page, err := e.EventPage(ctx, c.Filter, stream.FromPosition(c.At), 64)
-	if err == nil && len(page.Events) == 0 && page.More {
-		page, err = e.EventPage(ctx, c.Filter, stream.FromPosition(page.Next), MaxPoll)
+func (e *Engine) CursorLeft(ctx context.Context, c *CursorInfo) (CursorLeft, error) {
+	page, err := e.EventPage(ctx, c.Filter, stream.FromPosition(c.At), leftRows)
+	if err != nil || len(page.Events) == 0 {
+		return CursorLeft{CaughtUp: err == nil && !page.More}, err
 	}
-	if err != nil {
-		return left, err
-	}
-	if len(page.Events) > 0 {
-		return CursorLeft{Next: page.Events[0].Appended}, nil
-	}
-	return CursorLeft{CaughtUp: !page.More}, nil
+	return CursorLeft{Next: page.Events[0].Appended}, nil
 }

@@ -50,7 +50,7 @@ func TestE5_PagesOfEventsAreBounded(t *testing.T) {
 func TestE6_ACursorSaysSinceWhenItIsBehind(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {
 		r := at.settle(pawl.Config{})
-		c, err := r.Cursor(t.Context(), "sums", stream.Filter{Topic: "orders.*", Key: "order-1500"})
+		c, err := r.Cursor(t.Context(), "sums", stream.Filter{Topic: "orders.*", Key: "order-150"})
 		r.must(err)
 		left := func() pawl.CursorLeft {
 			t.Helper()
@@ -63,11 +63,11 @@ func TestE6_ACursorSaysSinceWhenItIsBehind(t *testing.T) {
 		if l := left(); !l.CaughtUp || !l.Next.IsZero() {
 			t.Errorf("of nothing: %+v", l)
 		}
-		r.place(0, 1500)
+		r.place(0, 150)
 		if l := left(); l.CaughtUp || !l.Next.IsZero() {
 			t.Errorf("nothing for it among the events that were looked at: %+v", l)
 		}
-		r.place(1500, 1)
+		r.place(150, 1)
 		b, err := c.Poll(t.Context(), 1000)
 		r.must(err)
 		if l := left(); !l.Next.IsZero() {

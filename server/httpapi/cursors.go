@@ -48,7 +48,7 @@ type Cursor struct {
 	Held     time.Time    `json:"held_until,omitzero" doc:"when the lease of the worker that holds it ends"`
 	Losses   int          `json:"losses,omitempty" doc:"holders in a row that were lost, and moved nothing"`
 	CaughtUp bool         `json:"caught_up" doc:"nothing that its filter chooses is left"`
-	Behind   time.Time    `json:"behind_since,omitzero" doc:"when the next event that it has not read was appended; none: it has caught up, or there is none among the next 1,000 events"`
+	Behind   time.Time    `json:"behind_since,omitzero" doc:"when the next event that it has not read was appended; none: it has caught up, or there is none among the next 100 events of its topics"`
 }
 
 // CursorFilter is what a cursor reads.

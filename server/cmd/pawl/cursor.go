@@ -41,7 +41,7 @@ func (c *call) leftText(x *httpapi.Cursor) string {
 	case !x.Behind.IsZero():
 		return "behind since " + c.when(x.Behind)
 	}
-	return "nothing for it in the next 1,000 events"
+	return "nothing for it in the next 100 events"
 }
 
 // filterText is what a cursor reads.
