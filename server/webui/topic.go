@@ -138,5 +138,5 @@ func (v *view) openEvent(topic, position string) (*eventOpen, error) {
 	return o, nil
 }
 
-// Expired says whether an event is not delivered any more.
+// Expired says whether the time of an event is over.
 func (o *eventOpen) Expired(now time.Time) bool { return o.Event.Expired(now) }
