@@ -16,8 +16,8 @@ type CursorInfo = store.CursorInfo
 // TopicInfo is a topic that has had an event.
 type TopicInfo = store.TopicInfo
 
-// Topics lists up to n topics by name, after one: all of them, or those that match a
-// pattern such as "orders.*".
+// Topics lists up to n topics by name, after one, with the time of their newest event: all of
+// them, or those that match a pattern such as "orders.*".
 func (e *Engine) Topics(ctx context.Context, pattern, after string, n int) ([]TopicInfo, error) {
 	log, err := e.reading(ctx, n)
 	if err != nil {
@@ -27,7 +27,16 @@ func (e *Engine) Topics(ctx context.Context, pattern, after string, n int) ([]To
 	if err != nil {
 		return nil, err
 	}
-	return log.Topics(ctx, p, after, n)
+	list, err := log.Topics(ctx, p, after, n)
+	back, tells := log.(store.LogBack)
+	if err != nil || !tells || len(list) == 0 {
+		return list, err
+	}
+	newest, err := back.NewestEvents(ctx, list)
+	for i := range list {
+		list[i].Newest = newest[list[i].ID]
+	}
+	return list, err
 }
 
 // Cursors lists up to n named cursors by name, after one.

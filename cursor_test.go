@@ -46,6 +46,14 @@ func (w *way) Topics(ctx context.Context, p stream.TopicPattern, after string, n
 	return w.Store.(store.Log).Topics(ctx, p, after, n)
 }
 
+func (w *way) EventsBack(ctx context.Context, q store.EventQuery) (store.EventPage, error) {
+	return w.Store.(store.LogBack).EventsBack(ctx, q)
+}
+
+func (w *way) NewestEvents(ctx context.Context, topics []store.TopicInfo) (map[int32]time.Time, error) {
+	return w.Store.(store.LogBack).NewestEvents(ctx, topics)
+}
+
 func (w *way) OpenCursor(ctx context.Context, o store.CursorOpen) (store.CursorState, error) {
 	c, err := w.cursors()
 	if err != nil {

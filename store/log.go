@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/stream"
@@ -65,6 +66,8 @@ func (q *EventQuery) Check() error {
 type TopicInfo struct {
 	Name string
 	ID   int32
+	// Newest is when its newest event was appended, where a log tells (LogBack).
+	Newest time.Time
 }
 
 var (

@@ -165,6 +165,14 @@ func (w *town) story() map[string]func() bool {
 			total := m.Total()
 			return total.Count(pawl.MetricDone) > 0 && total.Count(pawl.MetricThrottled) > 0
 		},
+		"a review for what the projector read": func() bool {
+			c, err := w.e.CursorNamed(w.ctx, "projector")
+			return err == nil && !c.Moved.IsZero() && len(w.list(pawl.Filter{Kind: "mail.review"})) > 0
+		},
+		"orders as events": func() bool {
+			topics, err := w.e.Topics(w.ctx, "orders.*", "", 10)
+			return err == nil && len(topics) == 2
+		},
 		"settings of operators": func() bool {
 			l, err := w.e.Audit(w.ctx, pawl.AuditFilter{By: "ops"}, pawl.AuditPage{})
 			return err == nil && len(l.Entries) > 0

@@ -89,5 +89,9 @@ func (s *shop) send(ctx context.Context, j *pawl.Job[Ship]) error {
 	if !pause(ctx, time.Duration(5+rand.IntN(20))*time.Millisecond) {
 		return context.Cause(ctx)
 	}
-	return nil
+	if !told(j.Args.Number) {
+		return nil
+	}
+	_, err := s.engine.Publish(ctx, topicShipped, OrderShipped(j.Args), orderKey(j.Args.Number), pawl.Source("shop"), pawl.Causation(j.ID.String()))
+	return err
 }

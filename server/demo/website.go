@@ -19,8 +19,17 @@ func (c *Company) website(ctx context.Context) {
 	var told error
 	for n := int64(0); ctx.Err() == nil; n++ {
 		var items []pawl.Item
-		w.next(n, func(a pawl.Args, opts ...pawl.EnqueueOption) { items = append(items, pawl.NewItem(a, opts...)) })
+		var orders []Order
+		w.next(n, func(a pawl.Args, opts ...pawl.EnqueueOption) {
+			items = append(items, pawl.NewItem(a, opts...))
+			if c, ok := a.(Charge); ok {
+				orders = append(orders, c.Order)
+			}
+		})
 		_, err := c.config.Front.EnqueueMany(ctx, items...)
+		if err == nil {
+			err = c.tell(ctx, orders)
+		}
 		if err != nil && ctx.Err() == nil && told == nil {
 			c.config.Logger.Warn("the website could not enqueue", "error", err) // once, until it goes on
 		}

@@ -70,7 +70,7 @@ func (c *Company) hire(ctx context.Context, version string) (*workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shop{version: version, outside: c.outside.url, client: c.outside.client}
+	s := &shop{version: version, outside: c.outside.url, client: c.outside.client, engine: e}
 	s.handle(e)
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &workers{version: version, engine: e, stop: stop, ended: make(chan struct{})}
@@ -109,6 +109,7 @@ type shop struct {
 	version string
 	outside string
 	client  client
+	engine  *pawl.Engine
 }
 
 func (s *shop) handle(e *pawl.Engine) {
@@ -124,6 +125,8 @@ func (s *shop) handle(e *pawl.Engine) {
 	pawl.HandleResult(e, s.export)
 	pawl.Handle(e, s.report)
 	pawl.Handle(e, s.carts)
+	pawl.Handle(e, s.review)
+	pawl.HandleCursor(e, "projector", orders, s.project)
 }
 
 // settle sets what the company's operators have set, once: a store that was here before has it.

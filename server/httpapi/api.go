@@ -42,6 +42,7 @@ type api struct {
 	looks   looks
 	repeats answers
 	named   named
+	open    *streams // of all sorts
 }
 
 // Handler serves an engine to those whom auth lets in, under [Prefix]. The engine need
@@ -99,6 +100,7 @@ var nouns = []func(*api){
 	(*api).jobs, (*api).work,
 	(*api).queues, (*api).pauses, (*api).schedules, (*api).limits, (*api).workers, (*api).settings, (*api).upkeep,
 	(*api).operations, (*api).why, (*api).audit, (*api).check, (*api).series, (*api).failures, (*api).events,
+	(*api).topics, (*api).topicEvents, (*api).cursors,
 }
 
 func (a *api) config(version string) huma.Config {

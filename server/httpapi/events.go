@@ -49,9 +49,10 @@ func (a *api) events() {
 		jobs:     &watches{log: a.log, read: a.lookJobs},
 	}
 	route(a, operation{
-		method: http.MethodGet, path: "/events", id: "watch", tag: "events", role: auth.Viewer,
+		method: http.MethodGet, path: "/watch", id: "watch", tag: "watch", role: auth.Viewer,
 		summary: "Watch the overview, a queue or a job",
 	}, s.watch)
+	a.open = s
 	a.describeEvents()
 }
 
@@ -69,7 +70,7 @@ func (a *api) describeEvents() {
 		"event": {Type: huma.TypeString, Enum: []any{"reset", "change", "gone"}},
 		"data":  data,
 	}}
-	document.Paths[Prefix+"/events"].Get.Responses["200"] = &huma.Response{
+	document.Paths[Prefix+"/watch"].Get.Responses["200"] = &huma.Response{
 		Description: "a stream of events",
 		Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: &huma.Schema{Type: huma.TypeArray, Description: eventsText, Items: one},

@@ -202,7 +202,7 @@ func TestU4_ASlowReaderIsDroppedAndHoldsUpNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.WriteString(slow, "GET /api/v1/events?subject=queue:mail HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(slow, "GET /api/v1/watch?subject=queue:mail HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // it reads nothing, on a network without buffers
@@ -262,10 +262,10 @@ func TestU4_WhatCannotBeWatchedIsRefused(t *testing.T) {
 		"": "subject", "?subject=": "subject", "?subject=weather": "overview", "?subject=queue:": "queue", "?subject=job:7": "7",
 		"?subject=queue:a%20b": "queue", "?subject=overview&speed=9": "speed",
 	} {
-		s.refused("GET", "/api/v1/events"+path, "", 422, "invalid", detail, "Role", "viewer")
+		s.refused("GET", "/api/v1/watch"+path, "", 422, "invalid", detail, "Role", "viewer")
 	}
-	s.refused("GET", "/api/v1/events?subject=job:"+pawl.ID{}.String(), "", 404, "not-found", "", "Role", "viewer")
-	s.refused("GET", "/api/v1/events?subject=overview", "", 401, "unauthorized", "")
+	s.refused("GET", "/api/v1/watch?subject=job:"+pawl.ID{}.String(), "", 404, "not-found", "", "Role", "viewer")
+	s.refused("GET", "/api/v1/watch?subject=overview", "", 401, "unauthorized", "")
 }
 
 // Who asks only for the head of a stream takes no place: nothing would be sent to them, ever.
@@ -283,7 +283,7 @@ func TestU4_TheHeadOfAStreamKeepsNothingOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close() // both stay until the end
-		if _, err := io.WriteString(conn, "HEAD /api/v1/events?subject=overview HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "HEAD /api/v1/watch?subject=overview HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200 OK") {
@@ -297,7 +297,7 @@ func TestU4_EventsAreAsDocumented(t *testing.T) {
 	s := serve(t, auth.Open("ops"))
 	id := s.enqueue(1, `{"kind":"k","in":"1h","tags":["x"]}`)[0]
 	for subject, schema := range map[string]string{"overview": "Overview", "queue:default": "QueueNow", "job:" + id: "JobNow"} {
-		answer, err := http.Get(s.url + "/api/v1/events?subject=" + subject)
+		answer, err := http.Get(s.url + "/api/v1/watch?subject=" + subject)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +306,7 @@ func TestU4_EventsAreAsDocumented(t *testing.T) {
 		if err := s.document().validate([]byte(m.data), "components", "schemas", schema); err != nil || m.name != "reset" {
 			t.Errorf("%s: %+v: %v", subject, m, err)
 		}
-		if err := s.document().check("GET", "/api/v1/events", answer.StatusCode, answer.Header.Get("Content-Type"), nil); err != nil {
+		if err := s.document().check("GET", "/api/v1/watch", answer.StatusCode, answer.Header.Get("Content-Type"), nil); err != nil {
 			t.Error(err)
 		}
 		r.close()

@@ -130,7 +130,7 @@ func FuzzFilter(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, list := range []string{"/jobs", "/jobs/count", "/failures", "/audit", "/metrics/series", "/workers/loads", "/operations", "/queues", "/schedules", "/limits/x", "/events"} {
+		for _, list := range []string{"/jobs", "/jobs/count", "/failures", "/audit", "/metrics/series", "/workers/loads", "/operations", "/queues", "/schedules", "/limits/x", "/watch", "/topics", "/events", "/cursors"} {
 			ask(t, "GET", list+"?"+text, "")
 		}
 	})

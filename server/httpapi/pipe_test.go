@@ -109,7 +109,7 @@ func newReader(t *testing.T, body io.ReadCloser) *reader {
 
 func (p *piped) open(subject, last string) *http.Response {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), "GET", "http://pipe/api/v1/events?subject="+subject, nil)
+	r, err := http.NewRequestWithContext(p.t.Context(), "GET", "http://pipe/api/v1/watch?subject="+subject, nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}

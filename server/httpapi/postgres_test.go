@@ -55,7 +55,8 @@ func TestU2_TheSameOnPostgres(t *testing.T) {
 		{"KeyOfATrigger", TestU2_ATriggerWithAKeyEnqueuesOnce}, {"KeyOfAnOperation", TestU2_AnOperationWithAKeyIsBegunOnce},
 		{"Tokens", TestU2_TokensAreTakenOnceByAKey}, {"Random", TestU2_RandomRequestsGetNoFault}, {"Manual", TestU2_TheCommandsOfTheManualWork},
 		{"Events", TestU4_EventsAreAsDocumented}, {"FollowUps", TestU3_FollowUpsAreSentWithTheEnd}, {"Acquire", TestU3_ARemoteHandlerAcquires},
-		{"HiddenAudit", TestU5_TheAuditLogHidesPayloads},
+		{"HiddenAudit", TestU5_TheAuditLogHidesPayloads}, {"Publish", TestU2_EventsArePublishedAndRead}, {"EventPages", TestU2_EventsArePaged},
+		{"Cursors", TestU2_ACursorIsReadSoughtAndDeleted}, {"Topics", TestU2_TopicsAreListed},
 	} {
 		t.Run(one.name, one.test)
 	}

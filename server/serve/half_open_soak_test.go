@@ -60,7 +60,7 @@ func TestSoak_U4_HalfOpenClientsDoNotPileUp(t *testing.T) {
 	})
 	var events atomic.Int64
 	watch := func(c net.Conn) {
-		if _, err := fmt.Fprintf(c, "GET /api/v1/events?subject=overview HTTP/1.1\r\nHost: %s\r\n\r\n", address); err != nil {
+		if _, err := fmt.Fprintf(c, "GET /api/v1/watch?subject=overview HTTP/1.1\r\nHost: %s\r\n\r\n", address); err != nil {
 			t.Error(err)
 		}
 	}

@@ -218,7 +218,7 @@ func (l *load) fault(format string, args ...any) {
 // watch reads a stream until the context ends.
 func (l *load) watch(ctx context.Context, n int) {
 	subject := []string{"overview", "queue:work", "queue:other", "job:" + l.ids[n%len(l.ids)]}[n%4]
-	r, err := http.NewRequestWithContext(ctx, "GET", l.url+"/api/v1/events?subject="+subject, nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", l.url+"/api/v1/watch?subject="+subject, nil)
 	if err != nil {
 		l.fault("%s: %w", subject, err)
 		return
@@ -332,7 +332,7 @@ func (l *load) slowest() (lines []string) {
 func costOfClients(t *testing.T) float64 {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/events") {
+		if strings.HasSuffix(r.URL.Path, "/watch") {
 			_, _ = io.WriteString(w, "event: reset\ndata: {}\n\n")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()

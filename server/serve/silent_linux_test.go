@@ -45,7 +45,7 @@ func TestU4_ClientsThatVanishAreDropped(t *testing.T) {
 	for n := range clients {
 		client := vanish(t, listener.Addr())
 		subject := []string{"overview", "queue:mail"}[n%2]
-		if _, err := fmt.Fprintf(client, "GET /api/v1/events?subject=%s HTTP/1.1\r\nHost: x\r\n\r\n", subject); err != nil {
+		if _, err := fmt.Fprintf(client, "GET /api/v1/watch?subject=%s HTTP/1.1\r\nHost: x\r\n\r\n", subject); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestU4_ClientsThatVanishAreDropped(t *testing.T) {
 	}
 	// All places of streams are free again.
 	for range clients {
-		answer, err := http.Get("http://" + listener.Addr().String() + "/api/v1/events?subject=overview")
+		answer, err := http.Get("http://" + listener.Addr().String() + "/api/v1/watch?subject=overview")
 		if err != nil {
 			t.Fatal(err)
 		}

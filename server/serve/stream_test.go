@@ -12,7 +12,7 @@ import (
 // Somebody who watches does not hold up the stop.
 func TestU1_StreamsEndWhenTheStopBegins(t *testing.T) {
 	s := start(t, func(c *serve.Config) { c.StopTime = time.Hour })
-	answer, err := s.client.Get(s.url + "/api/v1/events?subject=overview")
+	answer, err := s.client.Get(s.url + "/api/v1/watch?subject=overview")
 	if err != nil {
 		t.Fatal(err)
 	}

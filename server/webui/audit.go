@@ -40,7 +40,7 @@ var auditActions = []string{
 	"reset cool-down", "drain limit", "undrain limit",
 	"set queue", "reset queue", "set limit", "reset limit", "set schedule", "reset schedule", "pause schedule", "resume schedule",
 	"trigger schedule", "set upkeep",
-	"reset upkeep", "start bulk retry", "start bulk cancel", "start bulk delete", "start bulk requeue", "start bulk set priority",
+	"reset upkeep", "seek cursor", "delete cursor", "start bulk retry", "start bulk cancel", "start bulk delete", "start bulk requeue", "start bulk set priority",
 }
 
 // auditData is one page of the log.

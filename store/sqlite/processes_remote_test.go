@@ -199,6 +199,14 @@ func (s *spread) Topics(ctx context.Context, pattern stream.TopicPattern, after 
 	return s.Store.(store.Log).Topics(ctx, pattern, after, n)
 }
 
+func (s *spread) EventsBack(ctx context.Context, q store.EventQuery) (store.EventPage, error) {
+	return s.Store.(store.LogBack).EventsBack(ctx, q)
+}
+
+func (s *spread) NewestEvents(ctx context.Context, topics []store.TopicInfo) (map[int32]time.Time, error) {
+	return s.Store.(store.LogBack).NewestEvents(ctx, topics)
+}
+
 // Claim stays in the worker's own process, which may know of claims that found
 // nothing; a worker is one boot of one process.
 func (s *spread) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {

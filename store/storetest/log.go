@@ -27,6 +27,8 @@ func events() []testCase {
 		{name: "E5_WritersAndReadersTogether", needs: Features{Shared: true}, run: writersAndReaders},
 		{name: "E6_APositionOfAnotherLogIsRefused", run: foreignPositions},
 		{name: "E5_TopicsAreListed", run: topicsListed},
+		{name: "E5_ALogIsReadFromItsEnd", run: readBack},
+		{name: "E5_ATopicTellsItsNewestEvent", run: newestEvents},
 		{name: "P3_EventsCommitWithTheTransaction", run: eventsInTx},
 		{name: "J29_EventsAreTheNamespacesOwn", needs: Features{Shared: true}, run: eventsApart},
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/pawlwork/pawl/pawltest"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/httpapi"
+	"github.com/pawlwork/pawl/stream"
 )
 
 var update = flag.Bool("update", false, "write the transcripts anew")
@@ -107,8 +108,9 @@ func (r route) in(called map[string]bool) bool {
 	return false
 }
 
-// notForPeople are routes that programs call: the protocol of workers, and streams of events.
-var notForPeople = regexp.MustCompile(`"tags":\["(work|events)"\]`)
+// notForPeople are routes that programs call: the protocol of workers, what is watched, and what
+// TestU8_ATailGoesOn follows.
+var notForPeople = regexp.MustCompile(`"tags":\["(work|watch)"\]|"operationId":"follow-events"`)
 
 // routesOf are those of the document.
 func routesOf(t *testing.T, handler http.Handler) (list []route) {
@@ -174,6 +176,12 @@ func play(t *testing.T, e *pawltest.Engine, handler http.Handler, script string)
 			}()
 			started = true
 			synctest.Wait()
+		case strings.HasPrefix(line, "> cursor "):
+			fmt.Fprintf(&b, "%s\n\n", line)
+			name, topic, _ := strings.Cut(strings.TrimPrefix(line, "> cursor "), " ")
+			if _, err := e.Cursor(t.Context(), name, stream.Filter{Topic: topic}); err != nil {
+				t.Fatal(err)
+			}
 		case line == "> run":
 			fmt.Fprintf(&b, "%s\n\n", line)
 			e.RunUntilIdle()
