@@ -17,9 +17,9 @@ import (
 // watchCommits writes down how each commit that touches a job is made durable,
 // and how long it would have waited for a lock. The trigger is a deferred one:
 // it runs as the last thing before the commit.
-const watchCommits = `CREATE TABLE pawl.seen (what text, durable text, lock text);
+const watchCommits = `CREATE TABLE pawl.watched (what text, durable text, lock text);
 CREATE FUNCTION pawl.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO pawl.seen VALUES (TG_OP || ' ' || TG_TABLE_NAME, current_setting('synchronous_commit'), current_setting('lock_timeout'));
+	INSERT INTO pawl.watched VALUES (TG_OP || ' ' || TG_TABLE_NAME, current_setting('synchronous_commit'), current_setting('lock_timeout'));
 	RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER see AFTER INSERT OR UPDATE OR DELETE ON pawl.job DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION pawl.see();
@@ -77,7 +77,7 @@ func TestP1_CommitsAreDurableWhateverTheRoleSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			lead(t, s)
-			rows, err := pool.Query(t.Context(), s.pg.SQL("SELECT what, durable, lock, count(*) FROM pawl.seen GROUP BY 1, 2, 3"))
+			rows, err := pool.Query(t.Context(), s.pg.SQL("SELECT what, durable, lock, count(*) FROM pawl.watched GROUP BY 1, 2, 3"))
 			if err != nil {
 				t.Fatal(err)
 			}
