@@ -31,7 +31,7 @@ func readBack(d *database) {
 		match := must[stream.Matcher](d, "filter")(f.Matcher())
 		for limit := 1; limit < 9; limit++ {
 			var got []string
-			for at, more := (stream.Position{}), true; more; {
+			for at, more, pages := (stream.Position{}), true, 0; more && pages < 10; pages++ {
 				page := must[store.EventPage](d, "back")(d.logBack().EventsBack(d.ctx, store.EventQuery{Match: match, After: at, Limit: limit}))
 				if page.Visited > limit {
 					d.Errorf("%d rows visited, at most %d", page.Visited, limit)

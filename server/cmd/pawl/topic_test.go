@@ -63,6 +63,8 @@ func tailGoesOn(t *testing.T, args string, first int) {
 			}
 		}
 		publish(0, 5)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // virtual: one that waits for what it has missed ends, too
+		defer cancel()
 		var out shared
 		ended := make(chan int, 1)
 		go func() {
@@ -70,7 +72,7 @@ func tailGoesOn(t *testing.T, args string, first int) {
 			a.open = func(context.Context) (*client, error) {
 				return &client{base: "http://127.0.0.1", where: "the store", timeout: time.Hour, http: &http.Client{Transport: local{handler}}}, nil
 			}
-			ended <- a.run(t.Context(), strings.Fields(fmt.Sprint("topic tail orders.* --follow --limit ", 8-first, " ", args)))
+			ended <- a.run(ctx, strings.Fields(fmt.Sprint("topic tail orders.* --follow --limit ", 8-first, " ", args)))
 		}()
 		time.Sleep(time.Second) // virtual
 		publish(5, 6)
