@@ -231,11 +231,11 @@ func (s *subscription) close() {
 }
 
 // takes is how long a handler or a backend needs.
-func takes(d time.Duration) { time.Sleep(d) }
+func takes(d time.Duration) { time.Sleep(d) } // virtual: the work
 
 // after lets virtual time pass, and all that it brings.
 func after(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // virtual: time that passes
 	synctest.Wait()
 }
 

@@ -135,7 +135,9 @@ func TestE5_NobodySkipsAnEvent(t *testing.T) {
 func topicOf(id string) string { return fmt.Sprintf("orders.%d", len(id)%3) }
 
 // writeSome appends a few events in one transaction, in one of many ways, and says how many.
-func writeSome(t *testing.T, s *Store, begin func(context.Context, pgx.TxOptions) (pgx.Tx, error), all *published, r *rand.Rand, name string) int {
+func writeSome(
+	t *testing.T, s *Store, begin func(context.Context, pgx.TxOptions) (pgx.Tx, error), all *published, r *rand.Rand, name string,
+) int {
 	ctx := t.Context()
 	made := map[string]string{}
 	n := 1 + r.IntN(4)

@@ -20,7 +20,8 @@ func TestJ6_JobsForOthersAreLookedPastUpToABound(t *testing.T) {
 		v.Of = &turns.Gate[gateFront]{Number: rules.Gate("q", "k", "")}
 		v.bound, _ = rules.Bound("q", "k", "")
 		for range asked {
-			v.found = append(v.found, gateJob{candidate: candidate{position: position{noon.Add(-time.Second), job.NewID()}, priority: 1}, kind: "other"})
+			other := candidate{position: position{noon.Add(-time.Second), job.NewID()}, priority: 1}
+			v.found = append(v.found, gateJob{candidate: other, kind: "other"})
 		}
 		own := gateJob{candidate: candidate{position: position{noon.Add(-time.Hour), job.NewID()}, priority: 9, takes: true}, kind: "k"}
 		v.found = append(v.found, own)

@@ -39,7 +39,8 @@ func (r *Room) List(ctx context.Context, limits []string, after string, n int) (
 			Each: func(scan pg.Scan) error {
 				var i store.BucketInfo
 				var at time.Time
-				err := scan(&i.Limit, &i.Key, &i.Level, &at, &i.Tick, &i.Held, &i.Before, &i.Drained, &i.Until, &i.Turn, &i.Rate, &i.Burst, &i.Bucket.Revision)
+				err := scan(&i.Limit, &i.Key, &i.Level, &at, &i.Tick, &i.Held, &i.Before, &i.Drained,
+					&i.Until, &i.Turn, &i.Rate, &i.Burst, &i.Bucket.Revision)
 				i.At, i.Changed = at.UnixMicro(), at.UTC()
 				list = append(list, i)
 				return err

@@ -191,7 +191,9 @@ func receipts(drafts []stream.Publication, seqs []int64, epoch uint32) (list []s
 }
 
 // appendOwn appends in a transaction of the store's own.
-func (r *Room) appendOwn(ctx context.Context, drafts []stream.Publication, topics map[string]int32) (seqs []int64, epoch uint32, err error) {
+func (r *Room) appendOwn(
+	ctx context.Context, drafts []stream.Publication, topics map[string]int32,
+) (seqs []int64, epoch uint32, err error) {
 	args, err := columns(r.pg.Namespace, r.mark, drafts, topics)
 	if err != nil {
 		return nil, 0, err

@@ -81,20 +81,7 @@ func (r *Room) EventsBack(ctx context.Context, q store.EventQuery) (page store.E
 		}
 		text, args = readTopicsBack, append(args, ids)
 	}
-	var all []stream.Event
-	var topics []int32
-	err = r.pg.Retry(ctx, "read events back", pg.Reading, func(ctx context.Context, _ bool) error {
-		all, topics = nil, nil
-		err := r.pg.Send(ctx, r.pg.Work, nil, &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
-			e, topic, err := read(scan, head.epoch)
-			all, topics = append(all, e), append(topics, topic)
-			return err
-		}})
-		if err != nil {
-			return err
-		}
-		return r.nameAll(ctx, all, topics)
-	})
+	all, err := r.readAs(ctx, head, text, args)
 	if err != nil {
 		return page, err
 	}

@@ -69,7 +69,8 @@ func (r *Room) anchor(ctx context.Context) error {
 		return err
 	}
 	if epoch > 1 {
-		r.pg.Logger.Error("the event log goes on in another epoch: the server was restored, promoted or replaced, and positions of before are refused", "epoch", epoch)
+		r.pg.Logger.Error("the event log goes on in another epoch: the server was restored, promoted or replaced, "+
+			"and positions of before are refused", "epoch", epoch)
 	}
 	return nil
 }

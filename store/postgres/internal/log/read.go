@@ -69,20 +69,7 @@ func (r *Room) Events(ctx context.Context, q store.EventQuery) (page store.Event
 		}
 		text, args = readTopics, append(args, ids)
 	}
-	var all []stream.Event
-	var topics []int32
-	err = r.pg.Retry(ctx, "read events", pg.Reading, func(ctx context.Context, _ bool) error {
-		all, topics = nil, nil
-		err := r.pg.Send(ctx, r.pg.Work, nil, &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
-			e, topic, err := read(scan, head.epoch)
-			all, topics = append(all, e), append(topics, topic)
-			return err
-		}})
-		if err != nil {
-			return err
-		}
-		return r.nameAll(ctx, all, topics)
-	})
+	all, err := r.readAs(ctx, head, text, args)
 	if err != nil {
 		return page, err
 	}
@@ -98,13 +85,33 @@ func (r *Room) Events(ctx context.Context, q store.EventQuery) (page store.Event
 	return page, nil
 }
 
+// readAs reads the events that a statement finds, with the names of their topics.
+func (r *Room) readAs(ctx context.Context, h head, text string, args []any) (all []stream.Event, err error) {
+	err = r.pg.Retry(ctx, "read events", pg.Reading, func(ctx context.Context, _ bool) error {
+		all = nil
+		var topics []int32
+		err := r.pg.Send(ctx, r.pg.Work, nil, &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
+			e, topic, err := read(scan, h.epoch)
+			all, topics = append(all, e), append(topics, topic)
+			return err
+		}})
+		if err != nil {
+			return err
+		}
+		return r.nameAll(ctx, all, topics)
+	})
+	return all, err
+}
+
 // read makes an event of a row.
 func read(scan pg.Scan, epoch uint32) (e stream.Event, topic int32, err error) {
 	var seq int64
 	var schema int32
 	var expires pgtype.Timestamptz
 	var rest []byte
-	if err := scan(&seq, &topic, &schema, &e.Appended, &e.Time, &expires, &e.ID, &e.Key, &e.Type, &e.Source, &e.ContentType, &rest, &e.Data); err != nil {
+	err = scan(&seq, &topic, &schema, &e.Appended, &e.Time, &expires,
+		&e.ID, &e.Key, &e.Type, &e.Source, &e.ContentType, &rest, &e.Data)
+	if err != nil {
 		return e, topic, err
 	}
 	e.Position, e.Schema = stream.At(epoch, seq), int(schema)

@@ -43,6 +43,9 @@ var Tables = []table.Table{
 var Plans = []pg.Plan{
 	{Name: "readAll", Text: readAll, Indexes: []string{"event_pkey"}},
 	{Name: "readTopics", Text: readTopics, Indexes: []string{"event_topic"}},
+	{Name: "readAllBack", Text: readAllBack, Indexes: []string{"event_pkey"}},
+	{Name: "readTopicsBack", Text: readTopicsBack, Indexes: []string{"event_topic"}},
+	{Name: "readNewest", Text: readNewest, Indexes: []string{"event_topic"}},
 	{Name: "readAgain", Text: readAgain, Indexes: []string{"event_pkey"}},
 	{Name: "nameTopics", Text: nameTopics, Indexes: []string{"topic_id"}},
 	{Name: "findTopics", Text: findTopics, Indexes: []string{"topic_pkey"}},

@@ -6,8 +6,8 @@ import (
 )
 
 // texts turns the SQL of this package into the server's: "pawl." becomes the
-// quoted schema, also at the beginning of a text in quotes, "{now}" the clock as the statement began and "{instant}" the clock
-// as it is read. Each text is made once.
+// quoted schema, also at the beginning of a text in quotes, "{now}" the clock as the
+// statement began and "{instant}" the clock as it is read. Each text is made once.
 type texts struct {
 	Schema string // quoted
 	clock  *Clock
@@ -28,7 +28,12 @@ func (t *texts) of(text string) string {
 	if t.ready == nil {
 		t.ready = map[string]string{}
 	}
-	made = strings.NewReplacer("'pawl.", "'"+strings.ReplaceAll(t.Schema, "'", "''")+".", "pawl.", t.Schema+".", "{now}", t.clock.expression(), "{instant}", t.clock.instant()).Replace(text)
+	made = strings.NewReplacer(
+		"'pawl.", "'"+strings.ReplaceAll(t.Schema, "'", "''")+".",
+		"pawl.", t.Schema+".",
+		"{now}", t.clock.expression(),
+		"{instant}", t.clock.instant(),
+	).Replace(text)
 	t.ready[text] = made
 	return made
 }
