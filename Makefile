@@ -15,7 +15,7 @@ PACKAGES = $(addsuffix /...,$(MODULES))
 LONG_TAGS := fault,soak
 packages_tagged = $(sort $(addprefix ./,$(dir $(shell git grep -lE --untracked '^//go:build .*\b($(1))\b' -- '*_test.go'))))
 packages_fuzzed = $(sort $(addprefix ./,$(dir $(shell git grep -lE --untracked '^func Fuzz' -- '*_test.go'))))
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 30m
 
 # All of our code runs under the race detector. SQLite itself, translated to Go, does not: it starts no goroutine, each
 # connection has its own memory, and instrumenting it makes every test on it ten times slower.

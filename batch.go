@@ -12,8 +12,9 @@ import (
 	"github.com/pawlwork/pawl/job"
 )
 
-// Batch says how jobs of a kind are put together for HandleBatch.
-type Batch[A Args] struct {
+// Batch says how jobs of a kind are put together for HandleBatch, and events for
+// SubscribeBatch.
+type Batch[A any] struct {
 	Size int                 // jobs at most in one call, 1..10,000
 	Key  func(args A) string // jobs of one call share it [all jobs]
 	// Wait is how long a batch may wait to be filled. Zero means not at all: a

@@ -38,6 +38,9 @@ type Config struct {
 	// Limits bound how many jobs run at once, and rates. They are declared as Queues
 	// are, and hold for the whole cluster.
 	Limits []Limit
+	// Topics say which topics have versions, and how long events are kept. They are declared as
+	// Queues are. A topic needs no entry.
+	Topics []Topic
 	// Schedules enqueue jobs at the due times of cron expressions. A process that
 	// only schedules needs neither queues nor handlers.
 	Schedules []Schedule
@@ -48,7 +51,7 @@ type Config struct {
 	// Owner is whose code this is [the program's name, that of its file: give it by
 	// hand where the file's name holds the version], and Version which
 	// [PAWL_WORKER_VERSION, else the revision it was built from, else a hash of what
-	// it declares]. What Queues and Limits say is declared under both when Run begins: among
+	// it declares]. What Queues, Limits and Topics say is declared under both when Run begins: among
 	// versions that run, the one first seen last counts; of two owners that declare
 	// one name differently, the first.
 	Owner, Version string
@@ -151,6 +154,7 @@ const (
 func (c Config) withDefaults() (Config, error) {
 	// What the caller does to its own maps and slices later is its own business.
 	c.Queues, c.Routes = maps.Clone(c.Queues), slices.Clone(c.Routes)
+	c.Topics = slices.Clone(c.Topics)
 	c.Limits = slices.Clone(c.Limits)
 	for i := range c.Limits {
 		c.Limits[i].Weights = maps.Clone(c.Limits[i].Weights)
@@ -293,6 +297,7 @@ func (c *Config) check() error {
 	if n := len(c.Queues); n > store.MaxDeclarations {
 		bad("Config.Queues", fmt.Sprintf("%d queues", n), fmt.Sprintf("must be at most %d; a pattern serves more", store.MaxDeclarations))
 	}
+	errs = append(errs, c.checkTopics())
 	errs = append(errs, c.checkSchedules())
 	for i, r := range c.Routes {
 		errs = append(errs, r.Check(fmt.Sprintf("Config.Routes[%d]", i)))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pawlwork/pawl/internal/tail"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/stream"
@@ -39,11 +40,14 @@ type cursorOption func(*cursorSettings)
 
 func (o cursorOption) cursor(c *cursorSettings) { o(c) }
 
-// StartAt says where a new cursor begins; the start of the log by default. One that is there
-// goes on where it was.
-func StartAt(s stream.Start) CursorOption {
-	return cursorOption(func(c *cursorSettings) { c.start = s })
-}
+// StartAt says where a new cursor or group begins; the start of the log by default. One that
+// is there goes on where it was.
+func StartAt(s stream.Start) CursorSubscribeOption { return startOption{s} }
+
+type startOption struct{ at stream.Start }
+
+func (o startOption) cursor(c *cursorSettings) { c.start = o.at }
+func (o startOption) subscribe(s *subscribing) { s.config.Membership.Start = o.at }
 
 // Cursor reads events in their order, a batch at a time. A named one is durable, and has one
 // reader: who opens it takes it from who has it, whose commits fail from then on. It is
@@ -63,6 +67,7 @@ type Cursor struct {
 	lost   int             // holders in a row, when it was opened
 	losses int             // that a commit keeps
 	stale  bool            // nobody knows whether a batch was committed
+	told   bool            // that it lost events to retention, since it has read something
 }
 
 // Cursor opens a reader of events. With a name its position is kept, bound to the filter;
@@ -171,10 +176,16 @@ func (c *Cursor) Poll(ctx context.Context, n int) (*EventBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.to, b.Events = page.Next, page.Events
+		b.to, b.Events, b.trimmed = page.Next, page.Events, b.trimmed || page.Trimmed
 		c.mu.Lock()
 		c.read, c.head = b.to, page.Head
+		tell := page.Trimmed && !c.told
+		c.told = page.Trimmed
 		c.mu.Unlock()
+		if tell {
+			c.engine.cfg.Logger.WarnContext(ctx, "a reader was behind what its topics keep: it goes on with the oldest event that is left, and has not read others",
+				"cursor", c.name, "topics", c.match.Pattern.String())
+		}
 		if len(b.Events) > 0 || !page.More {
 			return b, nil
 		}
@@ -189,7 +200,7 @@ func (c *Cursor) Wait(ctx context.Context) error {
 	c.mu.Lock()
 	head := c.head
 	c.mu.Unlock()
-	return c.engine.tail.Wait(ctx, head)
+	return c.engine.tail.Wait(ctx, head, c.match.Pattern)
 }
 
 // EventBatch is some events of a cursor, in order.
@@ -198,6 +209,7 @@ type EventBatch struct {
 
 	cursor   *Cursor
 	from, to stream.Position
+	trimmed  bool       // events before it were removed
 	work     *batchWork // of a cursor worker
 	pending  store.CursorState
 }
@@ -219,7 +231,7 @@ func (b *EventBatch) move() (store.CursorMove, error) {
 	case !b.from.Equal(c.at):
 		return store.CursorMove{}, fmt.Errorf("%w: it begins at %s, and the cursor is at %s", ErrBatchOrder, b.from.Debug(), c.at.Debug())
 	}
-	return store.CursorMove{Name: c.name, Turn: c.turn, Holder: c.holder, To: b.to, Lease: c.lease, Losses: c.losses}, nil
+	return store.CursorMove{Name: c.name, Turn: c.turn, Holder: c.holder, To: b.to, Lease: c.lease, Losses: c.losses, Trimmed: b.trimmed}, nil
 }
 
 // Commit says that the batch is done: the cursor is behind it from now on. Batches are
@@ -343,54 +355,5 @@ func (e *Engine) placeOf(ctx context.Context, s stream.Start) (p stream.Position
 	if err != nil {
 		return p, err
 	}
-	if at, ok := s.Position(); ok {
-		return at, nil
-	}
-	if s.IsStart() {
-		return p, nil
-	}
-	head, err := log.Head(ctx)
-	if err != nil || s.IsEnd() {
-		return head, err
-	}
-	t, _ := s.Time()
-	all, err := stream.Filter{}.Matcher()
-	if err != nil {
-		return p, err
-	}
-	// The place is the lowest number behind which the next event is not before t.
-	low, high := int64(0), head.Seq()
-	for low < high {
-		mid := low + (high-low)/2
-		next, found, err := firstAfter(ctx, log, all, stream.At(head.Epoch(), mid))
-		switch {
-		case err != nil:
-			return p, err
-		case found && next.Appended.Before(t):
-			low = min(next.Position.Seq(), high)
-		default:
-			high = mid
-		}
-	}
-	if low == 0 {
-		return p, nil
-	}
-	return stream.At(head.Epoch(), low), nil
-}
-
-// firstAfter is the first event behind a position.
-func firstAfter(ctx context.Context, log store.Log, m stream.Matcher, p stream.Position) (e stream.Event, found bool, err error) {
-	for {
-		page, err := log.Events(ctx, store.EventQuery{Match: m, After: p, Limit: 64})
-		if err != nil {
-			return e, false, err
-		}
-		if len(page.Events) > 0 {
-			return page.Events[0], true, nil
-		}
-		if !page.More {
-			return e, false, nil
-		}
-		p = page.Next
-	}
+	return tail.Place(ctx, log, s)
 }

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,16 +93,17 @@ func (e *Engine) DeleteCursor(ctx context.Context, name string) error {
 	return log.DeleteCursor(ctx, name, operatorOf(ctx))
 }
 
-// WaitFor returns when a cursor has passed a position, so that what was published can be
-// read from what the cursor's reader makes of it: nothing that its filter chooses is left
-// before the position. It waits until ctx ends.
-func (e *Engine) WaitFor(ctx context.Context, cursor string, p stream.Position) error {
+// WaitFor returns when a cursor or a group has passed a position, so that what was published
+// can be read from what its reader makes of it: nothing that its filter chooses is left
+// before the position, and of a group nothing is being handled or tried again. It waits until
+// ctx ends.
+func (e *Engine) WaitFor(ctx context.Context, name string, p stream.Position) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		log, err := e.reading(ctx, 1)
 		if err != nil {
 			return err
 		}
-		passed, err := hasPassed(ctx, log, cursor, p)
+		passed, err := hasPassed(ctx, log, name, p)
 		if err != nil || passed {
 			return err
 		}
@@ -110,26 +112,37 @@ func (e *Engine) WaitFor(ctx context.Context, cursor string, p stream.Position) 
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("wait for cursor %q: %w", cursor, context.Cause(ctx))
+			return fmt.Errorf("wait for %q: %w", name, context.Cause(ctx))
 		}
 	}
 }
 
-// hasPassed says whether nothing of a cursor is left before a position.
-func hasPassed(ctx context.Context, log store.Cursors, cursor string, p stream.Position) (bool, error) {
-	i, err := log.CursorNamed(ctx, cursor)
+// hasPassed says whether nothing of a cursor or group is left before a position.
+func hasPassed(ctx context.Context, log store.Cursors, name string, p stream.Position) (bool, error) {
+	c, err := log.CursorNamed(ctx, name)
+	at, filter := c.At, c.Filter
+	if groups, ok := log.(store.GroupObjects); ok && errors.Is(err, ErrNotFound) {
+		g, fault := groups.GroupNamed(ctx, name)
+		if errors.Is(fault, ErrNotFound) {
+			return false, job.NotFound("cursor or group", name)
+		}
+		if order, ok := g.Undone.Compare(p); fault == nil && !g.Undone.IsZero() && (!ok || order <= 0) {
+			return false, nil
+		}
+		at, filter, err = g.At, g.Filter, fault
+	}
 	if err != nil {
 		return false, err
 	}
-	m, err := i.Filter.Matcher()
+	m, err := filter.Matcher()
 	if err != nil {
 		return false, err
 	}
-	for at := i.At; ; {
+	for {
 		order, ok := at.Compare(p)
 		switch {
 		case !ok:
-			return false, fmt.Errorf("%w: it is %s, and the cursor is at %s", ErrPosition, p.Debug(), at.Debug())
+			return false, fmt.Errorf("%w: it is %s, and %q is at %s", ErrPosition, p.Debug(), name, at.Debug())
 		case order >= 0:
 			return true, nil
 		}

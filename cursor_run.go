@@ -23,7 +23,7 @@ func (w *CursorWorker) supervised(ctx context.Context) error {
 	stopped := false
 	tree, err := supervise.New(supervise.Config{
 		Logger: w.engine.cfg.Logger, Grace: w.engine.cfg.Grace,
-		Services: []supervise.Service{supervise.Loop("cursor "+w.cursor.name, func(ctx context.Context) error {
+		Services: []supervise.Service{supervise.Loop(serviceName("cursor", 0, w.cursor.name), func(ctx context.Context) error {
 			err := w.run(ctx)
 			stopped = err == nil && ctx.Err() == nil
 			return err

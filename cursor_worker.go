@@ -70,24 +70,52 @@ func EventBatchSize(n int) CursorOption {
 	})
 }
 
-// Deliveries is how often an event may fail on its own before it is a dead letter; 10 by
-// default, and 1 means at its first failure.
-func Deliveries(n int) CursorOption {
-	return workerOption("Deliveries", func(c *cursorSettings) {
-		if n < 1 {
-			c.errs = append(c.errs, job.Invalid("deliveries", n, "must be at least 1"))
-		}
-		c.deliveries = n
-	})
+// CursorSubscribeOption serves cursor workers and subscriptions.
+type CursorSubscribeOption interface {
+	CursorOption
+	SubscribeOption
 }
 
-// DeadLetter is the topic of events that are given up; that of a cursor worker is its name
-// with ".dead" by default.
-func DeadLetter(topic string) CursorOption {
-	return workerOption("DeadLetter", func(c *cursorSettings) {
-		c.errs = append(c.errs, stream.CheckTopic("dead letter topic", topic))
-		c.deadLetter = topic
-	})
+// Deliveries is how often an event may fail before it is a dead letter; 10 by default, and 1
+// means at its first failure. Of a cursor worker only failures of an event on its own count.
+func Deliveries(n int) CursorSubscribeOption { return deliveriesOption(n) }
+
+type deliveriesOption int
+
+func (n deliveriesOption) cursor(c *cursorSettings) {
+	workerOption("Deliveries", func(c *cursorSettings) {
+		if n < 1 {
+			c.errs = append(c.errs, job.Invalid("deliveries", int(n), "must be at least 1"))
+		}
+		c.deliveries = int(n)
+	}).cursor(c)
+}
+
+func (n deliveriesOption) subscribe(s *subscribing) {
+	if n < 1 {
+		s.fault(job.Invalid("deliveries", int(n), "must be at least 1"))
+	}
+	s.config.Deliveries = int(n)
+}
+
+// DeadLetter is the topic of events that are given up. That of a cursor worker is its name
+// with ".dead" by default; a group without one keeps them itself, parked.
+func DeadLetter(topic string) CursorSubscribeOption { return deadLetterOption(topic) }
+
+type deadLetterOption string
+
+func (o deadLetterOption) cursor(c *cursorSettings) {
+	workerOption("DeadLetter", func(c *cursorSettings) {
+		c.errs = append(c.errs, stream.CheckTopic("dead letter topic", string(o)))
+		c.deadLetter = string(o)
+	}).cursor(c)
+}
+
+func (o deadLetterOption) subscribe(s *subscribing) {
+	if err := stream.CheckTopic("dead letter topic", string(o)); err != nil {
+		s.fault(err)
+	}
+	s.config.Membership.DeadLetter = string(o)
 }
 
 // CursorWorker is a cursor with a handler, which one process of the cluster works on.
@@ -214,8 +242,8 @@ func (c *cursorWorkers) check(e *Engine) (some bool, err error) {
 func (c *cursorWorkers) services(e *Engine) (list []supervise.Service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, w := range c.list {
-		list = append(list, supervise.Loop("cursor "+w.cursor.name, w.supervised, supervise.Restart(supervise.Never{})))
+	for i, w := range c.list {
+		list = append(list, supervise.Loop(serviceName("cursor", i, w.cursor.name), w.supervised, supervise.Restart(supervise.Never{})))
 	}
 	return list
 }

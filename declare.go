@@ -23,7 +23,8 @@ func (q *QueueConfig) settings() QueueSettings {
 	}
 }
 
-// declares is what this process declares: its queues, patterns of queues, its limits and its schedules.
+// declares is what this process declares: its queues, patterns of queues, its limits,
+// its topics and its schedules.
 func (c *Config) declares() []store.Declaration {
 	var list []store.Declaration
 	for _, name := range c.queueNames() {
@@ -37,6 +38,11 @@ func (c *Config) declares() []store.Declaration {
 	for i := range c.Limits {
 		if value, err := json.Marshal(c.Limits[i].settings()); err == nil {
 			list = append(list, store.Declaration{Setting: limitSetting(c.Limits[i].Name), Value: value})
+		}
+	}
+	for i := range c.Topics {
+		if value, err := json.Marshal(c.Topics[i].settings()); err == nil {
+			list = append(list, store.Declaration{Setting: topicSetting(c.Topics[i].Name), Value: value})
 		}
 	}
 	return append(list, c.declaredSchedules()...)

@@ -10,6 +10,10 @@
 //	e.Enqueue(ctx, Welcome{UserID: 42})
 //	e.Run(ctx)
 //
+// Beside jobs there are events: a log in the same database ([Engine.Publish]), read by
+// cursors ([HandleCursor], [Engine.Cursor]) and by groups of consumers ([Subscribe]) with
+// retries, dead letters and order by key.
+//
 // # What is promised
 //
 //   - P1 Accepted is durable: Enqueue returns nil only after the commit is on disk.
@@ -18,7 +22,10 @@
 //     with cause ErrLeaseLost.
 //   - P3 One commit: jobs and the user's SQL share a transaction ([Engine.Tx]); a
 //     handler can finish its job in the transaction of its effect ([Tx.Finish]),
-//     which makes that effect exactly-once in that database, and only there.
+//     or acknowledge its event ([Tx.Ack]), which makes that effect exactly-once in
+//     that database, and only there.
+//   - P4 No cursor skips: readers see every event, also one whose transaction
+//     commits late.
 //   - P5 Nothing waits silently: [Engine.Why] names what a job waits for.
 //   - P6 Consistency can be proved: [Engine.Check].
 //   - P7 Stop is graceful and honest: see [Engine.Run].

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/internal/boot"
+	"github.com/pawlwork/pawl/internal/feed"
 	"github.com/pawlwork/pawl/internal/keeper"
 	"github.com/pawlwork/pawl/internal/meter"
 	"github.com/pawlwork/pawl/internal/rate"
@@ -39,6 +40,9 @@ type Engine struct {
 	limiters *rate.Limiters                   // nil where the store keeps no rates
 	tail     *tail.Tail                       // nil where the store keeps no events
 	cursors  cursorWorkers
+	feeds    *feed.Backend // nil where the store keeps no groups
+	// subscriptions have a lock of their own.
+	subscriptions subscriptions
 	// swallowed counts handlers that went on after their job was given back.
 	swallowed atomic.Uint64
 
@@ -52,6 +56,7 @@ type Engine struct {
 	stop    context.CancelFunc // of Run
 	stopped chan struct{}      // closed when Run has returned
 	late    []error            // handlers that were registered while Run runs
+	known   chan struct{}      // of Run: closed when its worker is registered
 }
 
 // openLimit bounds how long New waits for a store.
@@ -88,6 +93,7 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, hub: wake.NewHub()}
 	e.followed.rules.Store(e.cfg.rulesOf(nil))
 	e.followed.limits.Store(e.cfg.limitRulesOf(nil))
+	e.followed.topics.Store(e.cfg.topicRulesOf(nil))
 	st, err := opener.Open(ctx, store.Settings{
 		Namespace: cfg.Namespace,
 		Migrate:   cfg.Migrate,
@@ -106,6 +112,7 @@ func open(ctx context.Context, opener Opener, cfg Config) (*Engine, error) {
 	if log, ok := st.(store.Log); ok {
 		e.tail = tail.New(log, e.hub, eventPoll)
 	}
+	e.feeds = e.newFeeds()
 	e.followed.mirror = settings.NewMirror(st, e.hub, cfg.Logger, e.settingsChanged)
 	if err := e.followed.mirror.Look(ctx); err != nil {
 		cfg.Logger.Debug("the settings are not known yet", "error", err) // who runs or enqueues looks again
@@ -140,8 +147,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	if l, ok := e.store.(store.Listener); ok {
 		beside = append(beside, e.hub.Service(l))
 	}
+	if _, ok := e.store.(store.Delays); ok {
+		beside = append(beside, e.delayService(r))
+	}
 	beside = append(beside, e.cursors.services(e)...)
-	return errors.Join(r.Run(ctx, beside...), e.takeLate(), e.cursors.gaveUp())
+	beside = append(beside, e.subscriptions.services(ctx, r.Calm)...)
+	return errors.Join(r.Run(ctx, beside...), e.takeLate(), e.cursors.gaveUp(), e.subscriptions.gaveUp())
 }
 
 // start makes the runner and marks the engine as running.
@@ -157,14 +168,16 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 		return nil, nil, nil, err
 	}
 	var r *runner.Runner
+	known := make(chan struct{})
 	host, _ := os.Hostname()
 	cfg := runner.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger,
 		Label: e.cfg.label(), Owner: e.cfg.Owner, Version: e.cfg.Version, Declares: e.cfg.declares(), Revised: e.followed.mirror.Heard,
 		Host: host, Boot: boot.Self(), Kinds: kinds, Capabilities: e.cfg.Capabilities,
 		Timeout:    e.cfg.Timeout,
-		Registered: func() { e.registered(r) },
-		Rhythm:     store.RhythmOf(e.store), Drain: e.throttledBy,
+		Registered: func() { e.registered(r, known) },
+		Beside:     e.subscriptions.ended, LeaseOver: e.subscriptions.leaseOver,
+		Rhythm: store.RhythmOf(e.store), Drain: e.throttledBy,
 		Beat: e.cfg.Beat, LostAfter: e.cfg.LostAfter, Grace: e.cfg.Grace, StuckAfter: e.cfg.StuckAfter,
 	}
 	if st, ok := e.store.(store.Metrics); ok {
@@ -202,7 +215,7 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	e.running, e.run, e.stop, e.stopped, e.late = r, ctx, cancel, stopped, nil
+	e.running, e.run, e.stop, e.stopped, e.late, e.known = r, ctx, cancel, stopped, nil, known
 	done := func() {
 		cancel()
 		e.unfollow()
@@ -216,7 +229,14 @@ func (e *Engine) start(ctx context.Context) (*runner.Runner, context.Context, fu
 
 // registered acts on a registration: who died here before may have left jobs, and the
 // leader looks after schedules.
-func (e *Engine) registered(r *runner.Runner) {
+func (e *Engine) registered(r *runner.Runner, known chan struct{}) {
+	e.mu.Lock()
+	select {
+	case <-known:
+	default:
+		close(known)
+	}
+	e.mu.Unlock()
 	r.Wake(keeper.RescueTick)
 	if _, ok := e.store.(store.Schedules); ok {
 		r.Wake(schedules.Tick)
@@ -234,7 +254,9 @@ func (e *Engine) purpose(kinds []runner.Kind) error {
 			return nil
 		}
 	}
-	if some, err := e.cursors.check(e); err != nil || some && len(kinds) == 0 {
+	cursors, err := e.cursors.check(e)
+	groups, fault := e.subscriptions.check()
+	if err = errors.Join(err, fault); err != nil || (cursors || groups) && len(kinds) == 0 {
 		return err
 	}
 	if len(kinds) == 0 {

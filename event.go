@@ -116,6 +116,13 @@ func TTL(d time.Duration) PublishOption {
 	})
 }
 
+// Expect says which version the key of the event must have for it to be accepted:
+// stream.NoStream for none yet, stream.Version(n) for that of its last event. Another one is
+// stream.ErrVersion, and nothing is appended. The topic is declared versioned (Topic).
+func Expect(x stream.Expect) PublishOption {
+	return publishOption(func(b *eventBuilder) { b.Publication.Expect = x })
+}
+
 // Publish hands in an event. When it returns nil the event is on disk, and every reader of
 // its topic will see it. A publisher never waits for a reader.
 func (e *Engine) Publish(ctx context.Context, topic string, data any, opts ...PublishOption) (stream.PublishReply, error) {
@@ -135,13 +142,13 @@ func (e *Engine) PublishMany(ctx context.Context, events ...EventItem) ([]stream
 	if err != nil {
 		return nil, err
 	}
-	drafts, err := e.publications(events)
+	drafts, err := e.publications(ctx, events)
 	if err != nil {
 		return nil, err
 	}
 	replies, err := log.Append(ctx, drafts)
 	if err == nil || errors.Is(err, ErrOutcomeUnknown) {
-		e.hub.Ready(store.Hint{Subject: store.SubjectTopic})
+		e.hub.Ready(publishHints(drafts)...)
 	}
 	return replies, err
 }
@@ -162,7 +169,7 @@ func (t *Tx) PublishMany(ctx context.Context, events ...EventItem) ([]stream.Pub
 	if !ok {
 		return nil, noLog("this transaction")
 	}
-	drafts, err := t.engine.publications(events)
+	drafts, err := t.engine.publications(ctx, events)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +178,18 @@ func (t *Tx) PublishMany(ctx context.Context, events ...EventItem) ([]stream.Pub
 		return nil, err
 	}
 	t.mu.Lock()
-	t.hints = append(t.hints, store.Hint{Subject: store.SubjectTopic})
+	t.hints = append(t.hints, publishHints(drafts)...)
 	t.mu.Unlock()
 	return replies, nil
+}
+
+// publishHints say what was published.
+func publishHints(drafts []stream.Publication) []store.Hint {
+	hints := []store.Hint{{Subject: store.SubjectTopic}}
+	if stream.AnyDelayed(drafts) {
+		hints = append(hints, store.Hint{Subject: store.SubjectDelay})
+	}
+	return hints
 }
 
 // log is the store as one that keeps events.
@@ -189,14 +205,17 @@ func noLog(who string) error { return fmt.Errorf("%w: %s keeps no events", error
 
 // publications completes and checks what is handed in; errors name the event when there are
 // several.
-func (e *Engine) publications(events []EventItem) ([]stream.Publication, error) {
+func (e *Engine) publications(ctx context.Context, events []EventItem) ([]stream.Publication, error) {
 	if len(events) > stream.MaxEvents {
 		return nil, job.Invalid("events", len(events), fmt.Sprintf("must be at most %d", stream.MaxEvents))
+	}
+	if !e.followed.running.Load() {
+		e.followed.mirror.Refresh()
 	}
 	drafts := make([]stream.Publication, len(events))
 	var errs []error
 	for i, ev := range events {
-		d, err := e.publication(ev)
+		d, err := e.publication(ctx, ev)
 		if err != nil && len(events) > 1 {
 			err = fmt.Errorf("event %d: %w", i, err)
 		}
@@ -210,7 +229,7 @@ func (e *Engine) publications(events []EventItem) ([]stream.Publication, error) 
 }
 
 // publication makes one of an event.
-func (e *Engine) publication(ev EventItem) (stream.Publication, error) {
+func (e *Engine) publication(ctx context.Context, ev EventItem) (stream.Publication, error) {
 	b := eventBuilder{Publication: stream.Publication{Event: stream.Event{Topic: ev.topic, Type: eventTypeOf(ev.data)}}}
 	switch data := ev.data.(type) {
 	case nil:
@@ -233,6 +252,12 @@ func (e *Engine) publication(ev EventItem) (stream.Publication, error) {
 	}
 	if b.ID == "" {
 		b.ID = job.NewID().String()
+	}
+	if b.Versioned = e.followed.topics.Load().settings(ev.topic).Versioned; !b.Versioned && !b.Expect.IsAny() {
+		if err := e.followed.mirror.Look(ctx); err != nil { // it may have been set just now
+			return b.Publication, err
+		}
+		b.Versioned = e.followed.topics.Load().settings(ev.topic).Versioned
 	}
 	return b.Publication, errors.Join(errors.Join(b.errs...), b.Check(stream.Bounds{Data: e.cfg.Bounds.Event}))
 }

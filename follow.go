@@ -27,6 +27,7 @@ type followed struct {
 	mirror *settings.Mirror
 	rules  atomic.Pointer[queueRules]
 	limits atomic.Pointer[limitRules]
+	topics atomic.Pointer[topicRules]
 
 	running atomic.Bool // Run runs, and hears of changes
 
@@ -200,6 +201,7 @@ func (r *queueRules) runnerQueues(found []string, holds func(queue string) bool)
 func (e *Engine) settingsChanged(now *store.Effective) {
 	e.followed.rules.Store(e.cfg.rulesOf(now))
 	e.followed.limits.Store(e.cfg.limitRulesOf(now))
+	e.followed.topics.Store(e.cfg.topicRulesOf(now))
 	if e.limiters != nil {
 		e.limiters.Changed()
 	}

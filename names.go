@@ -5,6 +5,7 @@ import (
 	"github.com/pawlwork/pawl/job/histogram"
 	"github.com/pawlwork/pawl/job/metric"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/stream"
 	"github.com/pawlwork/pawl/supervise"
 )
 
@@ -47,6 +48,10 @@ type (
 	BackoffSettings = job.BackoffSettings
 	// LimitSettings are what code declares and operators set for one limit.
 	LimitSettings = job.LimitSettings
+	// TopicState is how a topic stands.
+	TopicState = store.TopicState
+	// TopicSettings are what code declares and operators set for a topic, or a pattern.
+	TopicSettings = stream.TopicSettings
 	// ScheduleSettings are what code declares and operators set for one schedule.
 	ScheduleSettings = job.ScheduleSettings
 	// CatchUp says what becomes of due times that nobody was there for.
@@ -203,11 +208,11 @@ const (
 	RepairImpossible = store.RepairImpossible // nobody can tell what it should be
 )
 
-// What is none in QueueSettings and LimitSettings, as opposed to not set.
+// What is none in QueueSettings, LimitSettings and TopicSettings, as opposed to not set.
 const (
 	NoTotal = job.NoTotal // as many as the processes have workers
 	NoAging = job.NoAging // strict priority
-	NoLimit = job.NoLimit // neither so many at once nor so many in a time
+	NoLimit = job.NoLimit // neither so many at once nor so many in a time; of a topic: kept for ever, or all of them
 )
 
 // What a suspended job waits for.

@@ -54,15 +54,20 @@ func Queue(name string) EnqueueOption { return enqueueOption(func(d *draftBuilde
 // Priority orders jobs of a queue: 1 first, 9 last, 5 by default.
 func Priority(p int) EnqueueOption { return enqueueOption(func(d *draftBuilder) { d.Priority = p }) }
 
-// At makes the job due at a time of the store's clock. The past means now.
-func At(t time.Time) EnqueueOption {
-	return enqueueOption(func(d *draftBuilder) { d.At, d.In = t, 0 })
+// At makes the job due at a time of the store's clock. The past means now. An event is
+// accepted at once, and appended at that time: no reader sees it before.
+func At(t time.Time) EnqueuePublishOption { return dueOption{at: t} }
+
+// In makes the job or event due after a time, counted by the store's clock.
+func In(wait time.Duration) EnqueuePublishOption { return dueOption{in: wait} }
+
+type dueOption struct {
+	at time.Time
+	in time.Duration
 }
 
-// In makes the job due after a time, counted by the store's clock.
-func In(wait time.Duration) EnqueueOption {
-	return enqueueOption(func(d *draftBuilder) { d.In, d.At = wait, time.Time{} })
-}
+func (o dueOption) enqueue(d *draftBuilder) { d.At, d.In = o.at, o.in }
+func (o dueOption) publish(b *eventBuilder) { b.At, b.In = o.at, o.in }
 
 // Attempts is how often the job may fail, counting the last time; 25 by default,
 // which with the default backoff takes about three days.
@@ -220,14 +225,31 @@ type BackoffFunc = job.BackoffFunc
 // FailedAttempt is what a BackoffFunc sees.
 type FailedAttempt = job.FailedAttempt
 
-// Backoff sets a handler's wait between attempts.
-func Backoff(f BackoffFunc) HandleOption {
-	return handleOption(func(r *registration) {
-		if f == nil {
-			r.fault(job.Invalid("backoff", "nil", "must be a function"))
-		}
-		r.backoff = f
-	})
+// HandleSubscribeOption serves handlers of jobs and of events.
+type HandleSubscribeOption interface {
+	HandleOption
+	SubscribeOption
+}
+
+// Backoff sets a handler's wait between attempts of a job, or deliveries of an event. Events
+// wait a second at first and five minutes at most without it.
+func Backoff(f BackoffFunc) HandleSubscribeOption { return backoffOption{f} }
+
+type backoffOption struct{ wait BackoffFunc }
+
+func (o backoffOption) handle(r *registration) {
+	if o.wait == nil {
+		r.fault(job.Invalid("backoff", "nil", "must be a function"))
+	}
+	r.backoff = o.wait
+}
+
+func (o backoffOption) subscribe(s *subscribing) {
+	if o.wait == nil {
+		s.fault(job.Invalid("backoff", "nil", "must be a function"))
+		return
+	}
+	s.config.Backoff = subscribeBackoff(o.wait)
 }
 
 // Exponential doubles the wait from base to max, spread over its upper half.

@@ -220,6 +220,7 @@ type Settings struct {
 	Revision int64 // changes with each change
 	Queues   []EffectiveQueue
 	Limits   []EffectiveLimit
+	Topics   []EffectiveTopic
 	// Schedules are those of Engine.Schedules.
 	Schedules []ScheduleStatus
 	Upkeep    []EffectiveUpkeep
@@ -296,6 +297,8 @@ func (e *Engine) Settings(ctx context.Context) (Settings, error) {
 				_ = json.Unmarshal(s.Declared, &l.Declared)
 			}
 			shown.Limits = append(shown.Limits, l)
+		case store.SettingTopic:
+			shown.Topics = append(shown.Topics, shown.Topic(s.Name))
 		case store.SettingUpkeep:
 			var by store.Override
 			if s.Override != nil {

@@ -42,8 +42,11 @@ type way struct {
 	takes   atomic.Int64          // of tokens
 	loses   atomic.Int64          // every so many answers about tokens
 	refused atomic.Pointer[error] // what they are answered with
-	cutOff  atomic.Bool           // from its cursors
+	cutOff  atomic.Bool           // from its cursors and groups
+	silent  atomic.Bool           // it does not beat
+	turns   atomic.Int64          // of groups, that were made
 	heads   atomic.Int64          // of the log, that were read
+	dues    atomic.Int64          // looks for delayed events
 }
 
 // opening makes the way when the engine opens the store.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pawlwork/pawl/internal/consumer"
 	"github.com/pawlwork/pawl/internal/runner"
 	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
@@ -32,6 +33,7 @@ type Tx struct {
 	hints  []store.Hint
 	ending []*Info // runs that end with this transaction
 	moves  []*EventBatch
+	acks   []*consumer.Message // that are acknowledged with it
 }
 
 // Tx runs fn in a transaction of the store's database and commits when it
@@ -80,6 +82,7 @@ func (t *Tx) rollback(ctx context.Context) error {
 	err := t.tx.Rollback(context.WithoutCancel(ctx))
 	t.tell((*runner.Task).NotFinishedInTx)
 	t.moved(errRolledBack)
+	t.acked(errRolledBack)
 	return err
 }
 
@@ -109,6 +112,7 @@ func (t *Tx) tell(what func(*runner.Task)) {
 // runner, and the store's answer tells.
 func (t *Tx) ended(err error) {
 	t.moved(err)
+	t.acked(err)
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrOutcomeUnknown):

@@ -24,6 +24,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 	return keeper.New(keeper.Config{
 		Store: e.store, Hub: e.hub, Logger: e.cfg.Logger, Steady: steady, Leads: leads, Every: e.every, Died: died,
 		Unserved: e.unservedFound, Gates: func() *job.GateRules { return e.followed.limits.Load().gates }, Rhythm: store.RhythmOf(e.store),
+		Topics: func() keeper.TopicKeep { return e.followed.topics.Load().keep() },
 	})
 }
 
@@ -31,7 +32,7 @@ func (e *Engine) keeper(r *runner.Runner) (*keeper.Keeper, error) {
 func (e *Engine) unservedFound(list []store.Unserved) { e.unserved.Store(&list) }
 
 // Upkeep runs one round of upkeep by hand and says what it did: "rescue",
-// "expire", "intents", "operations", "purge", "rollup", "unserved" or "gates". Every process that runs does them by itself, so
+// "expire", "intents", "operations", "purge", "rollup", "unserved", "gates", "trim", "delayed" or "members". Every process that runs does them by itself, so
 // it is for those who do not want to wait, and the audit log says who. A process that does not run declares
 // nobody lost: it has no beats by which to judge.
 func (e *Engine) Upkeep(ctx context.Context, round string) (UpkeepReport, error) {

@@ -63,6 +63,7 @@ func peers() []string {
 		for _, prefix := range []string{
 			"github.com/riverqueue/river", "maragu.dev/goqite", "github.com/mikestefanello/backlite", "github.com/vgarvardt/gue",
 			"github.com/hibiken/asynq", "github.com/mattn/go-sqlite3", "modernc.org/sqlite", "github.com/jackc/pgx",
+			"github.com/ThreeDotsLabs/watermill", "github.com/ThreeDotsLabs/watermill-sql", "github.com/ncruces/go-sqlite3",
 		} {
 			if module.Path == prefix || strings.HasPrefix(module.Path, prefix+"/v") {
 				found = append(found, module.Path+" "+module.Version)

@@ -96,7 +96,9 @@ func choose(only string) ([]work, error) {
 	var chosen []work
 	for name := range strings.SplitSeq(only, ",") {
 		if name == "jobs" {
-			chosen = append(chosen, slices.DeleteFunc(works(), func(w work) bool { return w.onDemand || strings.HasPrefix(w.name, "batch-") })...)
+			chosen = append(chosen, slices.DeleteFunc(works(), func(w work) bool {
+				return w.onDemand || strings.HasPrefix(w.name, "batch-") || strings.Contains(w.name, "-stream-")
+			})...)
 			continue
 		}
 		i := slices.IndexFunc(all, func(w work) bool { return w.name == name })

@@ -84,7 +84,12 @@ func TestWorks_TargetsNameTheirSystems(t *testing.T) {
 			t.Errorf("%s has no target", w.name)
 		}
 		for _, g := range w.targets {
-			if !has(g.ours) || g.theirs != "" && !has(g.theirs) || g.theirs == "" && g.fixed == 0 {
+			for _, name := range g.best {
+				if !has(name) {
+					t.Errorf("%s: target %q compares with %q", w.name, g.against, name)
+				}
+			}
+			if !has(g.ours) || g.theirs != "" && !has(g.theirs) || g.theirs == "" && g.fixed == 0 && len(g.best) == 0 {
 				t.Errorf("%s: target %q compares %q with %q", w.name, g.against, g.ours, g.theirs)
 			}
 			if g.atLeast <= 0 || g.aim < g.atLeast {

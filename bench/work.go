@@ -86,6 +86,13 @@ func works() []work {
 		sqliteDrain100(),
 		sqliteKeyed(),
 		sqliteIdle(),
+		postgresStreamPublish("postgres-stream-publish-16", 16, 1.3, 2),
+		postgresStreamPublish("postgres-stream-publish-256", 256, 5, 7),
+		postgresStreamConsume(),
+		postgresStreamSnapshot(),
+		postgresStreamIdle(),
+		sqliteStreamConsume(),
+		sqliteStreamIdle(),
 		batchDo64(),
 		sqliteMillion(),
 	}

@@ -166,8 +166,8 @@ func LimitFields() []string {
 }
 
 // MarshalJSON writes the fields that are set.
-func (s LimitSettings) MarshalJSON() ([]byte, error) { return writeFields(s.fields()) }
+func (s LimitSettings) MarshalJSON() ([]byte, error) { return WriteFields(s.fields()) }
 
 // UnmarshalJSON reads the fields that it knows. One that cannot be read is left as it
 // is, and named in the error when all others were read (P8).
-func (s *LimitSettings) UnmarshalJSON(text []byte) error { return readFields(text, s.fields()) }
+func (s *LimitSettings) UnmarshalJSON(text []byte) error { return ReadFields(text, s.fields()) }

@@ -120,20 +120,22 @@ func (b *BackoffSettings) fields() map[string]any {
 }
 
 // MarshalJSON writes the fields that are set.
-func (s QueueSettings) MarshalJSON() ([]byte, error) { return writeFields(s.fields()) }
+func (s QueueSettings) MarshalJSON() ([]byte, error) { return WriteFields(s.fields()) }
 
 // UnmarshalJSON reads the fields that it knows. One that cannot be read is left as it
 // is, and named in the error when all others were read: what a later build has
 // written differently costs that field only (P8).
-func (s *QueueSettings) UnmarshalJSON(text []byte) error { return readFields(text, s.fields()) }
+func (s *QueueSettings) UnmarshalJSON(text []byte) error { return ReadFields(text, s.fields()) }
 
 // MarshalJSON writes the fields that are set.
-func (b BackoffSettings) MarshalJSON() ([]byte, error) { return writeFields(b.fields()) }
+func (b BackoffSettings) MarshalJSON() ([]byte, error) { return WriteFields(b.fields()) }
 
 // UnmarshalJSON reads the fields that it knows.
-func (b *BackoffSettings) UnmarshalJSON(text []byte) error { return readFields(text, b.fields()) }
+func (b *BackoffSettings) UnmarshalJSON(text []byte) error { return ReadFields(text, b.fields()) }
 
-func writeFields(fields map[string]any) ([]byte, error) {
+// WriteFields writes settings as a JSON object: those fields that are not zero, by name.
+// Durations are seconds.
+func WriteFields(fields map[string]any) ([]byte, error) {
 	set := map[string]any{}
 	for name, field := range fields {
 		switch v := field.(type) {
@@ -170,7 +172,9 @@ func writeFields(fields map[string]any) ([]byte, error) {
 	return json.Marshal(set)
 }
 
-func readFields(text []byte, fields map[string]any) error {
+// ReadFields reads what WriteFields wrote. One that cannot be read is left as it is, and
+// named in the error when all others were read.
+func ReadFields(text []byte, fields map[string]any) error {
 	var found map[string]json.RawMessage
 	if err := json.Unmarshal(text, &found); err != nil {
 		return err

@@ -192,7 +192,7 @@ func (s *ScheduleSettings) UnmarshalJSON(text []byte) error {
 	var args json.RawMessage
 	var as, catchUp string
 	var hash []byte
-	err := readFields(text, map[string]any{
+	err := ReadFields(text, map[string]any{
 		"cron": &s.Cron, "zone": &s.Zone, "kind": &s.Kind, "version": &s.Version, "args": &args, "args_as": &as, "queue": &s.Queue,
 		"priority": &s.Priority, "attempts": &s.Attempts, "timeout": &s.Timeout, "key": &s.Key, "tags": &s.Tags,
 		"capabilities": &s.Capabilities, "budget": &s.Budget, "headers": &s.Headers, "unique": &hash, "unique_period": &s.Unique.Period,

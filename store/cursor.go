@@ -81,6 +81,8 @@ type CursorMove struct {
 	// Losses is what is remembered of holders that were lost; 0 when what follows is not
 	// suspected of it.
 	Losses int
+	// Trimmed says that events were removed before it read them (EventPage.Trimmed).
+	Trimmed bool
 }
 
 // CursorState is a cursor as its holder needs it.
@@ -107,6 +109,9 @@ type CursorInfo struct {
 	Moved  time.Time // zero: never
 	// Until is when the lease of its holder ends; zero: it has none.
 	Until time.Time
+	// Trimmed is when it last went past events that retention had removed before it could
+	// read them; zero: never.
+	Trimmed time.Time
 }
 
 var (

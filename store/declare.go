@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/stream"
 )
 
 // Bounds of what is declared and set.
@@ -19,13 +20,25 @@ const (
 )
 
 // Check refuses a name that cannot be set. That of a queue may be a pattern: it holds
-// for the queues that it names (Effective.Queue).
+// for the queues that it names (Effective.Queue). So may that of a topic.
 func (s *Setting) Check(field string) error {
 	checkName := job.CheckName
-	if s.Kind == SettingQueue {
+	switch s.Kind {
+	case SettingQueue:
 		checkName = job.CheckPattern
+	case SettingTopic:
+		checkName = checkTopics
 	}
 	return errors.Join(job.CheckName(field+" kind", string(s.Kind)), checkName(field+" name", s.Name))
+}
+
+// checkTopics checks a topic or a pattern of topics. It is written out: "" is no pattern here.
+func checkTopics(field, name string) error {
+	if name == "" {
+		return stream.CheckTopic(field, name)
+	}
+	_, err := stream.ParsePattern(field, name)
+	return err
 }
 
 // Form checks a value and puts it into its one form, so that values that say the
@@ -53,6 +66,14 @@ func (s *Setting) Form(field string, value json.RawMessage) (json.RawMessage, er
 			return nil, fmt.Errorf("%s: %w", field, err)
 		}
 		if err := l.CheckFields(field); err != nil {
+			return nil, err
+		}
+	case SettingTopic:
+		var t stream.TopicSettings
+		if err := json.Unmarshal(value, &t); err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+		if err := t.Check(field); err != nil {
 			return nil, err
 		}
 	}

@@ -24,4 +24,6 @@ const (
 	SubjectSetting                // something was declared, set or paused
 	SubjectTopic                  // events were appended
 	SubjectIntent                 // a transaction has left intents
+	SubjectDelay                  // events were accepted that are not due yet
+	SubjectGroup                  // a group has news for its members
 )

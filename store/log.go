@@ -18,10 +18,18 @@ type Log interface {
 	Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error)
 	// Head is how far may be read now.
 	Head(ctx context.Context) (stream.Position, error)
-	// Events reads what lies behind a position, not past the head.
+	// Events reads what lies behind a position, not past the head. Events that have expired,
+	// by the store's clock, are passed over.
 	Events(ctx context.Context, q EventQuery) (EventPage, error)
 	// Topics lists up to n topics that match, by name, after one.
 	Topics(ctx context.Context, pattern stream.TopicPattern, after string, n int) ([]TopicInfo, error)
+}
+
+// LogTopics is a log that tells which topics have new events.
+type LogTopics interface {
+	// TopicsBetween names the topics of events behind one position up to another. It looks at
+	// the first limit of them, and all says whether that was all.
+	TopicsBetween(ctx context.Context, after, upto stream.Position, limit int) (topics []string, all bool, err error)
 }
 
 // TxLog is a transaction that takes events along: they are there when it commits.
@@ -50,6 +58,9 @@ type EventPage struct {
 	More bool
 	// Visited is how many rows were looked at.
 	Visited int
+	// Trimmed says that retention has removed events of these topics behind where the query
+	// began, which its reader has not seen. It goes on with what is kept.
+	Trimmed bool
 	// Head is how far could be read: there is nothing new before it has moved on.
 	Head stream.Position
 }
@@ -68,6 +79,8 @@ type TopicInfo struct {
 	ID   int32
 	// Newest is when its newest event was appended, where a log tells (LogBack).
 	Newest time.Time
+	// Versioned topics count the events of each key.
+	Versioned bool
 }
 
 var (

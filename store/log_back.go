@@ -19,13 +19,13 @@ type LogBack interface {
 }
 
 // BackPage makes a page of rows that were visited backwards. ours says which of them are of
-// this namespace; nil: all.
+// this namespace, and have not expired.
 func BackPage(q *EventQuery, head stream.Position, limit int, all []stream.Event, ours func(i int) bool) EventPage {
 	page := EventPage{Next: q.After, Visited: len(all), Head: head}
 	for i := range all {
 		p := all[i].Position
 		page.Next = stream.At(p.Epoch(), p.Seq()-1)
-		if (ours == nil || ours(i)) && q.Match.Match(&all[i]) {
+		if ours(i) && q.Match.Match(&all[i]) {
 			page.Events = append(page.Events, all[i])
 		}
 	}

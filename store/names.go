@@ -26,6 +26,7 @@ func (c Change) String() string {
 var subjectNames = [...]string{
 	SubjectAll: "everything", SubjectQueue: "queue", SubjectJob: "job", SubjectMembers: "members",
 	SubjectSetting: "setting", SubjectTopic: "topic", SubjectIntent: "intent",
+	SubjectDelay: "delay",
 }
 
 func (s Subject) String() string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/stream"
 )
 
 // Effective is what holds: of everything that is declared and set, what each name
@@ -26,8 +27,8 @@ type EffectiveSetting struct {
 	// Declared is what code declares, with whose it is; empty when nobody does.
 	Declared       json.RawMessage
 	Owner, Version string
-	// Pattern is the name under which that is declared, where it is not the queue's
-	// own; only Effective.Queue fills it.
+	// Pattern is the name under which that is declared, where it is not the
+	// queue's or topic's own; only Effective.Queue and Topic fill it.
 	Pattern string
 	// Overridden names the fields that operators have set; Override says who, when
 	// and why, and is nil without.
@@ -161,7 +162,22 @@ func (e *Effective) Queue(name string) (EffectiveSetting, bool) {
 	if job.IsPattern(name) {
 		return own, found // a pattern is no queue that another one names
 	}
-	patterns := e.patternsOf(name)
+	return layPatterns(own, found, e.patternsOf(name))
+}
+
+// Topic is what one topic comes to, with what patterns say for it, by the same rule as a
+// queue; of two patterns the more specific counts (stream.TopicPattern.CompareSpecific).
+func (e *Effective) Topic(name string) (EffectiveSetting, bool) {
+	own, found := e.Of(Setting{SettingTopic, name})
+	if stream.CheckTopic("topic", name) != nil {
+		return own, found // a pattern
+	}
+	return layPatterns(own, found, e.topicPatternsOf(name))
+}
+
+// layPatterns is what a name comes to by itself and by patterns, the first of which counts
+// most.
+func layPatterns(own EffectiveSetting, found bool, patterns []*EffectiveSetting) (EffectiveSetting, bool) {
 	if len(patterns) == 0 {
 		return own, found
 	}
@@ -180,6 +196,23 @@ func (e *Effective) Queue(name string) (EffectiveSetting, bool) {
 		}
 	}
 	return holds, true
+}
+
+// topicPatternsOf are the patterns that name a topic, the most specific first.
+func (e *Effective) topicPatternsOf(name string) (list []*EffectiveSetting) {
+	parsed := map[*EffectiveSetting]stream.TopicPattern{}
+	for i := range e.Settings {
+		s := &e.Settings[i]
+		if s.Kind != SettingTopic || s.Name == name {
+			continue
+		}
+		if p, err := stream.ParsePattern("topic", s.Name); err == nil && p.Match(name) {
+			parsed[s] = p
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *EffectiveSetting) int { return parsed[a].CompareSpecific(parsed[b]) })
+	return list
 }
 
 // patternsOf are the patterns that name a queue, the longest first.

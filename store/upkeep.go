@@ -60,6 +60,7 @@ type Due struct {
 	// Operations: one of those that operators have begun may take its next page.
 	Operations bool
 	RollUp     bool // metrics can be rolled up
+	Trim       bool // events have expired
 	Gates      bool // jobs wait behind gates, or something is remembered of them
 }
 

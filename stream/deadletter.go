@@ -41,16 +41,21 @@ func (d *Delivery) Letter(topic, group, reason string, now time.Time) Publicatio
 	if h == nil {
 		h = map[string]string{}
 	}
-	if len(reason) > maxReason {
-		reason = reason[:maxReason] // toText mends a letter that was cut
-	}
-	h[DeadTopic], h[DeadGroup], h[DeadID], h[DeadReason] = e.Topic, group, e.ID, toText(reason)
+	h[DeadTopic], h[DeadGroup], h[DeadID], h[DeadReason] = e.Topic, group, e.ID, CutReason(reason)
 	h[DeadFailures], h[DeadLosses] = strconv.Itoa(d.Failures), strconv.Itoa(d.Losses)
 	h[DeadPosition], h[DeadTime] = e.Position.String(), e.Time.UTC().Format(time.RFC3339Nano)
 	e.Headers, e.Causation = h, e.ID
 	e.Topic, e.Time, e.Expires, e.Position, e.Appended, e.Version = topic, now, time.Time{}, Position{}, time.Time{}, 0
 	e.ID = letterID(group, d.Event.ID, d.Event.Position)
 	return Publication{Event: e}
+}
+
+// CutReason is a reason as it is stored: bounded, and text.
+func CutReason(reason string) string {
+	if len(reason) > maxReason {
+		reason = reason[:maxReason] // toText mends a letter that was cut
+	}
+	return toText(reason)
 }
 
 func letterID(group, id string, at Position) string {

@@ -67,6 +67,9 @@ type Publication struct {
 	// Idempotency is a key that is accepted once within the window, whatever the id.
 	Idempotency string
 	Expect      Expect
+	// Versioned says that its publisher knows the topic to be declared versioned. A topic
+	// that has been so once stays so, whoever publishes.
+	Versioned bool
 	// At is when it is delivered; zero means now. In is the same by the store's clock, when
 	// At is zero.
 	At time.Time
@@ -139,6 +142,17 @@ func (d *Publication) Check(b Bounds) error {
 
 func (d *Publication) delayed() bool { return !d.At.IsZero() || d.In > 0 }
 
+// Due is when it is to be appended, by the store's clock; zero: now.
+func (d *Publication) Due(now time.Time) time.Time {
+	switch {
+	case d.At.After(now):
+		return d.At
+	case d.At.IsZero() && d.In > 0:
+		return now.Add(d.In)
+	}
+	return time.Time{}
+}
+
 func checkHeaders(h map[string]string) error {
 	if len(h) > MaxHeaders {
 		return job.Invalid("headers", fmt.Sprintf("%d headers", len(h)), fmt.Sprintf("must be at most %d", MaxHeaders))
@@ -162,17 +176,12 @@ func checkHeaders(h map[string]string) error {
 // Expired reports whether an event is not delivered any more.
 func (e *Event) Expired(now time.Time) bool { return !e.Expires.IsZero() && !now.Before(e.Expires) }
 
-// CheckPlain refuses drafts that ask for more than to be appended now. It is for stores that
-// keep no versions and delays yet.
-func CheckPlain(drafts []Publication) error {
+// AnyDelayed reports whether some of them may have to wait for their time.
+func AnyDelayed(drafts []Publication) bool {
 	for i := range drafts {
-		d := &drafts[i]
-		switch {
-		case !d.Expect.IsAny():
-			return job.Invalid("expected version", d.Expect, "cannot be had from this store yet")
-		case d.delayed():
-			return job.Invalid("delivery time", d.At, "cannot be had from this store yet")
+		if drafts[i].delayed() {
+			return true
 		}
 	}
-	return nil
+	return false
 }

@@ -49,6 +49,11 @@ func (f Filter) Matcher() (Matcher, error) {
 	return Matcher{f, p}, errors.Join(errs...)
 }
 
+// Narrow reports whether more than the topic chooses: not every event of the topics is.
+func (m *Matcher) Narrow() bool {
+	return m.Key != "" || m.KeyPrefix != "" || m.Type != "" || m.Source != "" || !m.After.IsZero() || !m.Before.IsZero()
+}
+
 // Match reports whether an event is chosen.
 func (m *Matcher) Match(e *Event) bool {
 	return m.Pattern.Match(e.Topic) &&

@@ -15,8 +15,17 @@ type SeenName struct {
 
 // SeenEvent is the event that a name stands for.
 type SeenEvent struct {
-	ID  string
-	Seq int64
+	ID      string
+	Seq     int64 // below 0: it is delayed, and this names it among those
+	Version int64 // of its key; 0: none
+}
+
+// Reply is what a publisher is told of it.
+func (e *SeenEvent) Reply(epoch uint32, duplicate bool) PublishReply {
+	if e.Seq < 0 {
+		return PublishReply{ID: e.ID, Duplicate: duplicate, Delayed: true}
+	}
+	return PublishReply{ID: e.ID, Position: At(epoch, e.Seq), Version: e.Version, Duplicate: duplicate}
 }
 
 // Names are what an event is known by; the idempotency key goes before the id. Events whose
@@ -79,14 +88,15 @@ func Sift(drafts []Publication, found map[SeenName]SeenEvent) []Sifted {
 	return list
 }
 
-// Resolve completes what events of a call stand for, once the fresh ones have their numbers:
-// by place in the call.
-func Resolve(drafts []Publication, sifted []Sifted, seqs []int64) []SeenEvent {
+// Resolve completes what events of a call stand for, once the fresh ones are there: by place
+// in the call.
+func Resolve(drafts []Publication, sifted []Sifted, fresh []SeenEvent) []SeenEvent {
 	list := make([]SeenEvent, len(drafts))
 	for i, s := range sifted {
 		switch {
 		case s.Fresh:
-			list[i] = SeenEvent{drafts[i].ID, seqs[i]}
+			list[i] = fresh[i]
+			list[i].ID = drafts[i].ID
 		case s.Like >= 0:
 			list[i] = list[s.Like]
 		default:

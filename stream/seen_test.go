@@ -27,14 +27,14 @@ func TestE2_WhatWasSeenBefore(t *testing.T) {
 		{Topic: "a", Text: "old"}:          {ID: "old", Seq: 4},
 	}
 	sifted := stream.Sift(drafts, found)
-	seqs := make([]int64, len(drafts))
+	fresh := make([]stream.SeenEvent, len(drafts))
 	for i, s := range sifted {
 		if s.Fresh {
-			seqs[i] = int64(100 + i)
+			fresh[i].Seq = int64(100 + i)
 		}
 	}
-	want := []stream.SeenEvent{{"made", 100}, {"made", 101}, {"x", 102}, {"x", 102}, {"x", 104}, {"first", 3}, {"first", 3}, {"old", 4}, {"z", 108}}
-	for i, got := range stream.Resolve(drafts, sifted, seqs) {
+	want := []stream.SeenEvent{{ID: "made", Seq: 100}, {ID: "made", Seq: 101}, {ID: "x", Seq: 102}, {ID: "x", Seq: 102}, {ID: "x", Seq: 104}, {ID: "first", Seq: 3}, {ID: "first", Seq: 3}, {ID: "old", Seq: 4}, {ID: "z", Seq: 108}}
+	for i, got := range stream.Resolve(drafts, sifted, fresh) {
 		if got != want[i] {
 			t.Errorf("%d: %+v, want %+v", i, got, want[i])
 		}

@@ -141,3 +141,40 @@ func (p TopicPattern) String() string {
 	}
 	return p.text
 }
+
+// CompareSpecific puts the more specific of two patterns first. Their parts are compared from
+// the left, and the first that differs decides: a name comes before *, and * before >. So, of
+// those that match orders.placed:
+//
+//	orders.placed   orders.*   orders.>   *.placed   *.*   >
+//
+// Of two different ones that match the same topic, one is always more specific.
+func (p TopicPattern) CompareSpecific(q TopicPattern) int {
+	a, b := p.ranked(), q.ranked()
+	for i := range min(len(a), len(b)) {
+		if n := rank(a[i]) - rank(b[i]); n != 0 {
+			return n
+		}
+	}
+	if n := len(b) - len(a); n != 0 {
+		return n
+	}
+	return strings.Compare(p.String(), q.String())
+}
+
+func (p TopicPattern) ranked() []string {
+	if !p.rest {
+		return p.parts
+	}
+	return append(p.parts[:len(p.parts):len(p.parts)], ">")
+}
+
+func rank(part string) int {
+	switch part {
+	case "*":
+		return 1
+	case ">":
+		return 2
+	}
+	return 0
+}

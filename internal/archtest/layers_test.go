@@ -30,7 +30,7 @@ var (
 	domain  = []string{"job/...", "stream", "flow", "store"}
 	loops   = []string{
 		"internal/runner/...", "internal/member/...", "internal/meter/...", "internal/keeper/...", "internal/settings/...", "internal/schedules/...",
-		"internal/wake/...", "internal/rate/...", "internal/tail/...", "internal/consumer/...",
+		"internal/wake/...", "internal/rate/...", "internal/tail/...", "internal/consumer/...", "internal/feed/...",
 	}
 
 	uuid   = "github.com/google/uuid"
@@ -109,6 +109,16 @@ var layers = []layer{
 		at: "internal/consumer/...", is: "runs subscriptions over any backend of streams",
 		may:   list("job", "stream", "supervise"),
 		never: list(".", "store/...", stores, drivers, sqlHTTP, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
+		at: "internal/feed", is: "makes a store's groups a backend of streams",
+		may:   list(domain, "internal/wake/...", "internal/tail/..."),
+		never: list(".", stores, drivers, "internal/runner/...", "internal/keeper/...", "internal/member/..."),
+	},
+	{
+		at: "internal/feed/feedtest", is: "holds the groups of a store against streamtest",
+		may:   list(domain, "internal/wake/...", "internal/tail/...", "internal/feed", "stream/streamtest"),
+		never: list(".", stores, drivers),
 	},
 	{
 		at: "internal/wake/...", is: "hints that work may exist",

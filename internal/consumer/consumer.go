@@ -18,6 +18,7 @@ type Consumer struct {
 	config   Config
 	features stream.Features
 	kick     chan struct{} // the loop has something to look at
+	come     chan struct{} // wakes an idle goroutine of handlers
 
 	// A stop has two steps: begun, handlers may finish; at the bound, they are cancelled.
 	stopping, bound   context.Context
@@ -31,6 +32,8 @@ type Consumer struct {
 	life     *life // nil while it has no membership
 	lines    map[[2]string]*line
 	ready    []*task
+	queue    [][]*task     // lots that have slots, and no goroutine yet
+	coming   bool          // one is on its way
 	slots    int           // that deliveries have
 	reserved int           // that a Next under way may fill
 	alone    bool          // a delivery runs that must be alone
@@ -80,6 +83,7 @@ func New(c Config) (*Consumer, error) {
 	}
 	s := &Consumer{
 		config: c, features: c.Backend.Features(), kick: make(chan struct{}, 1), done: make(chan struct{}),
+		come:  make(chan struct{}),
 		lines: map[[2]string]*line{}, not: map[int16]int{},
 	}
 	s.stopping, s.beginStop = context.WithCancel(context.Background())
@@ -200,6 +204,17 @@ func (l *life) over(cause error) {
 	l.gone.Store(&cause)
 	l.cancel(cause)
 	l.end()
+}
+
+// Lose gives the membership up, because its lease is over: handlers are cancelled, what they
+// come to does not count, and the member joins again as soon as it can.
+func (c *Consumer) Lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life != nil {
+		c.life.over(stream.ErrFeedLost)
+		c.wake()
+	}
 }
 
 // forget ends a life whose events are others' now. Handlers that run keep their slots, and

@@ -24,6 +24,12 @@ type HandlerFunc func(ctx context.Context, m *Message) error
 
 // Handle implements Handler.
 func (f HandlerFunc) Handle(ctx context.Context, lot []*Message) []error {
+	if len(lot) == 1 {
+		if err := f(ctx, lot[0]); err != nil {
+			return []error{err}
+		}
+		return nil
+	}
 	errs := make([]error, len(lot))
 	for i, m := range lot {
 		errs[i] = f(ctx, m)
@@ -45,56 +51,85 @@ type result struct {
 
 var errExited = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// call runs a handler over a lot, in this goroutine, and gives one result for each.
-func call(ctx context.Context, h Handler, lot []*Message) []result {
-	results, panicked := callOnce(ctx, h, lot)
-	if !panicked || len(lot) == 1 {
-		return results
-	}
-	for i := range lot {
-		if !lot[i].ruled() {
-			one, _ := callOnce(ctx, h, lot[i:i+1])
-			results[i] = one[0]
-		}
-	}
-	return results
+// flight is one lot on its way through the handler.
+type flight struct {
+	lot      []*task
+	messages []*Message
+	results  []result
+	begun    bool // the lot was handed over
+	apart    bool // the handler panicked over several: each is handed over by itself
+	next     int  // of those
+	one      struct {
+		message  Message
+		messages [1]*Message
+		results  [1]result
+	} // for a lot of one, which most are
 }
 
-// callOnce calls a handler in a goroutine of its own where it may end that one.
-func callOnce(ctx context.Context, h Handler, lot []*Message) (results []result, panicked bool) {
-	results = make([]result, len(lot))
-	all := func(r result) {
-		for i := range results {
-			results[i] = r
+func (c *Consumer) newFlight(lot []*task) *flight {
+	f := &flight{lot: lot}
+	if len(lot) == 1 {
+		f.one.messages[0] = &f.one.message
+		f.messages, f.results = f.one.messages[:], f.one.results[:]
+	} else {
+		f.messages, f.results = make([]*Message, len(lot)), make([]result, len(lot))
+		for i := range f.messages {
+			f.messages[i] = new(Message)
 		}
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		returned := false
-		defer func() {
-			if returned {
-				return
-			}
-			panicked = true
-			if value := recover(); value != nil {
-				all(result{fmt.Errorf("panic: %v", value), debug.Stack()})
-			} else {
-				all(result{errExited, debug.Stack()})
-			}
-		}()
-		errs := h.Handle(ctx, lot)
-		returned = true
-		switch len(errs) {
-		case 0:
-		case len(lot):
-			for i, err := range errs {
-				results[i].err = err
-			}
-		default:
-			all(result{err: fmt.Errorf("the handler returned %d errors for %d events", len(errs), len(lot))})
+	for i, it := range lot {
+		d, m := &it.delivery, f.messages[i]
+		m.Event, m.Feed, m.Ref, m.Failures, m.Losses = &d.Event, it.life.feed, d.Ref, it.failures, d.Losses
+		m.consumer, m.life = c, it.life
+	}
+	return f
+}
+
+// call runs the handler over the lot, so that there is a result for each. Where the handler
+// ends its goroutine it does not return: another goes on by calling it again.
+func (f *flight) call(ctx context.Context, h Handler) {
+	if !f.begun {
+		f.begun = true
+		f.hand(ctx, h, 0, len(f.lot))
+	}
+	for f.apart && f.next < len(f.lot) {
+		i := f.next
+		f.next++
+		if !f.messages[i].ruled() {
+			f.hand(ctx, h, i, i+1)
+		}
+	}
+}
+
+// hand calls the handler once.
+func (f *flight) hand(ctx context.Context, h Handler, from, to int) {
+	all := func(r result) {
+		for i := from; i < to; i++ {
+			f.results[i] = r
+		}
+	}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		f.apart = f.apart || to-from > 1
+		if value := recover(); value != nil {
+			all(result{fmt.Errorf("panic: %v", value), debug.Stack()})
+		} else {
+			all(result{errExited, debug.Stack()})
 		}
 	}()
-	<-ended
-	return results, panicked
+	errs := h.Handle(ctx, f.messages[from:to])
+	returned = true
+	switch len(errs) {
+	case 0:
+		all(result{})
+	case to - from:
+		for i, err := range errs {
+			f.results[from+i] = result{err: err}
+		}
+	default:
+		all(result{err: fmt.Errorf("the handler returned %d errors for %d events", len(errs), to-from)})
+	}
 }

@@ -13,12 +13,13 @@ import (
 // effect when the handler returns; then it is too late to say something (stream.ErrSettled).
 type Message struct {
 	Event    *stream.Event // to read only: another try may get the same
-	Ref      int64         // names it to the feed, for an acknowledgement in a transaction
+	Feed     stream.Feed   // whose it is, for an acknowledgement in a transaction ...
+	Ref      int64         // ... which knows it by this
 	Failures int           // deliveries before this one that failed
 	Losses   int
 
-	twice func()       // counts a second verdict
-	lost  func() error // why nothing that is said counts any more
+	consumer *Consumer // counts a second verdict
+	life     *life     // knows why nothing that is said counts any more
 
 	mu     sync.Mutex
 	said   ruling
@@ -57,7 +58,7 @@ func (m *Message) Retry(reason string, delay time.Duration) error {
 func (m *Message) Reject(reason string) error { return m.say(ruling{what: reject, reason: reason}) }
 
 func (m *Message) say(r ruling) error {
-	if err := m.lost(); err != nil {
+	if err := m.life.lost(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -67,7 +68,7 @@ func (m *Message) say(r ruling) error {
 	}
 	m.mu.Unlock()
 	if again {
-		m.twice()
+		m.consumer.twice()
 		return fmt.Errorf("%w: %s", stream.ErrSettled, m.Event.ID)
 	}
 	return nil
@@ -86,4 +87,17 @@ func (m *Message) close() ruling {
 	defer m.mu.Unlock()
 	m.closed = true
 	return m.said
+}
+
+// Open is nil as long as something can be said of it.
+func (m *Message) Open() error {
+	if err := m.life.lost(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.said.what != nothing || m.closed {
+		return fmt.Errorf("%w: %s", stream.ErrSettled, m.Event.ID)
+	}
+	return nil
 }

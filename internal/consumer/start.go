@@ -13,7 +13,7 @@ import (
 // is given up or has expired needs none. While one that must be alone is ready or runs, nothing
 // else starts. c.mu is held.
 func (c *Consumer) start() [][]*task {
-	if c.life == nil || c.stopping.Err() != nil {
+	if len(c.ready) == 0 || c.life == nil || c.stopping.Err() != nil {
 		return nil
 	}
 	now := time.Now()
@@ -104,37 +104,85 @@ func (c *Consumer) lots(list []*task) (lots [][]*task) {
 	return lots
 }
 
+// launch queues lots for goroutines that call the handler. c.mu is held.
 func (c *Consumer) launch(lots [][]*task) {
-	for _, lot := range lots {
-		go c.run(lot)
+	c.queue = append(c.queue, lots...)
+	c.another()
+}
+
+// another has one more goroutine take from the queue, unless one is on its way already: it
+// will see to the next. So all that is queued starts at once where handlers wait for something,
+// and where they do not a few goroutines, whose stacks have grown, do all of it. c.mu is held.
+func (c *Consumer) another() {
+	if len(c.queue) == 0 || c.coming {
+		return
+	}
+	c.coming = true
+	select {
+	case c.come <- struct{}{}: // to one that is idle
+	default:
+		go c.run(nil)
 	}
 }
 
-// run calls the handler, and goes on with what became ready by its end: the next of a key
-// does not wait for the loop.
-func (c *Consumer) run(lot []*task) {
-	for lot != nil {
-		l := lot[0].life
-		messages := make([]*Message, len(lot))
-		for i, it := range lot {
-			d := &it.delivery
-			messages[i] = &Message{Event: &d.Event, Ref: d.Ref, Failures: it.failures, Losses: d.Losses, twice: c.twice, lost: l.lost}
-		}
-		results := call(l.ctx, c.config.Handler, messages)
-		var cause error
-		if l.ctx.Err() != nil {
-			cause = context.Cause(l.ctx)
-		}
-		decisions := make([]decision, len(lot))
-		for i, it := range lot {
-			decisions[i] = judge(ended{
-				ack: c.config.Ack, ordered: it.line != nil, said: messages[i].close(), result: results[i], cause: cause,
-				failures: it.failures, most: c.config.Deliveries,
-				backoff: func(err error) time.Duration { return c.backoff(Failed{it.failures + 1, err, &it.delivery.Event}) },
-			})
-		}
-		lot = c.returned(lot, results, decisions)
+// take gives the next lot of the queue, if there is one. c.mu is held.
+func (c *Consumer) take() (lot []*task) {
+	if len(c.queue) == 0 {
+		return nil
 	}
+	lot, c.queue[0] = c.queue[0], nil
+	if c.queue = c.queue[1:]; len(c.queue) == 0 {
+		c.queue = nil
+	}
+	c.another()
+	return lot
+}
+
+// run calls the handler with one lot after another, until Run has ended and none is left.
+func (c *Consumer) run(f *flight) {
+	defer func() {
+		if f != nil {
+			go c.run(f) // the handler has ended this goroutine
+		}
+	}()
+	var lot []*task
+	for {
+		if f == nil {
+			c.mu.Lock()
+			c.coming = false
+			lot = c.take()
+			c.mu.Unlock()
+		}
+		for f != nil || lot != nil {
+			if f == nil {
+				f = c.newFlight(lot)
+			}
+			l := f.lot[0].life
+			f.call(l.ctx, c.config.Handler)
+			var cause error
+			if l.ctx.Err() != nil {
+				cause = context.Cause(l.ctx)
+			}
+			ended := f
+			f = nil
+			lot = c.returned(ended, cause)
+		}
+		select {
+		case <-c.come:
+		case <-c.done:
+			return
+		}
+	}
+}
+
+// judged is what becomes of one of a lot.
+func (c *Consumer) judged(f *flight, i int, cause error) decision {
+	it := f.lot[i]
+	return judge(ended{
+		ack: c.config.Ack, ordered: it.line != nil, said: f.messages[i].close(), result: f.results[i], cause: cause,
+		failures: it.failures, most: c.config.Deliveries,
+		backoff: func(err error) time.Duration { return c.backoff(Failed{it.failures + 1, err, &it.delivery.Event}) },
+	})
 }
 
 // backoff asks the user's function; one that panics, or gives less than nothing, is not asked.
@@ -149,13 +197,17 @@ func (c *Consumer) backoff(f Failed) (d time.Duration) {
 }
 
 // returned takes in what handlers came to, and gives back a lot that this goroutine may run.
-func (c *Consumer) returned(lot []*task, results []result, decisions []decision) []*task {
+func (c *Consumer) returned(f *flight, cause error) []*task {
+	decisions := make([]decision, 0, 8) // the user's backoff is asked without the lock
+	for i := range f.lot {
+		decisions = append(decisions, c.judged(f, i, cause))
+	}
 	c.mu.Lock()
 	defer c.unlock()
-	for i, it := range lot {
+	for i, it := range f.lot {
 		c.slots--
-		d := decisions[i]
-		if r := results[i]; r.stack != nil {
+		d := &decisions[i]
+		if r := f.results[i]; r.stack != nil {
 			c.note(Trouble{Scope: Panic, Err: r.err, Event: &it.delivery.Event, Stack: r.stack})
 		} else if d.failed != nil {
 			c.note(Trouble{Scope: Failure, Err: d.failed, Event: &it.delivery.Event})
@@ -169,12 +221,8 @@ func (c *Consumer) returned(lot []*task, results []result, decisions []decision)
 		c.free(it)
 	}
 	c.wake()
-	lots := c.start()
-	if len(lots) == 0 {
-		return nil
-	}
-	c.launch(lots[1:])
-	return lots[0]
+	c.launch(c.start()) // the next of a key does not wait for the loop
+	return c.take()
 }
 
 // free gives a line back whose task does not run any more. c.mu is held.
@@ -199,7 +247,7 @@ func (c *Consumer) unstart(it *task) {
 }
 
 // decided does what was decided. c.mu is held.
-func (c *Consumer) decided(it *task, d decision) {
+func (c *Consumer) decided(it *task, d *decision) {
 	if d.dropped {
 		c.stats.Dropped++
 	}

@@ -14,6 +14,9 @@ import (
 func (c *Consumer) work(l *life, p *pauses) error {
 	last := time.Now()
 	for {
+		if l.gone.Load() != nil {
+			return stream.ErrFeedLost
+		}
 		now := time.Now()
 		every := c.every()
 		did, err := c.turn(l, p, every > 0 && now.Sub(last) >= every)

@@ -44,6 +44,7 @@ var roles = map[string]role{
 	"scheduler": {withSchedules, tock},
 	"acquirer":  {limited, acquire},
 	"keyed":     {byKey, inTurn},
+	"consumer":  {config, consume},
 }
 
 // goOn is closed when the test says "go on".

@@ -1,7 +1,8 @@
 // Package keeper keeps a namespace in order: it declares workers lost that no
 // longer beat, takes their jobs back, ends jobs past their deadline, applies what
 // users' transactions have left, does what operators have begun, removes what is past
-// its retention, rolls up what was measured, and reports jobs that nobody takes.
+// its retention, rolls up what was measured, reports jobs that nobody takes, appends events
+// when they are due and removes them when their time is over.
 //
 // Every tick is one bounded round, safe to run in every process at once: two
 // keepers that race do the work once, and the loser finds nothing. So that they
@@ -53,6 +54,8 @@ type Config struct {
 
 	// Gates are the limits on jobs that hold; nil for none [none].
 	Gates func() *job.GateRules
+	// Topics say what topics keep; nil for all [all].
+	Topics func() TopicKeep
 
 	Rescue time.Duration // between rounds of losing and rescuing [1.5 s]
 	Expire time.Duration // between rounds of deadlines [5 s]
@@ -61,9 +64,12 @@ type Config struct {
 	// Operations is the time between looks for operations that nobody advances [5 s].
 	Operations time.Duration
 	Purge      time.Duration // between rounds of removals [60 s]
+	Members    time.Duration // between looks for members of groups that a rescue had to leave [60 s]
 	Regate     time.Duration // between looks for jobs behind gates of limits that are gone [60 s]
 	Report     time.Duration // between reports of jobs that nobody takes [60 s]
 	RollUp     time.Duration // between roll-ups of what was measured [60 s]
+	Trim       time.Duration // between looks for events whose time is over [30 s]
+	Delayed    time.Duration // between looks for delayed events that nobody told of [60 s]
 	Limit      int           // rows of one round, at most [500]
 }
 
@@ -74,8 +80,11 @@ type Keeper struct {
 	intents    store.Intents    // nil where the store has none
 	operations store.Operations // nil where the store has none
 	metrics    store.Metrics    // nil where the store keeps none
+	groups     store.Groups     // nil where the store has none
+	delays     store.Delays     // nil where the store keeps no events
 	log        *slog.Logger
 	last       lastLook
+	trims      trims
 	gates      gates
 }
 
@@ -107,15 +116,21 @@ func New(c Config) (*Keeper, error) {
 	c.Expire = cmp.Or(c.Expire, 5*time.Second)
 	c.Intents = cmp.Or(c.Intents, 5*time.Second)
 	c.Operations = cmp.Or(c.Operations, 5*time.Second)
+	c.Members = cmp.Or(c.Members, time.Minute)
 	c.Purge = cmp.Or(c.Purge, time.Minute)
 	c.Report = cmp.Or(c.Report, time.Minute)
 	c.Regate = cmp.Or(c.Regate, time.Minute)
 	c.RollUp = cmp.Or(c.RollUp, time.Minute)
+	c.Delayed = cmp.Or(c.Delayed, time.Minute)
+	c.Trim = cmp.Or(c.Trim, 30*time.Second)
 	if c.Died == nil {
 		c.Died = func([]store.Death) {}
 	}
 	if c.Gates == nil {
 		c.Gates = func() *job.GateRules { return nil }
+	}
+	if c.Topics == nil {
+		c.Topics = func() TopicKeep { return nil }
 	}
 	c.Limit = cmp.Or(c.Limit, 500)
 	var faults []error
@@ -134,7 +149,7 @@ func New(c Config) (*Keeper, error) {
 	}{
 		{"rescue interval", c.Rescue}, {"expire interval", c.Expire}, {"intents interval", c.Intents},
 		{"operations interval", c.Operations}, {"purge interval", c.Purge}, {"report interval", c.Report}, {"gates interval", c.Regate},
-		{"roll-up interval", c.RollUp},
+		{"roll-up interval", c.RollUp}, {"delayed interval", c.Delayed}, {"trim interval", c.Trim}, {"members interval", c.Members},
 	} {
 		if d.value < 100*time.Millisecond {
 			faults = append(faults, job.Invalid(d.name, d.value, "must be 100ms or more"))
@@ -148,6 +163,9 @@ func New(c Config) (*Keeper, error) {
 	keeper.operations, _ = c.Store.(store.Operations)
 	keeper.metrics, _ = c.Store.(store.Metrics)
 	keeper.gates.store, _ = c.Store.(store.Gatekeeper)
+	keeper.groups, _ = c.Store.(store.Groups)
+	keeper.delays, _ = c.Store.(store.Delays)
+	keeper.trims.store, _ = c.Store.(store.Trimmer)
 	return keeper, nil
 }
 
@@ -169,11 +187,12 @@ const (
 	rollUpRound   = "rollup"
 	unservedRound = "unserved"
 	gatesRound    = "gates"
+	membersRound  = "members"
 )
 
 // Names lists the rounds.
 func Names() []string {
-	return []string{rescueRound, expireRound, intentsRound, OperationsRound, purgeRound, rollUpRound, unservedRound, gatesRound}
+	return []string{rescueRound, expireRound, intentsRound, OperationsRound, purgeRound, rollUpRound, unservedRound, gatesRound, trimRound, DelayedRound, membersRound}
 }
 
 // Service is the keeper as a group of ticks, one for each round.

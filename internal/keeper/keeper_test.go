@@ -442,7 +442,7 @@ func TestJ30_RoundsRunByHandAndReport(t *testing.T) {
 				}
 			}
 		}
-		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire intents operations purge rollup unserved gates]") {
+		if _, err := h.Run(ctx, "tidy"); err == nil || !strings.Contains(err.Error(), "[rescue expire intents operations purge rollup unserved gates members trim delayed]") {
 			t.Errorf("a round that is none: %v", err)
 		}
 	})

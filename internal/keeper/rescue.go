@@ -13,10 +13,11 @@ import (
 // Rescued is what one round of losing and rescuing did.
 type Rescued struct {
 	store.RescueReply
-	Lost int  // workers declared lost
-	Dead int  // those of them that were proven dead
-	Full bool // there may be more to rescue
-	Left bool // the store left out some that are proven dead: their last call is still under way
+	Lost    int  // workers declared lost
+	Members int  // of groups, that were theirs
+	Dead    int  // those of them that were proven dead
+	Full    bool // there may be more to rescue
+	Left    bool // the store left out some that are proven dead: their last call is still under way
 }
 
 // RescueOnce declares workers lost and takes back the jobs of those that are.
@@ -54,6 +55,9 @@ func (k *Keeper) RescueOnce(ctx context.Context, limit int) (Rescued, error) {
 		faults = append(faults, fmt.Errorf("rescue: %w", err))
 	}
 	report.RescueReply = rescued
+	if report.Members, err = k.LoseMembersOnce(ctx); err != nil {
+		faults = append(faults, err)
+	}
 	report.Full = rescued.Total() >= limit
 	if report.Lost > 0 || rescued.Total() > 0 {
 		k.log.WarnContext(ctx, "workers were lost", "workers", report.Lost, "proven dead", report.Dead,

@@ -40,11 +40,20 @@ func (k *Keeper) Rounds() []Round {
 			Name: gatesRound, Period: k.config.Regate, Do: k.gatesRound, Due: func(d store.Due) bool { return d.Gates },
 		})
 	}
+	if k.groups != nil {
+		rounds = append(rounds, Round{Name: membersRound, Period: k.config.Members, Do: k.membersRound})
+	}
 	if k.operations != nil {
 		at := slices.IndexFunc(rounds, func(r Round) bool { return r.Name == purgeRound })
 		rounds = slices.Insert(rounds, at, Round{
 			Name: OperationsRound, Period: k.config.Operations, Do: k.operationsRound, Due: func(d store.Due) bool { return d.Operations },
 		})
+	}
+	if k.trims.store != nil {
+		rounds = append(rounds, Round{Name: trimRound, Period: k.config.Trim, Do: k.trim, Due: k.trimDue})
+	}
+	if k.delays != nil {
+		rounds = append(rounds, Round{Name: DelayedRound, Period: k.config.Delayed, Do: k.delayedRound})
 	}
 	for i, r := range rounds {
 		do := r.Do
@@ -76,7 +85,8 @@ func (k *Keeper) rescueRound(ctx context.Context, limit int) (report store.Upkee
 	report.Add("jobs waiting again", rescued.Waiting)
 	report.Add("jobs dead", rescued.RescueReply.Dead)
 	report.Add("jobs cancelled", rescued.Cancelled)
-	report.More = rescued.Full || rescued.Left
+	report.Add("members of groups lost", rescued.Members)
+	report.More = rescued.Full || rescued.Left || rescued.Members == store.MaxLoseMembers
 	if rescued.Left && !rescued.Full {
 		report.Pause = leftFor
 	}

@@ -71,9 +71,15 @@ type Config struct {
 	Kinds        []Kind
 	Capabilities []string
 
-	Timeout    time.Duration // of one attempt when neither job nor kind says one [none]
-	Beat       time.Duration // between heartbeats [5 s]
-	LostAfter  time.Duration // without a beat [30 s]
+	Timeout   time.Duration // of one attempt when neither job nor kind says one [none]
+	Beat      time.Duration // between heartbeats [5 s]
+	LostAfter time.Duration // without a beat [30 s]
+	// Beside reports whether what else works under the worker's lease has ended. A stop waits
+	// for it as for handlers; Calm tells it to look again [nothing does].
+	Beside func() bool
+	// LeaseOver is told that the worker's lease is over, or that it was declared lost. It must
+	// not call the runner [nobody is].
+	LeaseOver  func()
 	Grace      time.Duration // for handlers at a stop [20 s]
 	LastWait   time.Duration // for handlers to return once they are cancelled at a stop [5 s]
 	Flush      time.Duration // for the last writes at a stop, and for each other step that ends it [5 s]

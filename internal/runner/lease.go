@@ -84,6 +84,14 @@ func (r host) Expired(l member.Lease) {
 	for t := range r.tasks.in(placeRunning) {
 		r.loseLease(t)
 	}
+	r.leaseOver()
+}
+
+// leaseOver tells what else works under the lease.
+func (r host) leaseOver() {
+	if r.config.LeaseOver != nil {
+		r.config.LeaseOver()
+	}
 }
 
 // Lost forgets everything the lost worker held, and asks to register anew. What
@@ -102,6 +110,7 @@ func (r host) Lost(worker job.WorkerID) {
 	for _, t := range r.takeUnstarted(func(*Task) bool { return true }) {
 		r.loseLease(t)
 	}
+	r.leaseOver()
 	r.wakeBeat() // which registers anew
 }
 

@@ -109,7 +109,13 @@ func (r *Runner) wait(atMost time.Duration, done func() bool) bool {
 	}
 }
 
+// Calm lets a stop look again at what it waits for.
+func (r *Runner) Calm() { r.signal(r.calm) }
+
 func (r *Runner) noneRunning() bool {
+	if r.config.Beside != nil && !r.config.Beside() {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tasks.counts[placeRunning] == 0 && !r.claims.underWay

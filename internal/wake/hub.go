@@ -139,6 +139,8 @@ type Heard struct {
 	Setting bool // something may have been declared, set or paused
 	Topic   bool // events may have been appended
 	Intent  bool // a transaction may have left intents
+	Group   bool // a group may have news for its members
+	Delay   bool // events may have been accepted that are not due yet
 	Outside bool // a hint about jobs came from another process
 }
 
@@ -182,9 +184,15 @@ func (s *Subscription) add(outside bool, hint *store.Hint) {
 		s.heard.Topic = true
 	case store.SubjectIntent:
 		s.heard.Intent = true
+	case store.SubjectGroup:
+		s.heard.Group = true
+	case store.SubjectDelay:
+		s.heard.Delay = true
 	case store.SubjectAll:
 		s.hintQueue(&store.Hint{Due: hint.Due})
-		s.heard = Heard{Job: true, Members: true, Setting: true, Topic: true, Intent: true, Outside: s.heard.Outside}
+		s.heard = Heard{
+			Job: true, Members: true, Setting: true, Topic: true, Intent: true, Delay: true, Group: true, Outside: s.heard.Outside,
+		}
 		jobs = true
 	default:
 		return

@@ -68,7 +68,7 @@ func TestHub_ZeroHintMeansEverything(t *testing.T) {
 	s := h.Subscribe("a", "b")
 	h.Ready(store.Hint{})
 	got, heard := take(s, "a", "b")
-	if len(got) != 2 || heard != (Heard{Job: true, Members: true, Setting: true, Topic: true, Intent: true}) {
+	if len(got) != 2 || heard != (Heard{Job: true, Members: true, Setting: true, Topic: true, Intent: true, Delay: true, Group: true}) {
 		t.Errorf("hinted %v, %+v", got, heard)
 	}
 }
@@ -113,6 +113,8 @@ func TestHub_SubjectsAreHandedThrough(t *testing.T) {
 		store.SubjectSetting: {Setting: true},
 		store.SubjectTopic:   {Topic: true},
 		store.SubjectIntent:  {Intent: true},
+		store.SubjectDelay:   {Delay: true},
+		store.SubjectGroup:   {Group: true},
 	} {
 		h.give(true, store.Hint{Subject: subject, Name: "a"})
 		if !token(s) {
@@ -122,7 +124,7 @@ func TestHub_SubjectsAreHandedThrough(t *testing.T) {
 			t.Errorf("%v: hinted %v, heard %+v, want %+v", subject, got, heard, want)
 		}
 	}
-	h.give(true, store.Hint{Subject: store.SubjectIntent + 1, Name: "a"})
+	h.give(true, store.Hint{Subject: store.SubjectGroup + 1, Name: "a"})
 	if token(s) {
 		t.Error("woken for a subject that nobody knows")
 	}

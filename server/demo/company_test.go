@@ -173,6 +173,14 @@ func (w *town) story() map[string]func() bool {
 			topics, err := w.e.Topics(w.ctx, "orders.*", "", 10)
 			return err == nil && len(topics) == 2
 		},
+		"an order that is parked": func() bool {
+			list, err := w.e.Group("loyalty").Parked(w.ctx, pawl.ParkedAfter{}, 10)
+			return err == nil && len(list) > 0 && list[0].Failures == 3 && strings.Contains(list[0].Reason, "voucher")
+		},
+		"a group that is behind": func() bool {
+			g, err := w.e.Group("warehouse").Info(w.ctx)
+			return err == nil && g.Behind > 0 && g.Members > 0
+		},
 		"settings of operators": func() bool {
 			l, err := w.e.Audit(w.ctx, pawl.AuditFilter{By: "ops"}, pawl.AuditPage{})
 			return err == nil && len(l.Entries) > 0
@@ -295,6 +303,17 @@ func TestU7_WhatIsTriedInTheDemoIsTickedOff(t *testing.T) {
 		}
 		w.tried(4)
 	})
+	t.Run("loyalty", func(t *testing.T) { // 1.8.3 was shipped above
+		loyalty := w.e.Group("loyalty")
+		w.until(map[string]func() bool{"a parked order, or one that was too late for 1.8.2": func() bool {
+			g, err := loyalty.Info(w.ctx)
+			return err == nil && g.Waiting == 0 && g.Behind == 0
+		}})
+		if _, err := loyalty.Replay(ann); err != nil {
+			t.Fatal(err)
+		}
+		w.tried(6)
+	})
 	t.Run("legacy", func(t *testing.T) {
 		ctx, stop := context.WithCancel(w.ctx)
 		ended := make(chan error, 1)
@@ -313,6 +332,16 @@ func TestU7_AVisitOfTheWorkersSaysWhyNobodyServesAQueue(t *testing.T) {
 	for _, path := range []string{"/", "/queues/mail", "/workers"} {
 		want := path == "/workers"
 		if w.company.Visited(path); w.company.Tries(w.ctx)[0].Done != want {
+			t.Errorf("%s: counts: %v", path, !want)
+		}
+	}
+}
+
+func TestU7_AVisitOfTheWarehouseSaysHowFarItIsBehind(t *testing.T) {
+	w := found(t)
+	for _, path := range []string{"/streams", "/groups/loyalty", "/groups/warehouse"} {
+		want := path == "/groups/warehouse"
+		if w.company.Visited(path); w.company.Tries(w.ctx)[5].Done != want {
 			t.Errorf("%s: counts: %v", path, !want)
 		}
 	}

@@ -16,6 +16,7 @@ type Order struct {
 	Customer string `json:"customer"`
 	Cents    int    `json:"cents"`
 	VATID    string `json:"vat_id,omitempty"`
+	Voucher  string `json:"voucher,omitempty"`
 }
 
 // Charge takes the money of an order, and has all else done that it needs.
@@ -48,13 +49,17 @@ func (Ship) Defaults() []pawl.EnqueueOption {
 // What is the matter with an order, by its number.
 func (o Order) declined() bool { return o.Number%250 == 13 }
 func (o Order) invoiced() bool { return o.Number%10 == 7 }
-func (o Order) foreign() bool  { return o.Number%100 == 7 } // a company that gives no VAT id
+func (o Order) foreign() bool  { return o.Number%100 == 7 }   // a company that gives no VAT id
+func (o Order) voucher() bool  { return o.Number%5000 == 20 } // it is told as an event, too
 
 // newOrder is that of a number.
 func newOrder(n int64) Order {
 	o := Order{Number: n, Customer: fmt.Sprintf("customer-%d", n%300), Cents: 500 + int(n*7919%20_000)}
 	if o.invoiced() && !o.foreign() {
 		o.VATID = fmt.Sprintf("DE%09d", n%1_000_000_000)
+	}
+	if o.voucher() {
+		o.Voucher = "SPRING"
 	}
 	return o
 }

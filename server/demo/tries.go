@@ -23,6 +23,8 @@ const (
 	tryInvoices
 	tryReport
 	tryGeo
+	tryLag
+	tryReplay
 	tryKill
 	tries
 )
@@ -48,6 +50,14 @@ var trials = [tries]Try{
 	tryGeo: {
 		Title: "Give **geo** a rate of 5 a second and see the throttles end.",
 		Hint:  "Limits, geo, Rate. The service allows 6 a second.",
+	},
+	tryLag: {
+		Title: "See how far **warehouse** is behind, and who consumes.",
+		Hint:  "Streams, warehouse. It falls behind while it works by hand, and catches up by machine.",
+	},
+	tryReplay: {
+		Title: "Replay the order that **loyalty** has parked.",
+		Hint:  "Streams, loyalty, its reason. Ship 1.8.3 first, else it is parked again; then Replay.",
 	},
 	tryKill: {
 		Title: "Kill the demo with `kill -9`; start it again.",
@@ -92,6 +102,9 @@ func (c *Company) Visited(path string) {
 	if path == "/workers" || strings.HasPrefix(path, "/workers/") || path == "/queues/"+QueueLegacy {
 		c.tried.mark(tryLegacy)
 	}
+	if path == "/groups/"+groupWarehouse {
+		c.tried.mark(tryLag)
+	}
 }
 
 // Tries are the things to try out, with those ticked off that somebody has done: by what the
@@ -133,6 +146,12 @@ func (c *Company) seen(ctx context.Context, try int) (bool, error) {
 		return c.audited(ctx, pawl.AuditFilter{Target: "geo", Action: "set limit"}, look, func(e *pawl.AuditEntry) bool {
 			return person(e) && strings.Contains(e.Detail, "per_second")
 		})
+	case tryReplay:
+		if done, err := c.audited(ctx, pawl.AuditFilter{Target: groupLoyalty, Action: "replay group"}, look, person); err != nil || !done {
+			return false, err
+		}
+		g, err := e.Group(groupLoyalty).Info(ctx)
+		return err == nil && g.Parked+g.Waiting == 0, err
 	}
 	return false, nil
 }

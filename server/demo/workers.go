@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl"
@@ -110,6 +111,7 @@ type shop struct {
 	outside string
 	client  client
 	engine  *pawl.Engine
+	picked  atomic.Int64 // events, by the warehouse
 }
 
 func (s *shop) handle(e *pawl.Engine) {
@@ -127,6 +129,7 @@ func (s *shop) handle(e *pawl.Engine) {
 	pawl.Handle(e, s.carts)
 	pawl.Handle(e, s.review)
 	pawl.HandleCursor(e, "projector", orders, s.project)
+	s.subscribe(e)
 }
 
 // settle sets what the company's operators have set, once: a store that was here before has it.

@@ -100,7 +100,7 @@ var nouns = []func(*api){
 	(*api).jobs, (*api).work,
 	(*api).queues, (*api).pauses, (*api).schedules, (*api).limits, (*api).workers, (*api).settings, (*api).upkeep,
 	(*api).operations, (*api).why, (*api).audit, (*api).check, (*api).series, (*api).failures, (*api).events,
-	(*api).topics, (*api).topicEvents, (*api).cursors,
+	(*api).topics, (*api).topicSettings, (*api).topicEvents, (*api).topicWhy, (*api).cursors, (*api).groups, (*api).parked,
 }
 
 func (a *api) config(version string) huma.Config {

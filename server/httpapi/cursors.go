@@ -47,6 +47,7 @@ type Cursor struct {
 	Moved    time.Time    `json:"moved,omitzero" doc:"when it committed last"`
 	Held     time.Time    `json:"held_until,omitzero" doc:"when the lease of the worker that holds it ends"`
 	Losses   int          `json:"losses,omitempty" doc:"holders in a row that were lost, and moved nothing"`
+	Trimmed  time.Time    `json:"trimmed,omitzero" doc:"when it last went past events that retention had removed before it read them"`
 	CaughtUp bool         `json:"caught_up" doc:"nothing that its filter chooses is left"`
 	Behind   time.Time    `json:"behind_since,omitzero" doc:"when the next event that it has not read was appended; none: it has caught up, or there is none among the next 100 events of its topics"`
 }
@@ -67,7 +68,7 @@ func (a *api) cursorOf(ctx context.Context, c *pawl.CursorInfo) (Cursor, error) 
 	}
 	f := c.Filter
 	return Cursor{
-		Name: c.Name, Position: c.At.String(), Made: c.Made, Moved: c.Moved, Held: c.Until, Losses: c.Losses,
+		Name: c.Name, Position: c.At.String(), Made: c.Made, Moved: c.Moved, Held: c.Until, Losses: c.Losses, Trimmed: c.Trimmed,
 		Filter:   CursorFilter{EventFilter{f.Topic, f.Key, f.KeyPrefix, f.Type, f.Source}, f.After, f.Before},
 		CaughtUp: left.CaughtUp, Behind: left.Next,
 	}, nil

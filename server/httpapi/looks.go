@@ -18,7 +18,7 @@ const (
 var wide = map[string]bool{
 	"list-jobs": true, "count-jobs": true, "get-job-why": true, "explain-jobs": true, "list-queues": true, "get-queue": true, "list-counts": true,
 	"list-series": true, "list-failures": true, "list-worker-loads": true, "list-audit": true, "check-store": true,
-	"list-events": true, "list-cursors": true,
+	"list-events": true, "list-cursors": true, "list-groups": true, "get-group": true, "list-group-parked": true,
 }
 
 // looks are the places of those that go on.

@@ -130,7 +130,11 @@ func request(t *testing.T, words []string, place *strings.Replacer) *http.Reques
 func TestU2_TheCommandsOfTheManualWork(t *testing.T) {
 	s := serve(t, auth.Open("ops"))
 	pawl.HandleRawResult(s.e, "sum", func(context.Context, *pawl.Job[pawl.Raw]) (pawl.Raw, error) { return pawl.Raw(`5`), nil })
+	billing := s.subscribe("billing")
 	s.run()
+	s.call("POST", "/api/v1/topics/orders.placed/events", `{"events":[{"data":"bad"},{"data":"hold"}]}`, 201, nil)
+	<-billing.holds
+	billing.leave(t)
 	id, duplicates, list := "", 0, commands(readManual(t))
 	for _, command := range list {
 		r := request(t, command, strings.NewReplacer("$PAWL", s.url+"/api/v1", "$ID", id))

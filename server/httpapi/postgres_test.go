@@ -39,7 +39,7 @@ func TestU2_TheSameOnPostgres(t *testing.T) {
 		name string
 		test func(*testing.T)
 	}{
-		{"Run", TestU2_AJobIsEnqueuedRunAndRead}, {"Pages", TestU2_ListsArePagedByACursor}, {"Changes", TestU2_JobsAreChanged},
+		{"Run", TestU2_AJobIsEnqueuedRunAndRead}, {"Readers", TestU2_WhatReadersWaitForIsTold}, {"Pages", TestU2_ListsArePagedByACursor}, {"Changes", TestU2_JobsAreChanged},
 		{"BadJobs", TestU2_BadInputNamesTheFieldAndTheBound}, {"Work", TestU3_TheProtocolOfWorkers}, {"Workers", TestU2_WorkersServicesAndSettingsAreRead},
 		{"Loads", TestU2_LoadsOfWorkersAreReadAndPaged}, {"Upkeep", TestU2_UpkeepIsRunAndSet}, {"Queue", TestU2_AQueueIsReadWithHowItStands},
 		{"Pause", TestU2_AQueueIsPausedAndResumed}, {"Settings", TestU2_QueueSettingsAreSetOverWhatCodeDeclares}, {"Queues", TestU2_QueuesArePagedByACursor},
@@ -57,6 +57,7 @@ func TestU2_TheSameOnPostgres(t *testing.T) {
 		{"Events", TestU4_EventsAreAsDocumented}, {"FollowUps", TestU3_FollowUpsAreSentWithTheEnd}, {"Acquire", TestU3_ARemoteHandlerAcquires},
 		{"HiddenAudit", TestU5_TheAuditLogHidesPayloads}, {"Publish", TestU2_EventsArePublishedAndRead}, {"EventPages", TestU2_EventsArePaged},
 		{"Cursors", TestU2_ACursorIsReadSoughtAndDeleted}, {"Topics", TestU2_TopicsAreListed},
+		{"Groups", TestU2_AGroupIsReadPausedReplayedAndSought}, {"Letters", TestU2_DeadLettersOfATopicAreReplayed}, {"BadGroups", TestU2_BadInputAboutGroupsIsRefused},
 	} {
 		t.Run(one.name, one.test)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/stream"
 )
 
 // Problem is an error as it is answered (RFC 9457). Kind is stable: programs go by it.
@@ -66,6 +67,7 @@ var kinds = []struct {
 	{pawl.ErrInUse, http.StatusConflict, "in-use"},
 	{pawl.ErrLeaseLost, http.StatusConflict, "lease-lost"},
 	{pawl.ErrPosition, http.StatusConflict, "position-unknown"},
+	{stream.ErrVersion, http.StatusConflict, "version-conflict"},
 	{pawl.ErrCursorHeld, http.StatusConflict, "cursor-held"},
 	{pawl.ErrCursorLost, http.StatusConflict, "cursor-lost"},
 	{pawl.ErrCursorFilter, http.StatusConflict, "cursor-filter"},

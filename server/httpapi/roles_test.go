@@ -51,7 +51,7 @@ func describedRoutes(t *testing.T, s *served) (routes []described, kinds []strin
 }
 
 // ofOperators are the tags whose routes only read and change settings: none of them streams.
-var ofOperators = []string{"queues", "pauses", "schedules", "limits", "workers", "settings", "upkeep", "topics", "cursors"}
+var ofOperators = []string{"queues", "pauses", "schedules", "limits", "workers", "settings", "upkeep", "topics", "cursors", "groups"}
 
 func TestU2_ARouteIsForItsRole(t *testing.T) {
 	s := serve(t, auth.Func(func(r *http.Request) (auth.Identity, error) {
@@ -112,7 +112,7 @@ func TestU2_StrangeNamesAreNoFaultOfTheServer(t *testing.T) {
 				continue
 			}
 			path := httpapi.Prefix + strings.Replace(route.Path, "{name}", name, 1)
-			for _, body := range []string{"", "{}", "[]", "null", `{"for":"1m"}`, `{"total":5}`, `{"per_second":5}`, `{"cron":"@daily"}`, `{"to":"end"}`} {
+			for _, body := range []string{"", "{}", "[]", "null", `{"for":"1m"}`, `{"total":5}`, `{"per_second":5}`, `{"cron":"@daily"}`, `{"to":"end"}`, `{"all":true}`} {
 				if status := s.status(route.Method, path, body, "Content-Type", "application/json"); status >= 500 {
 					t.Errorf("%s %s %s: %d", route.Method, path, body, status)
 				}

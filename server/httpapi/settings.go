@@ -74,6 +74,7 @@ type Settings struct {
 	Revision int64            `json:"revision" doc:"another one with each change"`
 	Queues   []EffectiveQueue `json:"queues" nullable:"false" doc:"by name; patterns are among them"`
 	Limits   []Limit          `json:"limits" nullable:"false"`
+	Topics   []EffectiveTopic `json:"topics" nullable:"false"`
 	Upkeep   []Upkeep         `json:"upkeep" nullable:"false" doc:"rounds whose time operators have set"`
 	Pauses   []Pause          `json:"pauses" nullable:"false"`
 	Versions []Version        `json:"versions" nullable:"false" doc:"of the code that declares, also of what no longer runs"`
@@ -85,7 +86,8 @@ func (a *api) getSettings(ctx context.Context, _ *struct{}) (*body[Settings], er
 		return nil, err
 	}
 	return answer(Settings{
-		Revision: s.Revision, Queues: wireOf(s.Queues, effectiveQueueOf), Limits: wireOf(s.Limits, limitOf), Upkeep: wireOf(s.Upkeep, upkeepOf),
+		Revision: s.Revision, Queues: wireOf(s.Queues, effectiveQueueOf), Limits: wireOf(s.Limits, limitOf),
+		Topics: wireOf(s.Topics, effectiveTopicOf), Upkeep: wireOf(s.Upkeep, upkeepOf),
 		Pauses: wireOf(s.Pauses, pauseOf),
 		Versions: wireOf(s.Versions, func(v *pawl.VersionInfo) Version {
 			return Version{v.Owner, v.Version, v.Seen, v.Live}

@@ -59,6 +59,7 @@ type Event struct {
 	Time        time.Time         `json:"time" doc:"when it happened"`
 	Appended    time.Time         `json:"appended" doc:"when the log took it, by the store's clock"`
 	Expires     time.Time         `json:"expires,omitzero"`
+	Version     int64             `json:"version,omitempty" doc:"of its key, on versioned topics"`
 	Schema      int               `json:"schema,omitempty" doc:"version of its type"`
 	ContentType string            `json:"content_type,omitempty"`
 	Correlation string            `json:"correlation,omitempty"`
@@ -72,7 +73,7 @@ type Event struct {
 func eventOf(e *stream.Event, hidden bool) Event {
 	w := Event{
 		Position: e.Position.String(), ID: e.ID, Topic: e.Topic, Key: e.Key, Type: e.Type, Source: e.Source, Time: e.Time, Appended: e.Appended,
-		Expires: e.Expires, Schema: e.Schema, ContentType: e.ContentType, Correlation: e.Correlation, Causation: e.Causation,
+		Expires: e.Expires, Version: e.Version, Schema: e.Schema, ContentType: e.ContentType, Correlation: e.Correlation, Causation: e.Causation,
 	}
 	if hidden {
 		return w

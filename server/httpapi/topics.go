@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/pawlwork/pawl"
@@ -30,7 +31,11 @@ func (a *api) topics() {
 type Topic struct {
 	Name   string    `json:"name"`
 	Newest time.Time `json:"newest,omitzero" doc:"when its newest event was appended; none where no event is kept any more"`
+	// Versioned topics count the events of each key.
+	Versioned bool `json:"versioned,omitempty" doc:"its keys have versions"`
 }
+
+func topicOf(t *pawl.TopicInfo) Topic { return Topic{t.Name, t.Newest, t.Versioned} }
 
 // TopicList is one page of topics.
 type TopicList struct {
@@ -52,7 +57,7 @@ func (a *api) listTopics(ctx context.Context, in *topicsInput) (*body[TopicList]
 	if err != nil {
 		return nil, err
 	}
-	out := TopicList{Topics: wireOf(list, func(t *pawl.TopicInfo) Topic { return Topic{t.Name, t.Newest} })}
+	out := TopicList{Topics: wireOf(list, topicOf)}
 	if len(list) == in.Limit {
 		out.Next = cursor(list[len(list)-1].Name)
 	}
@@ -71,6 +76,9 @@ type EventDraft struct {
 	Correlation string            `json:"correlation,omitempty" maxLength:"255" doc:"what it belongs to"`
 	Causation   string            `json:"causation,omitempty" maxLength:"255" doc:"what it follows from"`
 	TTL         string            `json:"ttl,omitempty" maxLength:"30" doc:"for how long it is delivered, such as 24h"`
+	At          time.Time         `json:"at,omitzero" doc:"when it is appended, by the store's clock; now without it"`
+	In          string            `json:"in,omitempty" maxLength:"30" doc:"after which time it is appended, such as 10m; or at"`
+	Expect      string            `json:"expect,omitempty" maxLength:"20" doc:"version that its key must have: that of its last event, or none; on versioned topics"`
 }
 
 // of is the event, with all its faults.
@@ -97,11 +105,50 @@ func (d *EventDraft) of(topic string) (item pawl.EventItem, err error) {
 		}
 		opts = append(opts, pawl.TTL(ttl))
 	}
+	if opts, err = d.when(opts); err != nil {
+		return item, err
+	}
+	if d.Expect != "" {
+		x, err := readExpect(d.Expect)
+		if err != nil {
+			return item, err
+		}
+		opts = append(opts, pawl.Expect(x))
+	}
 	data := pawl.Raw(d.Data)
 	if d.Base64 != nil {
 		data = d.Base64
 	}
 	return pawl.NewEvent(topic, data, opts...), nil
+}
+
+// when adds when it is appended.
+func (d *EventDraft) when(opts []pawl.PublishOption) ([]pawl.PublishOption, error) {
+	switch {
+	case d.In != "" && !d.At.IsZero():
+		return nil, job.Invalid("in", d.In, "must be without at")
+	case d.In != "":
+		wait, err := readDuration("in", d.In, 0)
+		if err != nil {
+			return nil, err
+		}
+		return append(opts, pawl.In(wait)), nil
+	case !d.At.IsZero():
+		return append(opts, pawl.At(d.At)), nil
+	}
+	return opts, nil
+}
+
+// readExpect reads a version, or none.
+func readExpect(text string) (x stream.Expect, err error) {
+	if text == none {
+		return stream.NoStream(), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return x, job.Invalid("expect", text, "must be none, for a key without events, or the version of its last event, from 1")
+	}
+	return stream.Version(n), nil
 }
 
 // Publication is what is published: the fields of one event, or events.
@@ -118,7 +165,9 @@ type Published struct {
 // EventReceipt is what became of one event.
 type EventReceipt struct {
 	ID       string `json:"id"`
-	Position string `json:"position" doc:"of the event in the log, as after of a list takes it"`
+	Position string `json:"position,omitempty" doc:"of the event in the log, as after of a list takes it; none while it is delayed"`
+	Version  int64  `json:"version,omitempty" doc:"of its key, on versioned topics"`
+	Delayed  bool   `json:"delayed,omitempty" doc:"it is accepted, and appended when it is due"`
 }
 
 type publishInput struct {
@@ -145,6 +194,6 @@ func (a *api) publishEvents(ctx context.Context, in *publishInput) (*body[Publis
 		return nil, err
 	}
 	return answer(Published{wireOf(replies, func(r *stream.PublishReply) EventReceipt {
-		return EventReceipt{r.ID, r.Position.String()}
+		return EventReceipt{r.ID, r.Position.String(), r.Version, r.Delayed}
 	})}), nil
 }

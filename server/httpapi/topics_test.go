@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/httpapi"
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/stream"
 )
 
@@ -378,4 +380,72 @@ func TestU4_AStreamHidesPayloads(t *testing.T) {
 	if e := want[httpapi.Event](t, m, "event"); e.Data != nil || e.Headers != nil || e.Base64 != nil || strings.Contains(m.data, "secret") {
 		t.Errorf("%s", m.data)
 	}
+}
+
+// Why events cannot be read yet is told: by the transaction that has published and is open, where
+// a store lets readers wait for one.
+func TestU2_WhatReadersWaitForIsTold(t *testing.T) {
+	s := serve(t, auth.Open("ann"))
+	const path = "/api/v1/events/why"
+	var now httpapi.EventHolders
+	if s.call("GET", path, "", 200, &now); len(now.Holders) != 0 || now.Holders == nil {
+		t.Errorf("%+v", now)
+	}
+	_, waits := s.e.Store().(store.LogHolders)
+	err := s.e.Tx(t.Context(), func(ctx context.Context, tx *pawl.Tx) error {
+		if _, err := tx.Publish(ctx, "orders.placed", 7); err != nil {
+			return err
+		}
+		if s.call("GET", path, "", 200, &now); !waits {
+			return nil
+		}
+		if len(now.Holders) != 1 {
+			t.Fatalf("%+v", now)
+		}
+		h := now.Holders[0]
+		if h.PID == 0 || h.User == "" || h.State != "idle in transaction" || h.Began.IsZero() || !strings.Contains(h.Text, fmt.Sprint("pid ", h.PID)) {
+			t.Errorf("%+v", h)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = httpapi.EventHolders{}
+	if s.call("GET", path, "", 200, &now); len(now.Holders) != 0 {
+		t.Errorf("%+v", now)
+	}
+}
+
+func TestE18_TopicsAreSetAndShown(t *testing.T) {
+	s := serve(t, maybeHidden)
+	var holds httpapi.EffectiveTopic
+	s.call("PATCH", "/api/v1/topics/orders.*/settings", `{"versioned":true,"keep_for":"720h","keep_count":5}`, 200, &holds)
+	if holds.Name != "orders.*" || holds.Holds.KeepFor != "720h0m0s" || *holds.Holds.KeepCount != 5 || holds.By != "ann" {
+		t.Errorf("%+v", holds)
+	}
+	var out httpapi.Published
+	s.call("POST", "/api/v1/topics/orders.placed/events", `{"events":[{"key":"k","expect":"none"},{"key":"k","expect":"1"},{"key":"k","in":"1h"}]}`, 201, &out)
+	if e := out.Events; e[0].Version != 1 || e[1].Version != 2 || !e[2].Delayed || e[2].Position != "" {
+		t.Errorf("%+v", out)
+	}
+	s.refused("POST", "/api/v1/topics/orders.placed/events", `{"key":"k","expect":"1"}`, 409, "version-conflict", "has version 2")
+	s.refused("POST", "/api/v1/topics/orders.placed/events", `{"key":"k","expect":"0"}`, 422, "invalid", "expect")
+	s.refused("POST", "/api/v1/topics/mails/events", `{"expect":"none"}`, 422, "invalid", "expected version")
+	s.refused("POST", "/api/v1/topics/mails/events", `{"in":"1h","at":"2090-01-01T00:00:00Z"}`, 422, "invalid", "in \"1h\"")
+	var status httpapi.TopicStatus
+	s.call("GET", "/api/v1/topics/orders.placed", "", 200, &status)
+	if !status.Versioned || status.Delayed != 1 || *status.Settings.Holds.KeepCount != 5 || status.Settings.Name != "orders.placed" {
+		t.Errorf("%+v", status)
+	}
+	s.call("DELETE", "/api/v1/topics/orders.*/settings?field=keep_for", "", 200, &holds)
+	holds = httpapi.EffectiveTopic{} // what is left out stays as it was
+	s.call("GET", "/api/v1/topics/orders.placed/settings", "", 200, &holds)
+	if holds.Holds.KeepFor != "" || *holds.Holds.KeepCount != 5 {
+		t.Errorf("%+v", holds)
+	}
+	s.refused("GET", "/api/v1/topics/none", "", 404, "not-found", "none")
+	s.refused("PATCH", "/api/v1/topics/a/settings", `{"keep_for":"1ms"}`, 422, "invalid", "KeepFor")
+	s.refused("PATCH", "/api/v1/topics/a/settings", `{"keep_count":0}`, 422, "invalid", "keep_count")
+	s.refused("PATCH", "/api/v1/topics/a/settings", `{}`, 422, "invalid", "TopicSettings")
 }

@@ -111,7 +111,7 @@ func (c crowd) fill(t *testing.T, e *pawl.Engine) {
 	} {
 		all := m.names * m.rows
 		for from := 0; from < all; from += part {
-			exec(tables.metric, from, min(part, all-from), m.names, int(m.class), m.width, m.step, m.ago, m.data, m.kinds)
+			exec(tables.metric, from, min(part, all-from), m.names, int(m.class), m.width, m.step, m.ago, m.data, m.kinds, began.Unix())
 		}
 	}
 	for from := 0; from < audit; from += part {
@@ -156,7 +156,7 @@ var sqliteTables = func() tableSet {
 		lastWorker: `UPDATE pawl_namespace SET last_worker = ?1`,
 		metric: numbers + `
 			INSERT INTO pawl_metric (namespace, class, width, start, name, kind, source, flush, roll, expires, data)
-			SELECT ns, ?4, ?5, (unixepoch() / (?6 * 60) * ?6 - ?7 - n / ?3 * ?6) * 60000000, CASE ?4 WHEN 4 THEN '' ELSE printf('q%03d', n % ?3 / ?9) END, CASE ?4 WHEN 4 THEN '' ELSE 'k' || (n % ?3 % 7) END, zeroblob(16), 0, CASE ?5 WHEN 2 THEN ` + micro + ` + 86400000000 END,
+			SELECT ns, ?4, ?5, (?10 / (?6 * 60) * ?6 - ?7 - n / ?3 * ?6) * 60000000, CASE ?4 WHEN 4 THEN '' ELSE printf('q%03d', n % ?3 / ?9) END, CASE ?4 WHEN 4 THEN '' ELSE 'k' || (n % ?3 % 7) END, zeroblob(16), 0, CASE ?5 WHEN 2 THEN ` + micro + ` + 86400000000 END,
 				` + micro + ` + 2592000000000, ?8
 			FROM number, ns`,
 		audit: numbers + `
@@ -192,7 +192,7 @@ var postgresTables = func() tableSet {
 			FROM pawl.namespace`,
 		lastWorker: `SELECT $1::int`,
 		metric: `INSERT INTO pawl.metric (namespace, class, width, flush, start, roll, expires, source, name, kind, data)
-			SELECT ns, $4::int, $5::int, 0, date_bin($6::int * interval '1 minute', now(), 'epoch') - ($7::int + n / $3::int * $6::int) * interval '1 minute', CASE $5::int WHEN 2 THEN now() + interval '1 day' END,
+			SELECT ns, $4::int, $5::int, 0, date_bin($6::int * interval '1 minute', to_timestamp($10::bigint), 'epoch') - ($7::int + n / $3::int * $6::int) * interval '1 minute', CASE $5::int WHEN 2 THEN now() + interval '1 day' END,
 				now() + interval '30 days', '00000000-0000-0000-0000-000000000000', CASE $4::int WHEN 4 THEN '' ELSE 'q' || lpad((n % $3::int / $9::int)::text, 3, '0') END,
 				CASE $4::int WHEN 4 THEN '' ELSE 'k' || n % $3::int % 7 END, $8::bytea
 			` + numbers,

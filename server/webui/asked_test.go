@@ -24,6 +24,7 @@ type asked struct {
 	*sqlite.Store
 	mu    sync.Mutex
 	calls map[string]int
+	hold  chan struct{} // metrics are not answered before it is closed; nil: at once
 }
 
 // askedEngine is an engine on such a store in memory.
@@ -56,7 +57,7 @@ func (a *asked) note(call string) {
 // forPage are the calls that a page makes, of a server that remembers nothing, and how many they are.
 func (a *asked) forPage(t *testing.T, e *pawl.Engine, path string) (calls map[string]int, all int) {
 	t.Helper()
-	server := httptest.NewServer(webui.Handler(e, auth.Open("tester")))
+	server := httptest.NewServer(webui.Handler(e, auth.Open("tester"), webui.Options{Patience: patience}))
 	defer server.Close()
 	a.mu.Lock()
 	a.calls = map[string]int{}
@@ -91,6 +92,9 @@ func (a *asked) Settings(ctx context.Context) (store.SettingsReply, error) {
 
 func (a *asked) ReadMetrics(ctx context.Context, q store.MetricQuery) (store.MetricReply, error) {
 	a.note("metrics")
+	if a.hold != nil {
+		<-a.hold
+	}
 	return a.Store.ReadMetrics(ctx, q)
 }
 

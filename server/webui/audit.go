@@ -40,7 +40,7 @@ var auditActions = []string{
 	"reset cool-down", "drain limit", "undrain limit",
 	"set queue", "reset queue", "set limit", "reset limit", "set schedule", "reset schedule", "pause schedule", "resume schedule",
 	"trigger schedule", "set upkeep",
-	"reset upkeep", "seek cursor", "delete cursor", "start bulk retry", "start bulk cancel", "start bulk delete", "start bulk requeue", "start bulk set priority",
+	"reset upkeep", "seek cursor", "delete cursor", "pause group", "resume group", "replay group", "seek group", "delete group", "start bulk retry", "start bulk cancel", "start bulk delete", "start bulk requeue", "start bulk set priority",
 }
 
 // auditData is one page of the log.
@@ -165,6 +165,8 @@ func (v *view) targetLink(e *pawl.AuditEntry) string {
 		return v.app.link("/limits")
 	case noun == "upkeep":
 		return v.app.link("/services")
+	case noun == "group":
+		return v.app.link("/groups/{}", e.Target)
 	case noun == "kind":
 		return v.app.link("/jobs", "kind", e.Target)
 	case isID == nil:

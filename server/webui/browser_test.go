@@ -70,7 +70,7 @@ func serve(t *testing.T, edit ...func(*setup)) *control {
 	t.Helper()
 	s := &setup{
 		config: pawl.Config{Queues: pawl.Queues{"default": {Workers: 5}, "mail": {Workers: 5}}, Logger: slog.New(slog.DiscardHandler)},
-		who:    auth.Open("tester"), options: webui.Options{Version: "v7"},
+		who:    auth.Open("tester"), options: webui.Options{Version: "v7", Patience: patience},
 	}
 	for _, f := range edit {
 		f(s)

@@ -185,7 +185,7 @@ func (a *act) estimate(q *jobsQuery, n int) string {
 	for i := range l.Queues {
 		if s := &l.Queues[i]; s.Name == m.Series[0].Queue && s.Slots > 0 && total.RunTime.Count() >= 10 {
 			return fmt.Sprintf("queue %s runs %d at a time: about %s", s.Name, s.Slots,
-				duration(total.RunTime.Mean()*time.Duration(n)/time.Duration(s.Slots)))
+				duration(roughly(total.RunTime.Mean()*time.Duration(n)/time.Duration(s.Slots))))
 		}
 	}
 	return ""

@@ -1,5 +1,7 @@
 package webui
 
+import "html/template"
+
 // fitting are the verbs that make sense for all jobs of a view.
 func fitting(view string) []string {
 	switch view {
@@ -46,6 +48,21 @@ func askAll(a *act) (*dialog, error) {
 type choice struct {
 	Text, Link string
 	Bad        bool
+}
+
+// RetryAll is the button that retries all dead jobs of a narrowed list: who comes from an error that the overview names wants that.
+func (v *view) RetryAll() (template.HTML, error) {
+	d, ok := v.data.(*jobsData)
+	if !ok || d.View.Name != "dead" || d.Empty || !d.Query.narrow() || d.Query.Text != "" {
+		return "", nil
+	}
+	pairs := []any{"view", d.View.Name, "all", "1", "label", "Retry all…", "class", ""}
+	for name, values := range d.Query.values() {
+		if name != "order" {
+			pairs = append(pairs, name, values[0])
+		}
+	}
+	return v.Button("jobs", "retry", pairs...)
 }
 
 // bulkButton is one of the bar of what is ticked.

@@ -38,6 +38,11 @@ func TestU7_EachInThreeClicks(t *testing.T) {
 			shows: [2]string{".why", "exports is paused"},
 		},
 		{
+			name:   "the same from what needs someone, but for the last click",
+			clicks: []string{`#need a[href*="/jobs/dead?error="]`, `.top [hx-get*="/ask/jobs/retry"]`},
+			shows:  [2]string{"#dialog", "Retry 8 jobs?"},
+		},
+		{
 			name:   "retry all dead jobs of one kind",
 			clicks: []string{`#side a[href="/jobs/dead"]`, `.groups [hx-get*="kind=invoice.render"]`, "#dialog button.pri"},
 			shows:  [2]string{".toasts", "8 jobs"},

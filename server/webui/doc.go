@@ -20,8 +20,8 @@
 //     {{icon "paused" "c-paused"}}, {{spark .Points "g"}}, {{share .Used .Of}}, templates kpi, views, copy, why. No style=, no inline
 //     script.
 //     Charts: v.flow(queue, kind) reads metrics of the chosen range (page.ranges), (*flow).charts() draws them, see overview.html.
-//  5. Read by v.look() (queues, counts, workers: shared, once a second) or cached(v, key, ttl, …); each page at most six bounded
-//     statements.
+//  5. Read by v.look() (queues, counts, workers: shared, once a second) or cached(v, key, ttl, …), metrics by measured(…), for which a
+//     page does not wait long; each page at most six bounded statements. page.calm where all of it is from the look.
 //  6. What can be done is one line in `var queueActions = []action{{noun: "queue", verb: "pause", role: auth.Operator, label: "Pause", do:
 //     …}}`;
 //     {{.Button "queue" "pause" "name" .Name}} is its button, shown only to who may. With ask it opens a dialog first. Return

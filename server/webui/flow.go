@@ -3,7 +3,6 @@ package webui
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -38,11 +37,15 @@ type mark struct {
 // flow reads it; queue and kind narrow it, empty means all.
 func (v *view) flow(queue, kind string) (*flow, error) {
 	s := v.span()
-	key := fmt.Sprint("flow ", s.From.Unix(), " ", s.To.Unix(), " ", s.Step, "\n", queue, "\n", kind)
-	return cached(v, key, 5*time.Second, func(ctx context.Context) (*flow, error) {
+	var workers []pawl.WorkerInfo
+	if l, err := v.look(); err == nil {
+		workers = l.Workers
+	}
+	return measured(v, "flow "+s.key()+"\n"+queue+"\n"+kind, 5*time.Second, func(ctx context.Context) (*flow, error) {
 		f, err := v.app.readFlow(ctx, s, queue, kind)
 		if err == nil {
 			f.underway(v.Now)
+			f.Marks = marksOf(workers, s)
 		}
 		return f, err
 	})
@@ -78,16 +81,11 @@ func (a *app) readFlow(ctx context.Context, s span, queue, kind string) (*flow, 
 			a.young.CompareAndSwap(true, from > 0)
 		}
 	}
-	f.Marks, err = a.readMarks(ctx, s)
-	return f, err
+	return f, nil
 }
 
-// readMarks are the versions that began in the span, but for those of the very first.
-func (a *app) readMarks(ctx context.Context, s span) (marks []mark, err error) {
-	workers, err := a.e.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
+// marksOf are the versions that began in the span, but for those of the very first.
+func marksOf(workers []pawl.WorkerInfo, s span) (marks []mark) {
 	first := map[string]time.Time{}
 	var oldest time.Time
 	for i := range workers {
@@ -105,7 +103,7 @@ func (a *app) readMarks(ctx context.Context, s span) (marks []mark, err error) {
 		}
 	}
 	slices.SortFunc(marks, func(x, y mark) int { return x.At.Compare(y.At) })
-	return marks, nil
+	return marks
 }
 
 // perMinute is a count of each step; NaN behind the last that anything is known of, and before the first.
@@ -279,8 +277,9 @@ type failureGroup struct {
 // failures are those of a span, the most first.
 func (v *view) failures(kind string) ([]failureGroup, error) {
 	s := v.span()
-	key := fmt.Sprint("failures ", s.From.Unix(), " ", s.To.Unix(), "\n", kind)
-	return cached(v, key, 5*time.Second, func(ctx context.Context) ([]failureGroup, error) { return v.app.readFailures(ctx, s, kind) })
+	return measured(v, "failures "+s.key()+"\n"+kind, 5*time.Second, func(ctx context.Context) ([]failureGroup, error) {
+		return v.app.readFailures(ctx, s, kind)
+	})
 }
 
 func (a *app) readFailures(ctx context.Context, s span, kind string) ([]failureGroup, error) {

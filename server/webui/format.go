@@ -41,7 +41,7 @@ func counted(c pawl.Counted) string {
 
 // short is counted for where there is little room: 10k+.
 func short(c pawl.Counted) string {
-	if c.Jobs < 10_000 {
+	if c.Jobs < 10_000 && !c.More || c.Jobs < 1_000 {
 		return counted(c)
 	}
 	text := strconv.Itoa(c.Jobs/1000) + "k"
@@ -162,7 +162,7 @@ func relative(t, now time.Time) string {
 		return "tomorrow " + t.UTC().Format("15:04")
 	case d > 24*time.Hour, d < -30*24*time.Hour:
 		return dated(t, now)
-	case d > 0:
+	case d >= 100*time.Millisecond:
 		return "in " + age(d)
 	case d > -time.Second:
 		return "now"
@@ -213,7 +213,7 @@ func due(now, t time.Time) template.HTML {
 
 // left is how long something goes on: 58 s, and 0 s once it is over.
 func left(now, t time.Time) template.HTML {
-	if !t.After(now) {
+	if t.Sub(now) < 100*time.Millisecond {
 		return stamp("left", "0 s", t)
 	}
 	return stamp("left", age(t.Sub(now)), t)

@@ -35,6 +35,9 @@ type Options struct {
 	// Settings are those of the server, as its settings page shows them: without secrets. Tokens lists who may sign in, for admins.
 	Settings []Setting
 	Tokens   func() []auth.Token
+	// Patience is how long a page waits for metrics that are being added up, of many queues or a long time, and how long it looks for text
+	// in jobs. It says what it did without: metrics are brought by its stream, a search goes on with the next page [200 ms].
+	Patience time.Duration
 	// NotFound answers programs, which do not ask for HTML, where there is no page [a page].
 	NotFound http.HandlerFunc
 }
@@ -49,7 +52,8 @@ type app struct {
 	cache     *cache
 	hub       *hub
 	history   history
-	young     atomic.Bool // nothing is known from before the last quarter of an hour: the default range is shorter
+	died      atomic.Int64 // errors that many died of, when the overview was last made
+	young     atomic.Bool  // nothing is known from before the last quarter of an hour: the default range is shorter
 	mux       *http.ServeMux
 	pages     []page
 	actions   []action
@@ -69,6 +73,7 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 	a.opts.Prefix = strings.TrimSuffix(a.opts.Prefix, "/")
 	a.opts.Logger = cmp.Or(a.opts.Logger, slog.Default())
 	a.opts.Version = cmp.Or(a.opts.Version, "dev")
+	a.opts.Patience = cmp.Or(a.opts.Patience, 200*time.Millisecond)
 	a.hub = newHub(a)
 	a.templates = a.parse()
 	for i := range a.pages {

@@ -121,8 +121,8 @@ func loadJobs(v *view) (any, error) {
 				c.Text = last.Message
 			}
 		}
-		if d.Empty && !d.Fresh {
-			if n, err := v.app.e.Count(v.ctx, q.without(c.Name).filter(v.Now), 1000); err == nil && q.Text == "" {
+		if d.Empty && !d.Fresh && q.Text == "" {
+			if n, err := v.app.e.Count(v.ctx, q.without(c.Name).filter(v.Now), 1000); err == nil {
 				c.Count = counted(n)
 			}
 		}

@@ -21,9 +21,8 @@ type listed struct {
 
 // Bounds of what one page of a list costs.
 const (
-	searchRows  = 20_000 // that text is looked for in
-	searchTime  = 2 * time.Second
-	mergeQueues = 12 // whose jobs are merged by due time
+	searchRows  = 20_000 // that text is looked for in, unless patience ends before
+	mergeQueues = 12     // whose jobs are merged by due time
 )
 
 // list reads a page. Jobs by due time come from one index for each queue: where the list is of all, those of a few queues are merged.
@@ -86,9 +85,9 @@ func (a *app) search(ctx context.Context, q *jobsQuery, f pawl.Filter, after str
 	out := &listed{}
 	page := pawl.Page{Limit: size, Order: q.Order, After: readPlace(after)}
 	if q.Text != "" || q.View == "retries" {
-		page.Limit = 500
+		page.Limit = store.MaxPage
 	}
-	end := time.Now().Add(searchTime)
+	end := time.Now().Add(a.opts.Patience)
 	for visited := 0; ; {
 		found, err := a.e.List(ctx, f, page)
 		if err != nil {

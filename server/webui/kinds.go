@@ -44,7 +44,7 @@ func (v *view) series(from, to time.Time, step time.Duration) (*pawl.Metrics, er
 	if to.After(v.Now) { // it moves with the clock: what is a little older will do
 		key = fmt.Sprint("series ", to.Sub(from), " ", step)
 	}
-	return cached(v, key, 5*time.Second, func(ctx context.Context) (*pawl.Metrics, error) {
+	return measured(v, key, 5*time.Second, func(ctx context.Context) (*pawl.Metrics, error) {
 		m, err := v.app.e.Metrics(ctx, pawl.MetricQuery{From: from, To: to, Step: step})
 		return &m, err
 	})

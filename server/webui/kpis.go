@@ -24,7 +24,9 @@ func loadKPIs(v *view) (any, error) {
 	}
 	list := make([]kpi, 0, 6)
 	f, err := v.flow("", "")
-	if err != nil {
+	if v.heldBack(err) {
+		return nil, err
+	} else if err != nil {
 		f = &flow{}
 	}
 	list = append(list, doneKPI(f), notDoneKPI(f))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"maps"
@@ -25,6 +26,7 @@ const (
 	maxStreams = 500
 	maxBehind  = 32 // frames that a reader may be behind
 	leastRest  = 50 // times what a look took, between looks: 2 % of a core at most
+	calmTime   = 5 * time.Second
 )
 
 // hub has a feed for each (page, query, role) that somebody watches.
@@ -46,6 +48,8 @@ type feed struct {
 	readers map[chan []byte]bool      // under hub.mu
 	last    map[string]map[string]sum // of each region: of its items, or of "" for all of it
 	whole   map[string][]byte         // frames with which a newcomer begins; under hub.mu
+	seen    *look                     // what a calm page was made of
+	again   time.Time                 // when it is looked at all the same
 }
 
 type sum [sha256.Size]byte
@@ -184,14 +188,24 @@ func (h *hub) run(ctx context.Context, f *feed) {
 func (h *hub) look(ctx context.Context, f *feed, regions []region, due map[string]time.Time, now time.Time) {
 	v := f.view
 	v.ctx = ctx
+	if l, err := v.look(); err == nil && v.page.calm {
+		if l == f.seen && now.Before(f.again) {
+			return
+		}
+		f.seen, f.again = l, now.Add(calmTime)
+	}
 	if err := v.begin(); err != nil || v.redirect() != "" {
+		f.again = time.Time{}
 		return
 	}
 	for i := range regions {
 		r := &regions[i]
 		if r.every > 0 && !now.Before(due[r.name]) {
 			due[r.name] = now.Add(r.every - 100*time.Millisecond)
-			h.send(f, r, &v)
+			if err := h.send(f, r, &v); errors.Is(err, errLater) {
+				delete(due, r.name)
+				f.again = time.Time{}
+			}
 		}
 	}
 }
@@ -213,14 +227,14 @@ func (h *hub) beat(ctx context.Context, f *feed) {
 	}
 }
 
-// send renders a region, and sends what changed.
-func (h *hub) send(f *feed, r *region, v *view) {
+// send renders a region, and sends what changed. Where it fails it ends, or its template is at fault, which the page has told.
+func (h *hub) send(f *feed, r *region, v *view) error {
 	was, is := f.last[r.name], map[string]sum{}
 	var changed, whole bytes.Buffer
 	if r.items == nil {
 		text, err := v.region(r)
 		if err != nil {
-			return // it ends, or its template is at fault, which the page has told
+			return err
 		}
 		is[""] = sumOf(text)
 		whole.WriteString(string(text))
@@ -230,13 +244,13 @@ func (h *hub) send(f *feed, r *region, v *view) {
 	} else {
 		items, err := r.items(v)
 		if err != nil {
-			return
+			return err
 		}
 		var all, added strings.Builder
 		for _, i := range items {
 			text, err := v.render(r.name, i.data, ` hx-swap-oob="true"`)
 			if err != nil {
-				return
+				return err
 			}
 			is[i.id] = sumOf(text)
 			_, known := was[i.id]
@@ -266,6 +280,7 @@ func (h *hub) send(f *feed, r *region, v *view) {
 	if changed.Len() > 0 {
 		h.broadcast(f, r.name, frameOf(r.name, changed.Bytes()), frameOf(r.name, whole.Bytes()))
 	}
+	return nil
 }
 
 // broadcast hands a frame to all readers. Who is too far behind is dropped, and comes back.

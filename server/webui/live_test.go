@@ -108,6 +108,32 @@ func TestU7_ASlowPageGoesOnBeating(t *testing.T) {
 	})
 }
 
+// A page that is all of the look is not made again from the same one, but for times and what else goes on by itself.
+func TestU7_ACalmPageWaitsForTheNextLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, p, looks := counter(t)
+		p.calm = true
+		there := make(chan struct{})
+		close(there)
+		a.cache.entries["look"] = &entry{done: there, value: &look{Now: time.Now(), read: time.Now()}, until: time.Now().Add(time.Hour)}
+		frames, leave := a.hub.join(view{app: a, page: p, path: "/count", live: true, id: auth.Identity{Role: auth.Viewer}})
+		defer leave()
+		next(t, frames, "side")
+		for range 12 {
+			next(t, frames, "beat")
+		}
+		if n, most := looks.Load(), int64(12*beatEvery/calmTime+2); n > most {
+			t.Errorf("%d looks in a minute, want at most %d", n, most)
+		}
+		before := looks.Load()
+		a.hub.changed() // something was done: there is another look
+		next(t, frames, "beat")
+		if looks.Load() == before {
+			t.Error("it was not looked at after something was done")
+		}
+	})
+}
+
 func TestU7_ASlowReaderIsDroppedAndOthersGoOn(t *testing.T) {
 	a, p, _ := counter(t)
 	v := view{app: a, page: p, path: "/count", live: true, id: auth.Identity{Role: auth.Viewer}}

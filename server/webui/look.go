@@ -24,6 +24,8 @@ type look struct {
 	Operations []pawl.Operation
 
 	read time.Time // by our own clock: the look may be some seconds old
+	took time.Duration
+	died int // errors that many died of, when the overview was last made
 
 	All, Ready, Held, Scheduled, Retries, Running pawl.Counted
 	Slots                                         int
@@ -32,21 +34,31 @@ type look struct {
 // look is the newest one.
 func (v *view) look() (*look, error) { return cached(v, "look", time.Second, v.app.readLook) }
 
+// cost is the time of all its questions, two of which are asked at the same time.
+func (l *look) cost() time.Duration { return l.took }
+
 func (a *app) readLook(ctx context.Context) (*look, error) {
 	began := time.Now()
 	now, err := a.e.Store().Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Now: now, Latency: time.Since(began), States: map[pawl.State]pawl.Counted{}, read: time.Now()}
+	l := &look{Now: now, Latency: time.Since(began), States: map[pawl.State]pawl.Counted{}, read: time.Now(),
+		died: int(a.died.Load())}
 	var counts []pawl.QueueCount
 	var all sync.WaitGroup
 	errs := make([]error, 4)
-	all.Go(func() { l.Queues, errs[0] = a.e.Queues(ctx) }) // at the same time: with many queues both take a while
-	all.Go(func() { counts, errs[1] = a.e.Counts(ctx) })
+	var counted time.Duration
+	all.Go(func() { // at the same time as the others: with many queues both take a while
+		counts, errs[1] = a.e.Counts(ctx)
+		counted = time.Since(began)
+	})
+	l.Queues, errs[0] = a.e.Queues(ctx)
 	l.Workers, errs[2] = a.e.Workers(ctx)
 	l.Operations, errs[3] = a.e.Operations(ctx)
+	l.took = time.Since(began)
 	all.Wait()
+	l.took += counted
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -108,11 +120,15 @@ func (l *look) add() {
 // isHeld reports whether nothing of a queue starts now, however many slots are free.
 func isHeld(q *pawl.QueueState) bool { return q.Pause != nil || q.CoolDown != nil || q.Workers == 0 }
 
-// needs is how many queues need someone; empty for none.
+// needs is how many things need someone, as the overview counts them; empty for none.
 func (l *look) needs() string {
-	n := 0
+	n := l.died
+	if l.Frozen != nil {
+		n++
+	}
 	for i := range l.Queues {
-		if q := &l.Queues[i]; isHeld(q) && (q.Ready.Jobs > 0 || q.CoolDown != nil) {
+		q := &l.Queues[i]
+		if frozen := q.Pause != nil && q.Pause.Scope == job.PauseAll; !frozen && isHeld(q) && (q.Ready.Jobs > 0 || q.CoolDown != nil) {
 			n++
 		}
 	}

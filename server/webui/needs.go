@@ -2,6 +2,7 @@ package webui
 
 import (
 	"cmp"
+	"errors"
 	"html/template"
 	"slices"
 	"strings"
@@ -41,7 +42,9 @@ func loadNeeds(v *view) (any, error) {
 	}
 	n := needs{List: list[:min(len(list), maxNeeds)], More: max(len(list)-maxNeeds, 0)}
 	flows := "Nothing runs now."
-	if f, err := v.flow("", ""); err == nil && f.Known {
+	if f, err := v.flow("", ""); v.heldBack(err) {
+		return nil, err
+	} else if err == nil && f.Known {
 		sum, in := f.latest()
 		if number, unit := rate(sum.Count(pawl.MetricDone), in); unit == "/min" {
 			flows = number + " jobs a minute"
@@ -139,28 +142,34 @@ func (v *view) findings(l *look) (list []finding, err error) {
 		add(finding{State: "unserved", weight: 60, Text: says("The store is slow: a small question took ", strong(duration(l.Latency)), "."),
 			Since: ""})
 	}
-	v.deaths(add, see)
+	err = errors.Join(err, v.deaths(add, see))
 	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(a.weight, b.weight) })
 	return list, err
 }
 
 // deaths adds errors of which many jobs died in the span.
-func (v *view) deaths(add func(finding), see func(link, words string) template.HTML) {
+func (v *view) deaths(add func(finding), see func(link, words string) template.HTML) error {
 	groups, err := v.failures("")
-	if err != nil {
-		return // the panel of failures says so
-	}
+	if v.heldBack(err) {
+		return err
+	} // else the panel of failures says so
+	many := 0
 	for i := range groups {
 		g := &groups[i]
 		if g.Dead < 5 {
 			continue
 		}
+		many++
 		add(finding{
 			State: "dead", weight: 30, Text: says(strong(count(g.Dead)), " jobs of kind ", strong(g.Kind), " died: ", said(g.Message),
 				"."), Since: says(ago(v.Now, g.Last.Time)),
 			Action: see(v.app.link("/jobs/dead", "error", g.Fingerprint, "kind", g.Kind), "See "+count(g.Dead)),
 		})
 	}
+	if v.query.Get("range") == "" && v.query.Get("from") == "" {
+		v.app.died.Store(int64(many))
+	}
+	return nil
 }
 
 // times is how often: once, twice, 4 times.

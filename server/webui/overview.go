@@ -10,7 +10,7 @@ import (
 )
 
 var overviewPages = []page{{
-	path: "/", name: "overview", title: "Overview", ranges: true, load: loadOverview,
+	path: "/", name: "overview", title: "Overview", ranges: true, calm: true, load: loadOverview,
 	nav: nav{label: "Overview", icon: "n-over", order: 10, tab: true, key: "o", count: func(l *look) badge { return badge{Tab: l.needs()} }},
 	regions: []region{
 		{name: "need", every: time.Second, fails: "What needs someone", load: loadNeeds},

@@ -2,10 +2,14 @@ package webui_test
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"github.com/pawlwork/pawl/server/auth"
+	"github.com/pawlwork/pawl/server/webui"
 )
 
 func TestU7_TheOverviewSaysWhatNeedsSomeone(t *testing.T) {
@@ -46,4 +50,23 @@ func TestU7_ChartsShareACrosshairAndAreZoomed(t *testing.T) {
 	b.do(chromedp.DoubleClick(chromedp.CSS(".u-over")))
 	b.wait(`location.search === ""`)
 	b.settled()
+}
+
+// A page is shown before metrics are added up that take long, says so, and its stream brings them.
+func TestU7_APageComesBeforeItsMetrics(t *testing.T) {
+	a, e := askedEngine(t)
+	a.hold = make(chan struct{})
+	server := httptest.NewServer(webui.Handler(e, auth.Open("tester")))
+	t.Cleanup(func() { // when the browser has left
+		server.CloseClientConnections()
+		server.Close()
+	})
+	b := open(t, &control{t, e, server.URL}, "/")
+	b.has("#need", "needs you")
+	for _, region := range []string{"#charts", "#failures", "#kinds"} {
+		b.has(region, "still being added up")
+	}
+	b.accessible()
+	close(a.hold)
+	b.wait(`!document.querySelector("main").innerText.includes("still being added up")`)
 }

@@ -3,6 +3,7 @@ package webui
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -22,6 +23,7 @@ type page struct {
 	nav    nav    // its place in the sidebar; zero: none
 	under  string // name of the page that the sidebar marks instead, where it has no place of its own
 	ranges bool   // the top bar offers ranges; view.span reads the chosen one
+	calm   bool   // all of it is from the look, or old anyway: its stream does not look again before that is read anew, or calmTime passed
 	// load reads what the page and its regions share; nil: nothing. It is called once for the page, and once for each tick of its
 	// stream.
 	load func(*view) (any, error)
@@ -62,6 +64,8 @@ type view struct {
 	data   any // that page.load has read
 	live   bool
 	origin string
+	// patient is until when the page waits for metrics that are being read.
+	patient time.Time
 
 	Now   time.Time // by the store's clock
 	Title string
@@ -86,6 +90,7 @@ func (a *app) view(w http.ResponseWriter, r *http.Request, id auth.Identity, p *
 	v := &view{
 		app: a, page: p, ctx: r.Context(), path: r.URL.RequestURI(), params: map[string]string{}, query: r.URL.Query(), id: id,
 		Title: p.title, Prefs: readPrefs(r), CSRF: csrfToken(a.csrfSecret(w, r)), Now: time.Now(),
+		patient: time.Now().Add(a.opts.Patience),
 	}
 	for _, name := range paramsOf(p.path) {
 		v.params[name] = r.PathValue(name)
@@ -252,6 +257,11 @@ func (v *view) failed(r *region, err error) (template.HTML, error) {
 	what := r.fails
 	if what == "" {
 		what = "This part"
+	}
+	if v.heldBack(err) {
+		return "", err
+	} else if errors.Is(err, errLater) {
+		return v.render("later", what, "")
 	}
 	return v.render("failed", map[string]string{"What": what, "Why": v.app.faultOf(v.ctx, err).Text}, "")
 }

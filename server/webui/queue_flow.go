@@ -35,7 +35,6 @@ func (v *view) queueFlows() (map[string]queueFlow, error) {
 	step := max(s.To.Sub(s.From)/30, time.Minute).Truncate(time.Minute)
 	to := s.To.Truncate(time.Minute).Add(time.Minute)
 	from := to.Add(-s.To.Sub(s.From))
-	key := fmt.Sprint("queue flows ", from.Unix(), " ", to.Unix())
 	l, err := v.look()
 	if err != nil {
 		return nil, err
@@ -45,18 +44,30 @@ func (v *view) queueFlows() (map[string]queueFlow, error) {
 		if err != nil {
 			return nil, err
 		}
-		key = fmt.Sprint("queue flows of the hour ", s.From.Unix(), " ", s.To.Unix())
-		return cached(v, key, 5*time.Second, func(context.Context) (map[string]queueFlow, error) {
-			return flowsOf(hour, s.From, s.To, s.Step), nil
-		})
+		return v.hourFlows(hour, s)
 	}
-	return cached(v, key, 5*time.Second, func(ctx context.Context) (map[string]queueFlow, error) {
+	return measured(v, "queue flows "+s.key(), 5*time.Second, func(ctx context.Context) (map[string]queueFlow, error) {
 		m, err := v.app.e.Metrics(ctx, pawl.MetricQuery{From: from, To: to, Step: step})
 		if err != nil {
 			return nil, err
 		}
 		return flowsOf(&m, from, to, step), nil
 	})
+}
+
+// hourFlow is what an hour's metrics came to, added up once.
+type hourFlow struct {
+	of    *pawl.Metrics
+	flows map[string]queueFlow
+}
+
+// hourFlows adds up an hour that was read, unless that was done.
+func (v *view) hourFlows(hour *pawl.Metrics, s span) (map[string]queueFlow, error) {
+	read := func(context.Context) (hourFlow, error) {
+		return hourFlow{hour, flowsOf(hour, s.From, s.To, s.Step)}, nil
+	}
+	f, err := measured(v, fmt.Sprintf("queue flows of %p", hour), mostMeasured, read)
+	return f.flows, err
 }
 
 func flowsOf(m *pawl.Metrics, from, to time.Time, step time.Duration) map[string]queueFlow {
@@ -67,7 +78,7 @@ func flowsOf(m *pawl.Metrics, from, to time.Time, step time.Duration) map[string
 	}
 	all := map[string]*sums{}
 	steps := int((to.Sub(from) + step - 1) / step)
-	last := -1 // step in which anything was counted, of any queue
+	first, last := steps, -1 // steps in which anything was counted, of any queue
 	for i := range m.Series {
 		s := &m.Series[i]
 		one := all[s.Queue]
@@ -84,7 +95,7 @@ func flowsOf(m *pawl.Metrics, from, to time.Time, step time.Duration) map[string
 			one.kinds[s.Kind].Merge(&p.JobMetrics)
 			if at := int(p.Start.Sub(from) / step); at >= 0 && at < steps {
 				one.done[at] += p.Count(pawl.MetricDone)
-				last = max(last, at)
+				first, last = min(first, at), max(last, at)
 			}
 		}
 	}
@@ -94,7 +105,7 @@ func flowsOf(m *pawl.Metrics, from, to time.Time, step time.Duration) map[string
 	}
 	flows := make(map[string]queueFlow, len(all))
 	for name, s := range all {
-		f := queueFlow{Known: true, In: to.Sub(from), Ended: s.total.Runs(), Kinds: s.kinds, QueueP95: s.total.QueueTime.Quantile(.95),
+		f := queueFlow{Known: true, In: min(to.Sub(from), time.Duration(steps-first)*step), Ended: s.total.Runs(), Kinds: s.kinds, QueueP95: s.total.QueueTime.Quantile(.95),
 			RunP95: s.total.RunTime.Quantile(.95)}
 		bad, good := float64(s.total.Count(pawl.MetricFailed)+s.total.Count(pawl.MetricDead)), float64(s.total.Count(pawl.MetricDone))
 		f.Failed = percent(bad, bad+good)
@@ -104,7 +115,7 @@ func flowsOf(m *pawl.Metrics, from, to time.Time, step time.Duration) map[string
 		for i := range last + 1 {
 			f.Points = append(f.Points, float64(s.done[i])/step.Minutes())
 		}
-		for i := last; i >= 0 && f.RecentIn < recentTime; i-- {
+		for i := last; i >= first && f.RecentIn < recentTime; i-- { // before the first there was nobody who counted
 			f.Recent, f.RecentIn = f.Recent+s.done[i], f.RecentIn+step
 		}
 		if f.RecentIn > 0 {

@@ -47,6 +47,21 @@ func TestU7_TheBacklogIsEstimatedFromTenLooks(t *testing.T) {
 	}
 }
 
+// What a system of two minutes does in a minute is not told as if it had done nothing in the three before.
+func TestU7_ARateIsOfTheTimeThatWasCounted(t *testing.T) {
+	from := time.Date(2026, 11, 15, 14, 0, 0, 0, time.UTC)
+	m := &pawl.Metrics{Series: []pawl.MetricSeries{{Queue: "mail", Kind: "receipt"}}}
+	for _, minute := range []int{8, 9} {
+		p := pawl.MetricPoint{Start: from.Add(time.Duration(minute) * time.Minute), Span: time.Minute}
+		p.AddMany(pawl.MetricDone, 100)
+		m.Series[0].Points = append(m.Series[0].Points, p)
+	}
+	f := flowsOf(m, from, from.Add(15*time.Minute), time.Minute)["mail"]
+	if f.PerMinute != 100 || f.RecentIn != 2*time.Minute || f.In != 7*time.Minute {
+		t.Errorf("%v a minute of %v, all in %v", f.PerMinute, f.RecentIn, f.In)
+	}
+}
+
 func TestU7_SettingsAreReadAsTheyAreShown(t *testing.T) {
 	for i := range queueFields {
 		f := &queueFields[i]

@@ -3,6 +3,7 @@ package webui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"hash/fnv"
 	"html/template"
 	"maps"
@@ -21,7 +22,7 @@ import (
 // changes is sent row by row, and never a form that somebody fills in.
 var queuesPages = []page{
 	{
-		path: "/queues", name: "queues", title: "Queues", ranges: true, load: loadQueues, regions: queuesRegions,
+		path: "/queues", name: "queues", title: "Queues", ranges: true, calm: true, load: loadQueues, regions: queuesRegions,
 		nav: nav{label: "Queues", icon: "n-queues", order: 30, tab: true, key: "q", count: queuesFlag},
 	},
 	{path: "/queues/{name}", name: "queue", title: "Queue", under: "queues", ranges: true, load: loadQueues,
@@ -71,6 +72,7 @@ type queuesData struct {
 	Open       *queueRow
 	More       bool   // there are more queues than one answer tells of
 	NoMetrics  string // why there are none
+	Later      bool   // they are still being added up
 	Unfiltered int
 }
 
@@ -111,7 +113,7 @@ func (v *view) queuesNow() (*queuesNow, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cached(v, "queues", time.Second, func(ctx context.Context) (*queuesNow, error) {
+	return cached(v, "queues", 2*time.Second, func(ctx context.Context) (*queuesNow, error) {
 		reply, err := v.app.e.Store().Settings(ctx)
 		if err != nil {
 			return nil, err
@@ -148,8 +150,8 @@ func loadQueues(v *view) (any, error) {
 	name := v.params["name"]
 	d := &queuesData{Filter: strings.TrimSpace(v.query.Get("q")), Order: v.query.Get("order"), More: len(now.States) >= store.MaxQueues}
 	flows, err := v.queueFlows()
-	if err != nil {
-		if v.ctx.Err() != nil {
+	if d.Later = errors.Is(err, errLater); err != nil && (v.live || !d.Later) {
+		if v.ctx.Err() != nil || v.heldBack(err) {
 			return nil, err
 		}
 		d.NoMetrics = v.app.faultOf(v.ctx, err).Text

@@ -46,6 +46,14 @@ func (v *view) span() span {
 	return span{end(time.Minute).Add(-time.Hour), end(time.Minute), time.Minute, "1h"}
 }
 
+// key names what is read of a span. A preset moves with the clock: what was read of it a little earlier will do.
+func (s span) key() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return fmt.Sprint(s.From.UnixMilli(), " ", s.To.UnixMilli())
+}
+
 func millis(text string) time.Time {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 || n > 32503680000000 {

@@ -9,12 +9,15 @@ import (
 	events "github.com/pawlwork/pawl/stream"
 )
 
-// streamsPages are the topics with the cursors, and one topic.
+// streamsPages are the topics with the groups and cursors, and one topic.
 var streamsPages = []page{
 	{
 		path: "/streams", name: "streams", title: "Streams", load: loadStreams, nav: nav{label: "Streams", icon: "n-streams", order: 70, key: "e"},
 		regions: []region{
+			{name: "streams-lead", every: 2 * time.Second, fails: "Cursors", load: loadStreamsLead},
+			{name: "stream-waits", every: 2 * time.Second, fails: "What readers wait for", load: loadStreamWaits},
 			{name: "stream-topics", every: 2 * time.Second, fails: "Topics"},
+			{name: "stream-groups", every: 2 * time.Second, fails: "Groups", load: loadStreamGroups},
 			{name: "stream-cursors", every: 2 * time.Second, fails: "Cursors", load: loadCursors},
 		},
 	},
@@ -59,11 +62,48 @@ func loadStreams(v *view) (any, error) {
 	return d, nil
 }
 
+// waitsShown is how old a transaction is that readers are said to wait for: most end within moments.
+const waitsShown = 3 * time.Second
+
+// streamWaits is the transaction that readers wait for, and how many more there are.
+type streamWaits struct {
+	First pawl.EventHolder
+	More  int
+}
+
+// Waits says whether there is one.
+func (w *streamWaits) Waits() bool { return w.First != pawl.EventHolder{} }
+
+// loadStreamWaits reads which transactions have published, and are open for long.
+func loadStreamWaits(v *view) (any, error) {
+	list, err := cached(v, "event holders", 2*time.Second, v.app.e.WhyBehind)
+	if err != nil {
+		return nil, err
+	}
+	d := &streamWaits{}
+	for i := range list {
+		switch {
+		case !list[i].Prepared && list[i].Age < waitsShown:
+		case !d.Waits():
+			d.First = list[i]
+		default:
+			d.More++
+		}
+	}
+	return d, nil
+}
+
 // cursorRow is a cursor, and what is left of its events.
 type cursorRow struct {
 	pawl.CursorInfo
 	pawl.CursorLeft
 	Elsewhere bool // its position is of another life of the log
+}
+
+// Late says whether its next event has waited for longer than one that keeps up lets it wait.
+func (r *cursorRow) Late(now time.Time) bool {
+	const keepsUp = 10 * time.Second
+	return !r.CaughtUp && (r.Elsewhere || now.Sub(r.Next) > keepsUp || now.Sub(r.Moved) > keepsUp)
 }
 
 // Held says whether a worker holds it now.
@@ -79,6 +119,37 @@ func (r *cursorRow) Narrow() bool {
 type cursorsData struct {
 	Rows []cursorRow
 	Next string
+}
+
+// streamsLead is what the page says first.
+type streamsLead struct {
+	Topics  int
+	More    bool // there are more than are shown
+	Newest  time.Time
+	Cursors int
+	Others  bool        // there are more
+	Late    []cursorRow // that are behind
+}
+
+func loadStreamsLead(v *view) (any, error) {
+	d := v.data.(*streamsData)
+	c, err := loadCursors(v)
+	if err != nil {
+		return nil, err
+	}
+	cursors := c.(*cursorsData)
+	l := streamsLead{Topics: len(d.Topics), More: d.Next != "" || !d.First, Cursors: len(cursors.Rows), Others: cursors.Next != "" || v.query.Get("cursor") != ""}
+	for i := range d.Topics {
+		if d.Topics[i].Newest.After(l.Newest) {
+			l.Newest = d.Topics[i].Newest
+		}
+	}
+	for i := range cursors.Rows {
+		if cursors.Rows[i].Late(v.Now) {
+			l.Late = append(l.Late, cursors.Rows[i])
+		}
+	}
+	return l, nil
 }
 
 // loadCursors reads cursors, and of each whether it is behind: no more than 100 events are looked at for it.

@@ -1,12 +1,15 @@
 package webui
 
 import (
+	"errors"
 	"html/template"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
+	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/job"
 	events "github.com/pawlwork/pawl/stream"
 )
@@ -25,6 +28,30 @@ type topicData struct {
 	Older  string
 	Newest string
 	Open   *eventOpen
+	Status *topicFacts
+}
+
+// topicFacts say what a topic keeps, and where that comes from.
+type topicFacts struct {
+	pawl.TopicStatus
+	KeepFor, KeepCount string // "": all
+	SetBy              string
+}
+
+// statusOf reads how a topic stands. A store that keeps no more than events says nothing.
+func (v *view) statusOf(topic string) (*topicFacts, error) {
+	s, err := v.app.e.Topic(topic).Info(v.ctx)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, pawl.ErrNotFound) {
+		return nil, nil
+	}
+	f := &topicFacts{TopicStatus: s, SetBy: s.Settings.By}
+	if d := s.Settings.Holds.KeepFor; d > 0 {
+		f.KeepFor = d.String()
+	}
+	if n := s.Settings.Holds.KeepCount; n > 0 {
+		f.KeepCount = strconv.Itoa(n)
+	}
+	return f, err
 }
 
 // eventRow is an event in the list.
@@ -46,6 +73,7 @@ type eventOpen struct {
 	AllLink string
 	Close   string
 	Names   []string // of headers, sorted
+	Letter  string   // the group whose dead letter it is
 	Hidden  bool
 }
 
@@ -75,6 +103,9 @@ func loadTopic(v *view) (any, error) {
 		if len(list) == 0 {
 			return nil, job.NotFound("topic", d.Name)
 		}
+	}
+	if d.Status, err = v.statusOf(d.Name); err != nil {
+		return nil, err
 	}
 	open := v.query.Get("open")
 	for i := range page.Events {
@@ -123,6 +154,9 @@ func (v *view) openEvent(topic, position string) (*eventOpen, error) {
 		return o, nil
 	}
 	o.Names = slices.Sorted(maps.Keys(e.Headers))
+	if o.Letter, err = v.letterOf(e); err != nil {
+		return nil, err
+	}
 	most := payloadShown
 	if v.query.Get("whole") != "" {
 		most = 8 << 20

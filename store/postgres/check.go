@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/check"
+	"github.com/pawlwork/pawl/store/postgres/internal/groups"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/limits"
@@ -20,7 +21,7 @@ import (
 // checkRules are those of all rooms; the room of jobs mends some of its own.
 func checkRules(r *jobs.Room, l *limits.Room, m *metrics.Room) []pg.TableRules {
 	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules, operations.CheckRules,
-		schedules.CheckRules, limits.CheckRules(l), metrics.CheckRules(m))
+		schedules.CheckRules, limits.CheckRules(l), metrics.CheckRules(m), groups.CheckRules)
 }
 
 // Check looks for broken rules (P6) in short snapshots and changes nothing.

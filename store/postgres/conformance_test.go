@@ -81,7 +81,7 @@ func (spoiler) Words() storetest.Words {
 	return storetest.Words{
 		Replacer: strings.NewReplacer("<", "", ">", "", "@true", "true", "@past", "timestamptz '2001-01-01'",
 			"@future", "timestamptz '2100-01-01'", "@never", "'infinity'", "@junk", "'[]'::bytea", "@names", "'{a,NULL}'::text[]",
-			"@order", "transaction", "@first", "'1'::xid8"),
+			"@place", "shelf_at", "@order", "transaction", "@first", "'1'::xid8"),
 		ID: func(id job.ID) string { return fmt.Sprintf("'%s'::uuid", id) },
 	}
 }
@@ -120,18 +120,5 @@ func wantErr(t *testing.T, what string, err, want error) {
 // Everything goes through the user's pool, which is as small as it may be.
 func TestConformance_OnlyTheUsersPool(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Declared("postgres only the user's pool"), func(t *testing.T) store.Opener {
-		db := need.ReusedPostgres(t, postgres.Emptying)
-		config, err := pgxpool.ParseConfig(db.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.MaxConns = 2
-		p, err := pgxpool.NewWithConfig(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Close)
-		return postgres.Pool(p, postgres.Options{Schema: db.Schema, OnlyPool: true})
-	})
+	storetest.Run(t, storetest.Declared("postgres only the user's pool"), onlyPool)
 }

@@ -10,6 +10,9 @@ import (
 
 var (
 	_ store.Cursors   = (*Store)(nil)
+	_ store.LogTopics = (*Store)(nil)
+	_ store.Delays    = (*Store)(nil)
+	_ store.Trimmer   = (*Store)(nil)
 	_ store.TxLog     = (*within)(nil)
 	_ store.TxCursors = (*within)(nil)
 )
@@ -17,6 +20,21 @@ var (
 // Append accepts events, all or none, in order.
 func (s *Store) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
 	return s.log.Append(ctx, drafts)
+}
+
+// AppendDue appends events whose time has come.
+func (s *Store) AppendDue(ctx context.Context, limit int) (store.AppendDueReply, error) {
+	return s.log.AppendDue(ctx, limit)
+}
+
+// Trim removes events whose time is over.
+func (s *Store) Trim(ctx context.Context, q store.TrimRequest) (store.TrimReply, error) {
+	return s.log.Trim(ctx, q)
+}
+
+// TopicNamed is how a topic stands.
+func (s *Store) TopicNamed(ctx context.Context, name string) (store.TopicState, error) {
+	return s.log.TopicNamed(ctx, name)
 }
 
 // Head is how far may be read now.
@@ -48,7 +66,7 @@ func (w *within) Append(ctx context.Context, drafts []stream.Publication) ([]str
 // Append accepts events with the transaction; others hear of them when it has committed.
 func (o *ownTx) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
 	receipts, err := o.within.Append(ctx, drafts)
-	o.appended = o.appended || len(receipts) > 0
+	o.published.Add(receipts)
 	return receipts, err
 }
 
@@ -103,4 +121,9 @@ func (s *Store) SeekCursor(ctx context.Context, name string, to stream.Position,
 // DeleteCursor forgets a cursor.
 func (s *Store) DeleteCursor(ctx context.Context, name string, op store.Operator) error {
 	return s.log.DeleteCursor(ctx, name, op)
+}
+
+// TopicsBetween names the topics of events behind one position up to another.
+func (s *Store) TopicsBetween(ctx context.Context, after, upto stream.Position, limit int) ([]string, bool, error) {
+	return s.log.TopicsBetween(ctx, after, upto, limit)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
+	"github.com/pawlwork/pawl/store/postgres/internal/groups"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
@@ -50,6 +51,7 @@ type Store struct {
 	schedules  *schedules.Room
 	metrics    *metrics.Room
 	log        *log.Room
+	groups     *groups.Room
 
 	closeOnce sync.Once
 }
@@ -119,6 +121,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.limits = limits.New(s.pg, s.settings)
 	s.metrics = metrics.New(s.pg)
 	s.log = log.New(s.pg, s.settings, s.hints)
+	s.groups = groups.New(s.pg, s.settings, s.hints, s.log)
 	return s, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
+	"github.com/pawlwork/pawl/store/postgres/internal/groups"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
@@ -31,10 +32,10 @@ import (
 
 // plans are those of all rooms.
 var plans = slices.Concat(hints.Plans, settings.Plans, workers.Plans, jobs.Plans, jobs.TablePlans(tables, asks), claims.Plans, lists.Plans, intents.Plans,
-	operations.Plans, schedules.Plans, limits.Plans, metrics.Plans, log.Plans)
+	operations.Plans, schedules.Plans, limits.Plans, metrics.Plans, log.Plans, groups.Plans)
 
 // large are the tables of which no transition may read a whole namespace.
-var large = []string{"event", "job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}
+var large = []string{"event", "retry", "seen", "delayed", "key_version", "job", "job_archive", "job_unique", "job_log", "tombstone", "hint", "audit", "intent"}
 
 // Every statement finds its rows by its index, whatever the planner believes
 // about the tables: they are empty and without statistics here, the moment in

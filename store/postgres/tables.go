@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/claims"
+	"github.com/pawlwork/pawl/store/postgres/internal/groups"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/intents"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
@@ -24,7 +25,7 @@ var tables = slices.Concat([]table.Table{
 	// number, and numbers of workers must not come again.
 	{Name: "namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
 }, hints.Tables, settings.Tables, workers.Tables, jobs.Tables, claims.Tables,
-	intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables, log.Tables)
+	intents.Tables, operations.Tables, schedules.Tables, limits.Tables, metrics.Tables, log.Tables, groups.Tables)
 
 // asks are what later rooms ask with the look for what is due.
-var asks = append([]jobs.Ask{operations.Due, metrics.Due}, claims.Due...)
+var asks = append([]jobs.Ask{operations.Due, metrics.Due, log.Due}, claims.Due...)

@@ -14,6 +14,7 @@ import (
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/log"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -214,7 +215,7 @@ type ownTx struct {
 	asked bool // a running job was asked to stop
 
 	intended       bool // intents were left
-	appended       bool // events
+	published      log.Published
 	foreignIntents bool // some of a kind that other builds apply
 }
 

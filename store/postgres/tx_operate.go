@@ -88,9 +88,7 @@ func (o *ownTx) tell() {
 	if o.intended {
 		o.s.intents.Committed()
 	}
-	if o.appended {
-		o.s.log.Appended()
-	}
+	o.s.log.Told(o.published)
 	if o.foreignIntents {
 		o.s.hints.Notifier.Say(store.Hint{Subject: store.SubjectIntent})
 	}

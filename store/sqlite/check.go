@@ -8,6 +8,7 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/internal/check"
 	"github.com/pawlwork/pawl/store/internal/table"
+	"github.com/pawlwork/pawl/store/sqlite/internal/groups"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
@@ -23,7 +24,7 @@ import (
 // checkRules are those of all rooms; r is what their fixes go by.
 func checkRules(r jobs.Rules) []lite.TableRules {
 	return slices.Concat(jobs.CheckRules(r), intents.CheckRules, settings.CheckRules, workers.CheckRules,
-		operations.CheckRules, schedules.CheckRules, limits.CheckRules, metrics.CheckRules)
+		operations.CheckRules, schedules.CheckRules, limits.CheckRules, metrics.CheckRules, groups.CheckRules)
 }
 
 // Check looks for broken rules (P6). Each stretch of a table is read in a

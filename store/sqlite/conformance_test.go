@@ -43,7 +43,7 @@ func (spoiler) Spoil(ctx context.Context, s store.Store, part storetest.Part, id
 func (spoiler) Words() storetest.Words {
 	return storetest.Words{
 		Replacer: strings.NewReplacer("<", "pawl_", ">", "", "@true", "1", "@past", "1", "@future", "9000000000000000",
-			"@never", "9223372036854775807", "@junk", "x'5b5d'", "@names", "'a,b'", "@order", "number", "@first", "1"),
+			"@never", "9223372036854775807", "@junk", "x'5b5d'", "@names", "'a,b'", "@place", "pawl_shelf", "@order", "number", "@first", "1"),
 		ID: func(id job.ID) string { return fmt.Sprintf("x'%x'", id[:]) },
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/log"
 )
 
 var (
@@ -44,13 +45,21 @@ func (w within) Intend(ctx context.Context, list []store.Intent) error {
 }
 
 // lookAlso is what a listener looks for after a commit elsewhere.
-func (s *Store) lookAlso(c *lite.Conn) ([]store.Hint, error) {
-	due, err := s.intents.Due(&lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock})
-	if err != nil || !due {
+func (s *Store) lookAlso(c *lite.Conn) (found []store.Hint, err error) {
+	look := lite.Snapshot{Conn: c, Namespace: s.namespace, Clock: &s.clock}
+	due, err := s.intents.Due(&look)
+	if err != nil {
 		return nil, err
 	}
-	s.applier.wake()
-	return []store.Hint{{Subject: store.SubjectIntent}}, nil
+	if due {
+		s.applier.wake()
+		found = append(found, store.Hint{Subject: store.SubjectIntent})
+	}
+	next, err := log.NextDue(&look)
+	if s.delays.earlier(next) {
+		found = append(found, store.Hint{Subject: store.SubjectDelay})
+	}
+	return found, err
 }
 
 // HandleIntents has intents of a kind applied by a function, whose statements run in

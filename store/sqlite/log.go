@@ -2,6 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
@@ -12,6 +16,9 @@ import (
 
 var (
 	_ store.Cursors   = (*Store)(nil)
+	_ store.LogTopics = (*Store)(nil)
+	_ store.Delays    = (*Store)(nil)
+	_ store.Trimmer   = (*Store)(nil)
 	_ store.TxLog     = within{}
 	_ store.TxCursors = within{}
 )
@@ -21,10 +28,54 @@ func (s *Store) Append(ctx context.Context, drafts []stream.Publication) ([]stre
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	if err := stream.CheckPlain(drafts); err != nil {
-		return nil, err
+	list, err := ask(ctx, s, len(drafts), func(t *jobs.Transition) ([]stream.PublishReply, error) { return log.Append(&t.Session, drafts) })
+	return list, conflict(err)
+}
+
+// conflict is an error about versions in its own words: nothing is wrong with the file.
+func conflict(err error) error {
+	for e := err; errors.Is(e, stream.ErrVersion); e = errors.Unwrap(e) {
+		if strings.HasPrefix(e.Error(), stream.ErrVersion.Error()) {
+			return e
+		}
 	}
-	return ask(ctx, s, len(drafts), func(t *jobs.Transition) ([]stream.PublishReply, error) { return log.Append(&t.Session, drafts) })
+	return err
+}
+
+// AppendDue appends events whose time has come.
+func (s *Store) AppendDue(ctx context.Context, limit int) (store.AppendDueReply, error) {
+	next, err := view(ctx, s, log.NextDue) // most looks find nothing, and should not write
+	if err != nil {
+		return store.AppendDueReply{}, err
+	}
+	now, err := s.Now(ctx)
+	if err != nil || next.IsZero() || next.After(now) {
+		return store.AppendDueReply{Now: now, Next: next}, err
+	}
+	return ask(ctx, s, limit, func(t *jobs.Transition) (store.AppendDueReply, error) { return log.AppendDue(&t.Session, limit) })
+}
+
+// Trim removes events whose time is over.
+func (s *Store) Trim(ctx context.Context, q store.TrimRequest) (store.TrimReply, error) {
+	return ask(ctx, s, q.Limit, func(t *jobs.Transition) (store.TrimReply, error) { return log.Trim(&t.Session, &q) })
+}
+
+// TopicNamed is how a topic stands.
+func (s *Store) TopicNamed(ctx context.Context, name string) (store.TopicState, error) {
+	return view(ctx, s, func(c *lite.Snapshot) (store.TopicState, error) { return log.TopicNamed(c, name) })
+}
+
+// delayWatch is when the next delayed event was due, as the listener saw it last.
+type delayWatch struct{ next atomic.Int64 }
+
+// earlier reports whether one is due before that: who sleeps has to know.
+func (w *delayWatch) earlier(next time.Time) bool {
+	now := int64(0)
+	if !next.IsZero() {
+		now = next.UnixMicro()
+	}
+	was := w.next.Swap(now)
+	return now != 0 && (was == 0 || now < was)
 }
 
 // Head is how far may be read now.
@@ -51,9 +102,6 @@ func (w within) Append(ctx context.Context, drafts []stream.Publication) (receip
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	if err := stream.CheckPlain(drafts); err != nil {
-		return nil, err
-	}
 	err = w.run(ctx, func(t *jobs.Transition) (err error) {
 		receipts, err = whole(t, func() ([]stream.PublishReply, error) { return log.Append(&t.Session, drafts) })
 		for i := range receipts { // as on every store: known when it has committed
@@ -61,7 +109,7 @@ func (w within) Append(ctx context.Context, drafts []stream.Publication) (receip
 		}
 		return err
 	})
-	return receipts, err
+	return receipts, conflict(err)
 }
 
 // OpenCursor makes the caller the holder of a cursor.
@@ -114,4 +162,13 @@ func (s *Store) SeekCursor(ctx context.Context, name string, to stream.Position,
 // DeleteCursor forgets a cursor.
 func (s *Store) DeleteCursor(ctx context.Context, name string, op store.Operator) error {
 	return s.write(ctx, 1, func(t *jobs.Transition) error { return log.DeleteCursor(&t.Session, name, op) })
+}
+
+// TopicsBetween names the topics of events behind one position up to another.
+func (s *Store) TopicsBetween(ctx context.Context, after, upto stream.Position, limit int) (names []string, all bool, err error) {
+	err = s.read(ctx, func(c *lite.Snapshot) (err error) {
+		names, all, err = log.TopicsBetween(c, after.Seq(), upto.Seq(), limit)
+		return err
+	})
+	return names, all, err
 }

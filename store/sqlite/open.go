@@ -53,6 +53,7 @@ type Store struct {
 	intents   intents.Appliers
 	applier   *applier
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
+	delays    delayWatch
 
 	gate      sync.RWMutex   // of a store that shares: guards closing against calls that begin
 	calls     sync.WaitGroup // of such a store, under way

@@ -207,6 +207,18 @@ func (s *spread) NewestEvents(ctx context.Context, topics []store.TopicInfo) (ma
 	return s.Store.(store.LogBack).NewestEvents(ctx, topics)
 }
 
+func (s *spread) AppendDue(ctx context.Context, limit int) (store.AppendDueReply, error) {
+	return s.Store.(store.Delays).AppendDue(ctx, limit)
+}
+
+func (s *spread) Trim(ctx context.Context, q store.TrimRequest) (store.TrimReply, error) {
+	return s.Store.(store.Trimmer).Trim(ctx, q)
+}
+
+func (s *spread) TopicNamed(ctx context.Context, name string) (store.TopicState, error) {
+	return s.Store.(store.TopicReader).TopicNamed(ctx, name)
+}
+
 // Claim stays in the worker's own process, which may know of claims that found
 // nothing; a worker is one boot of one process.
 func (s *spread) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, error) {

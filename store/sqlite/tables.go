@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
+	"github.com/pawlwork/pawl/store/sqlite/internal/groups"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/limits"
@@ -23,4 +24,4 @@ var tables = slices.Concat([]table.Table{
 	// number, and numbers of workers must not come again.
 	{Name: "pawl_namespace", Key: []string{"id"}, Ours: []string{"name"}, Shared: true},
 }, settings.Tables, workers.Tables, jobs.Tables, claims.Tables, intents.Tables,
-	operations.Tables, schedules.Tables, limits.Tables, metrics.Tables, log.Tables)
+	operations.Tables, schedules.Tables, limits.Tables, metrics.Tables, log.Tables, groups.Tables)

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
+	"github.com/pawlwork/pawl/store/sqlite/internal/log"
 	"github.com/pawlwork/pawl/store/sqlite/internal/metrics"
 	"github.com/pawlwork/pawl/store/sqlite/internal/operations"
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
@@ -29,6 +30,9 @@ func (s *Store) Due(ctx context.Context) (store.Due, error) {
 			return due, err
 		}
 		if due.RollUp, err = metrics.Due(c); err != nil {
+			return due, err
+		}
+		if due.Trim, err = log.Trimmable(c); err != nil {
 			return due, err
 		}
 		due.Gates, err = claims.Due(c)

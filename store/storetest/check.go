@@ -48,6 +48,12 @@ var rules = []string{
 	"metric out of bounds",
 	"metric without its flush",
 	"metric in two places",
+	"member without its group",
+	"member without its place",
+	"delivery of a member that is gone",
+	"stripe of a member that is gone",
+	"place beyond the log",
+	"acknowledgement of a member that is gone",
 }
 
 // ownRules hold only where a store keeps something in a way of its own: a counter

@@ -12,7 +12,7 @@ import (
 func claimBytes() []testCase {
 	const size = 10_000
 	large := func(d *job.Draft) { d.Args = make([]byte, size) }
-	ask := func(w *hand, bytes int64, queues ...store.QueueClaim) store.ClaimReply {
+	ask := func(w *employee, bytes int64, queues ...store.QueueClaim) store.ClaimReply {
 		w.d.Helper()
 		w.seq++
 		return must[store.ClaimReply](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{Worker: w.id, Seq: w.seq, Queues: queues, Offer: w.offer, Bytes: bytes}))

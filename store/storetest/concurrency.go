@@ -29,7 +29,7 @@ func concurrency() []testCase {
 		{name: "P2_NoJobInTwoClaims", run: func(d *database) {
 			const jobs, claimers = 400, 8
 			d.enqueue(drafts(jobs)...)
-			var crew [claimers]*hand
+			var crew [claimers]*employee
 			for i := range crew {
 				crew[i] = d.hire()
 			}
@@ -174,7 +174,7 @@ func concurrency() []testCase {
 			const jobs = 200
 			d.enqueue(drafts(jobs)...)
 			other := d.open(store.Settings{})
-			crew := []*hand{d.hire(), d.hire()}
+			crew := []*employee{d.hire(), d.hire()}
 			crew[1].store = other
 			var done atomic.Int64
 			together(2, func(i int) {

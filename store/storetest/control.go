@@ -19,9 +19,9 @@ func ofQueue(name, value string) store.Declaration {
 }
 
 // deploy registers a worker of an owner's version.
-func (d *database) deploy(owner, version string, declares ...store.Declaration) *hand {
+func (d *database) deploy(owner, version string, declares ...store.Declaration) *employee {
 	d.Helper()
-	w := &hand{d: d, store: d.Store, offer: everything}
+	w := &employee{d: d, store: d.Store, offer: everything}
 	w.id = must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{
 		Label: owner + version, Queues: []string{queue}, Offer: everything, LostAfter: lostAfter,
 		Owner: owner, Version: version, Declares: declares,
@@ -30,7 +30,7 @@ func (d *database) deploy(owner, version string, declares ...store.Declaration) 
 }
 
 // leave deregisters a worker.
-func (w *hand) leave() {
+func (w *employee) leave() {
 	w.d.Helper()
 	if err := w.store.Deregister(w.d.ctx, w.id); err != nil {
 		w.d.Fatalf("deregister: %v", err)
@@ -119,7 +119,7 @@ func control() []testCase {
 			equal(d, "the newer one", d.comesTo("a"), `{"total":2} by shop 2`)
 		}},
 		{name: "J30_WhatNobodyDeclaresGoesWithTheLastWorker", run: func(d *database) {
-			old := []*hand{d.deploy("shop", "1", ofQueue("a", `{"total":1}`)), d.deploy("shop", "1"), d.deploy("shop", "1")}
+			old := []*employee{d.deploy("shop", "1", ofQueue("a", `{"total":1}`)), d.deploy("shop", "1"), d.deploy("shop", "1")}
 			d.deploy("shop", "2", ofQueue("b", `{"total":2}`))
 			d.raises("the first leaves", false, old[0].leave)
 			equal(d, "still declared", d.comesTo("a"), `{"total":1} by shop 1`)

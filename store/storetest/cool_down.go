@@ -25,7 +25,7 @@ func coolDown() []testCase {
 	asked := func(hint time.Duration) job.Throttle {
 		return job.Throttle{Hint: hint, Backoff: &job.BackoffSettings{Off: true}}
 	}
-	claimed := func(w *hand, limit int) store.ClaimReply {
+	claimed := func(w *employee, limit int) store.ClaimReply {
 		w.d.Helper()
 		return w.ask(store.QueueClaim{Queue: queue, Limit: limit, Start: limit})
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
-// hand is one registered worker of a case.
-type hand struct {
+// employee is one registered worker of a case.
+type employee struct {
 	d     *database
 	store store.Store
 	id    job.WorkerID
@@ -23,12 +23,12 @@ type hand struct {
 var everything = job.Offer{Kinds: map[string]int{kind: 0, "other": 0}}
 
 // hire registers a worker that serves the queues; none means the usual one.
-func (d *database) hire(queues ...string) *hand {
+func (d *database) hire(queues ...string) *employee {
 	d.Helper()
 	if len(queues) == 0 {
 		queues = []string{queue}
 	}
-	w := &hand{d: d, store: d.Store, offer: everything}
+	w := &employee{d: d, store: d.Store, offer: everything}
 	w.id = must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{
 		Label: "test-worker-1-a", Host: "host", Process: 7, Queues: queues, Offer: everything, LostAfter: lostAfter,
 	}))
@@ -36,14 +36,14 @@ func (d *database) hire(queues ...string) *hand {
 }
 
 // ask makes the worker's next claim.
-func (w *hand) ask(queues ...store.QueueClaim) store.ClaimReply {
+func (w *employee) ask(queues ...store.QueueClaim) store.ClaimReply {
 	w.d.Helper()
 	w.seq++
 	return w.repeat(w.seq, queues...)
 }
 
 // repeat makes a claim under a number of the caller's choice.
-func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.ClaimReply {
+func (w *employee) repeat(seq int64, queues ...store.QueueClaim) store.ClaimReply {
 	w.d.Helper()
 	defer func() { w.ended = nil }()
 	return must[store.ClaimReply](w.d, "claim")(w.store.Claim(w.d.ctx, store.Claim{
@@ -52,13 +52,13 @@ func (w *hand) repeat(seq int64, queues ...store.QueueClaim) store.ClaimReply {
 }
 
 // claim takes up to limit jobs of the usual queue and starts all of them.
-func (w *hand) claim(limit int) []store.LeasedJob {
+func (w *employee) claim(limit int) []store.LeasedJob {
 	w.d.Helper()
 	return w.ask(store.QueueClaim{Queue: queue, Limit: limit, Start: limit}).Jobs
 }
 
 // take claims exactly one job.
-func (w *hand) take() store.LeasedJob {
+func (w *employee) take() store.LeasedJob {
 	w.d.Helper()
 	jobs := w.claim(1)
 	if len(jobs) != 1 {
@@ -68,7 +68,7 @@ func (w *hand) take() store.LeasedJob {
 }
 
 // begin claims one job and says that its handler begins.
-func (w *hand) begin() store.LeasedJob {
+func (w *employee) begin() store.LeasedJob {
 	w.d.Helper()
 	j := w.take()
 	equal(w.d, "verdict of begun", must[[]job.Verdict](w.d, "note")(w.store.Note(w.d.ctx, w.id, []store.Note{{RunRef: ref(j), Begun: true}})), []job.Verdict{job.Applied})
@@ -76,7 +76,7 @@ func (w *hand) begin() store.LeasedJob {
 }
 
 // finish ends runs and gives the verdicts.
-func (w *hand) finish(ends ...job.End) []job.Verdict {
+func (w *employee) finish(ends ...job.End) []job.Verdict {
 	w.d.Helper()
 	verdicts := must[[]job.Verdict](w.d, "finish")(w.store.Finish(w.d.ctx, w.id, ends))
 	if len(verdicts) != len(ends) {
@@ -86,7 +86,7 @@ func (w *hand) finish(ends ...job.End) []job.Verdict {
 }
 
 // end finishes one run that the worker must own.
-func (w *hand) end(j store.LeasedJob, to job.State, edit ...func(*job.End)) {
+func (w *employee) end(j store.LeasedJob, to job.State, edit ...func(*job.End)) {
 	w.d.Helper()
 	if gate := j.Gate(); gate != 0 {
 		w.ended = append(w.ended, gate)
@@ -104,7 +104,7 @@ func ending(j store.LeasedJob, to job.State, edit ...func(*job.End)) job.End {
 }
 
 // beat renews the worker's lease.
-func (w *hand) beat(begun ...store.RunRef) store.BeatReply {
+func (w *employee) beat(begun ...store.RunRef) store.BeatReply {
 	w.d.Helper()
 	answer := must[store.BeatReply](w.d, "beat")(w.store.Beat(w.d.ctx, store.Beat{Worker: w.id, Begun: begun}))
 	w.known = answer.Now
@@ -112,13 +112,13 @@ func (w *hand) beat(begun ...store.RunRef) store.BeatReply {
 }
 
 // declare declares those lost that missed their beats.
-func (w *hand) declare() int {
+func (w *employee) declare() int {
 	w.d.Helper()
 	return w.declareAfter(1000 * lostAfter)
 }
 
 // declareAfter does so after a time in which all beats of the worker succeeded.
-func (w *hand) declareAfter(steady time.Duration) int {
+func (w *employee) declareAfter(steady time.Duration) int {
 	w.d.Helper()
 	return must[store.MarkLostReply](w.d, "lose")(w.store.MarkLost(w.d.ctx, store.MarkLostRequest{By: w.id, Beat: w.known, Steady: steady})).Workers
 }
@@ -137,7 +137,7 @@ func ref(j store.LeasedJob) store.RunRef { return store.RunRef{ID: j.ID, Run: j.
 
 // lose lets the worker miss its beats until a colleague declares it lost. The
 // others keep beating.
-func (d *database) lose(w *hand, others ...*hand) {
+func (d *database) lose(w *employee, others ...*employee) {
 	d.Helper()
 	colleague := d.hire("colleagues")
 	d.advance(lostAfter + lostAfter/2)

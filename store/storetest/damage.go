@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/stream"
 )
 
 // damaged is one kind of damage, as a bug or a person with a shell would do it.
@@ -151,6 +152,22 @@ var damages = []damaged{
 		`INSERT INTO <schedule> (namespace, name, revision, anchor, fires, expires, cron, zone)
 		SELECT namespace, 's', 1, @past, 2, @future, 'c', 'z' FROM <job> WHERE id = $waiting`,
 	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <schedule>") }},
+	{rule: "member without its group", in: "hand", before: joined(stream.Competing), sql: []string{"DELETE FROM <consumer_group>"}, after: noGroups},
+	{rule: "member without its place", in: "hand", before: joined(stream.Competing), sql: []string{"DELETE FROM @place", "DELETE FROM <shelf>"},
+		left: forgetGroups},
+	{rule: "delivery of a member that is gone", in: "retry", sql: []string{
+		`INSERT INTO <retry> (namespace, shelf, seq, consumer_group, stripe, hand, wants, alone, failures, losses, due, reason)
+		SELECT namespace, 1, 1, 1, 0, 1000000, 0, @true, 1, 2, @future, '' FROM <job> WHERE id = $waiting`,
+	}, after: func(d *database, s *scene) { d.sql(s, "DELETE FROM <retry> WHERE hand = 0 AND losses = 2") }},
+	{rule: "stripe of a member that is gone", in: "stripe", before: joined(stream.Ordered),
+		sql: []string{"UPDATE <stripe> SET hand = 1000000 WHERE stripe = 3"}, after: oneComes},
+	{rule: "place beyond the log", in: "stripe", before: joined(stream.Ordered),
+		sql: []string{"UPDATE <stripe> SET at = 1000000000 WHERE stripe = 3"}, after: noGroups},
+	{rule: "place beyond the log", in: "shelf", before: joined(stream.Competing),
+		sql: []string{"UPDATE @place SET upto = 1000000000"}, after: oneComes},
+	{rule: "acknowledgement of a member that is gone", in: "acked", sql: []string{
+		"INSERT INTO <acked> (namespace, hand, seq) SELECT namespace, 1000000, 1 FROM <job> WHERE id = $waiting",
+	}},
 	{rule: "worker that left and is not lost", in: "worker", sql: []string{"UPDATE <worker> SET gone = @true WHERE id = $idle"}},
 	{rule: "worker numbers go backwards", in: "namespace", sql: []string{"UPDATE <namespace> SET last_worker = 0"}},
 }
@@ -205,7 +222,7 @@ func says(lines int) func(*database, *scene) {
 
 // scene is what there is before the damage.
 type scene struct {
-	w                              *hand
+	w                              *employee
 	idle                           job.WorkerID
 	done, running, waiting, logged job.ID
 	other                          job.ID // of no job
@@ -259,8 +276,70 @@ func (d *database) sql(s *scene, texts ...string) {
 	}
 }
 
+// groupOf is what the damages of groups are done to.
+func groupOf(mode stream.Mode) store.GroupJoin {
+	return store.GroupJoin{Group: "g", Member: "m", Mode: mode, Filter: stream.Filter{Topic: "a"}}
+}
+
+// joined makes a group with a member.
+func joined(mode stream.Mode) func(d *database) {
+	return func(d *database) {
+		d.Helper()
+		j := groupOf(mode)
+		j.Worker = d.hire("groups").id
+		if _, err := d.Store.(store.Groups).JoinGroup(d.ctx, j); err != nil {
+			d.Fatal(err)
+		}
+	}
+}
+
+// oneComes requires that what is published after a repair comes to a member of the group.
+func oneComes(d *database, s *scene) {
+	d.Helper()
+	groups := d.Store.(store.Groups)
+	if _, err := groups.Append(d.ctx, []stream.Publication{{Event: stream.Event{ID: "after", Topic: "a", Key: "k"}}}); err != nil {
+		d.Fatal(err)
+	}
+	info, err := d.Store.(store.GroupObjects).GroupNamed(d.ctx, "g")
+	if err != nil {
+		d.Fatal(err)
+	}
+	j := groupOf(info.Mode)
+	j.Member, j.Worker = "another", s.w.id
+	members, err := d.Store.(store.GroupObjects).GroupMembers(d.ctx, "g", 0, 10)
+	if err != nil {
+		d.Fatal(err)
+	}
+	for i := range members { // those of before have the stripes
+		if _, err := groups.LoseMembers(d.ctx, store.LoseMembers{Hands: []int64{members[i].Hand}}); err != nil {
+			d.Fatal(err)
+		}
+	}
+	h, err := groups.JoinGroup(d.ctx, j)
+	if err != nil {
+		d.Fatal(err)
+	}
+	match, err := j.Filter.Matcher()
+	if err != nil {
+		d.Fatal(err)
+	}
+	reply, err := groups.Turn(d.ctx, &store.Turn{Hand: h, Match: &match, Want: stream.Want{N: 10, Idle: true}})
+	if err != nil || len(reply.Given) != 1 || reply.Given[0].Event.ID != "after" {
+		d.Errorf("%d events come after the repair, %v", len(reply.Given), err)
+	}
+	noGroups(d, s)
+}
+
+// forgetGroups removes all that groups have.
+var forgetGroups = []string{"DELETE FROM <hand>", "DELETE FROM @place", "DELETE FROM <shelf>", "DELETE FROM <stripe>", "DELETE FROM <consumer_group>"}
+
+func noGroups(d *database, s *scene) {
+	d.Helper()
+	d.sql(s, forgetGroups...)
+}
+
 // Words put SQL of the suite into a dialect: "<" and ">" around a table, @true, @past,
-// @future, @never, @junk (bytes), @names, @order and @first.
+// @future, @never, @junk (bytes), @names, @place, @order and @first.
 type Words struct {
 	*strings.Replacer
 	ID func(id job.ID) string // as a literal

@@ -11,7 +11,7 @@ import (
 // was not, and finds out that it was if its own worker ended the run.
 func finishAgain() []testCase {
 	again := func(e *job.End) { e.Again = true }
-	verdict := func(d *database, what string, w *hand, e job.End, want job.Verdict) {
+	verdict := func(d *database, what string, w *employee, e job.End, want job.Verdict) {
 		d.Helper()
 		before := must[[]job.Job](d, "get")(d.Store.Get(d.ctx, []job.ID{e.ID}))
 		e.Logs = []job.LogLine{{Time: d.now(), Run: e.Run, Text: "again"}}

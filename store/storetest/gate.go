@@ -29,7 +29,7 @@ func by(l someLimits) func(*job.Draft) {
 func withKey(key string) func(*job.Draft) { return func(d *job.Draft) { d.Key = key } }
 
 // under hires a worker that knows the limits.
-func (d *database) under(l someLimits) *hand {
+func (d *database) under(l someLimits) *employee {
 	d.Helper()
 	w := d.unlimited()
 	w.gates = job.NewGateRules(l)
@@ -37,7 +37,7 @@ func (d *database) under(l someLimits) *hand {
 }
 
 // unlimited hires a worker that takes the same kinds and knows no limits.
-func (d *database) unlimited() *hand {
+func (d *database) unlimited() *employee {
 	d.Helper()
 	w := d.hire()
 	w.offer = job.Offer{Kinds: map[string]int{"render": 0, "other": 0, kind: 0}}
@@ -46,7 +46,7 @@ func (d *database) unlimited() *hand {
 
 // soon asks until a claim takes something, for some seconds: what others do is seen
 // after a moment.
-func (w *hand) soon(limit int) []store.LeasedJob {
+func (w *employee) soon(limit int) []store.LeasedJob {
 	w.d.Helper()
 	for waited := time.Duration(0); ; {
 		r := w.ask(store.QueueClaim{Queue: queue, Limit: limit, Start: limit})

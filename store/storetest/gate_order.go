@@ -8,7 +8,7 @@ import (
 )
 
 // refusedAsLost claims as a worker that was declared lost.
-func (w *hand) refusedAsLost() {
+func (w *employee) refusedAsLost() {
 	w.d.Helper()
 	w.seq++
 	_, err := w.store.Claim(w.d.ctx, store.Claim{

@@ -9,7 +9,7 @@ import (
 )
 
 // patient claims as an idle runner does: when Next says, and every 5 s.
-func (w *hand) patient(limit int, most time.Duration) []store.LeasedJob {
+func (w *employee) patient(limit int, most time.Duration) []store.LeasedJob {
 	w.d.Helper()
 	for waited := time.Duration(0); ; {
 		r := w.ask(store.QueueClaim{Queue: queue, Limit: limit, Start: limit})

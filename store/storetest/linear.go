@@ -135,7 +135,7 @@ func (r *recorder) add(client int, id job.ID, c jobCall, a jobAnswer, call, done
 // record lets clients loose on the jobs and writes down what they were told.
 func record(d *database, list []job.ID, seed uint64) map[job.ID][]porcupine.Operation {
 	r := &recorder{history: map[job.ID][]porcupine.Operation{}}
-	var crew [linearClients]*hand
+	var crew [linearClients]*employee
 	for i := range crew {
 		crew[i] = d.hire()
 	}
@@ -156,7 +156,7 @@ type client struct {
 	d      *database
 	r      *recorder
 	number int
-	hand   *hand
+	hand   *employee
 	jobs   []job.ID
 	held   []store.RunRef
 	random *rand.Rand

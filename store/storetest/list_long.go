@@ -222,7 +222,7 @@ func listsOfMany() []testCase {
 			runs := b.ask(store.QueueClaim{Queue: "rare", Limit: 1, Start: 1}).Jobs
 			d.cancel(rare[1])
 			var want []job.ID
-			for _, w := range []*hand{a, b} {
+			for _, w := range []*employee{a, b} {
 				for range 3 {
 					d.enqueue(drafts(store.MaxSorted / 5)...)
 				}

@@ -34,7 +34,7 @@ func listRandom() testCase {
 				}))
 			}
 			made = append(made, d.enqueue(list...)...)
-			w := [2]*hand{a, b}[dice.IntN(2)]
+			w := [2]*employee{a, b}[dice.IntN(2)]
 			for _, j := range w.ask(store.QueueClaim{Queue: pick("a", "b", "c"), Limit: 2, Start: 2}).Jobs {
 				switch dice.IntN(6) {
 				case 0:

@@ -63,7 +63,7 @@ func (d *database) operation(id job.ID) store.Operation {
 }
 
 // dead makes jobs that have died.
-func (d *database) dead(w *hand, n int, edit ...func(*job.Draft)) []job.ID {
+func (d *database) dead(w *employee, n int, edit ...func(*job.Draft)) []job.ID {
 	d.Helper()
 	list := d.enqueue(drafts(n, edit...)...)
 	for _, j := range w.claim(n) {

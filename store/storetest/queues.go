@@ -96,8 +96,8 @@ func queues() []testCase {
 			equal(d, "scheduled of many", got.Scheduled, store.Counted{More: true})
 		}},
 		{name: "J35_WorkersSlotsAndTotals", run: func(d *database) {
-			register := func(label string, slots []int, totals ...store.Total) *hand {
-				w := &hand{d: d, store: d.Store, offer: everything}
+			register := func(label string, slots []int, totals ...store.Total) *employee {
+				w := &employee{d: d, store: d.Store, offer: everything}
 				w.id = must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{
 					Label: label, Queues: []string{"a", "b"}, Slots: slots, Totals: totals, Offer: everything, LostAfter: lostAfter,
 				}))

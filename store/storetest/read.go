@@ -92,7 +92,7 @@ func read() []testCase {
 			equal(d, "until", why(d, running).Unheard.Until, w.known.Add(lostAfter))
 			says(d, running, "on sharer, not heard of since")
 			says(d, waiting, "a portion of its total belongs to sharer, not heard of since")
-			d.lose(w.hand, v.hand)
+			d.lose(w.employee, v.employee)
 			d.rescue()
 			for _, id := range []job.ID{running, waiting} {
 				if got := job.Explain(why(d, id)).String(); strings.Contains(got, "not heard of") {

@@ -21,7 +21,7 @@ func (w *sharer) serves(queues []string, totals ...store.Total) store.BeatReply 
 func serve() []testCase {
 	x := func(total int) store.Total { return store.Total{Queue: "x", Total: total, Workers: 10} }
 	total := func(w *sharer) int { return w.hear().Crews["x"].Total }
-	info := func(d *database, w *hand) store.Worker {
+	info := func(d *database, w *employee) store.Worker {
 		d.Helper()
 		for _, r := range must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx)) {
 			if r.ID == w.id {
@@ -33,15 +33,15 @@ func serve() []testCase {
 	}
 	return []testCase{
 		{name: "J30_ABeatReplacesWhatAWorkerServes", run: func(d *database) {
-			w := &sharer{hand: d.hire("a")}
+			w := &sharer{employee: d.hire("a")}
 			w.beat()
-			equal(d, "unchanged", info(d, w.hand).Queues, []string{"a"})
+			equal(d, "unchanged", info(d, w.employee).Queues, []string{"a"})
 			w.serves([]string{"b", "c.*"}, x(3))
-			equal(d, "queues", info(d, w.hand).Queues, []string{"b", "c.*"})
-			equal(d, "totals", info(d, w.hand).Totals, []store.Total{x(3)})
+			equal(d, "queues", info(d, w.employee).Queues, []string{"b", "c.*"})
+			equal(d, "totals", info(d, w.employee).Totals, []store.Total{x(3)})
 			w.serves(nil)
-			equal(d, "queues", info(d, w.hand).Queues, nil)
-			equal(d, "totals", info(d, w.hand).Totals, nil)
+			equal(d, "queues", info(d, w.employee).Queues, nil)
+			equal(d, "totals", info(d, w.employee).Totals, nil)
 		}},
 		{name: "J30_APatternServesAQueue", run: func(d *database) {
 			w := d.hire("mail.*")

@@ -7,7 +7,7 @@ import (
 
 // sharer is a worker that shares totals.
 type sharer struct {
-	*hand
+	*employee
 	version int64 // that it was told last
 }
 
@@ -18,11 +18,11 @@ func (d *database) share(totals ...store.Total) *sharer {
 	for _, t := range totals {
 		queues = append(queues, t.Queue)
 	}
-	w := &hand{d: d, store: d.Store, offer: everything}
+	w := &employee{d: d, store: d.Store, offer: everything}
 	w.id = must[job.WorkerID](d, "register")(d.Store.Register(d.ctx, store.Worker{
 		Label: "sharer", Queues: queues, Totals: totals, Offer: everything, LostAfter: lostAfter,
 	}))
-	return &sharer{hand: w}
+	return &sharer{employee: w}
 }
 
 // hear beats: it stores the version that the worker was told last, and returns
@@ -96,7 +96,7 @@ func split() []testCase {
 			equal(d, "after one left", c.hear().Crews, map[string]store.Crew{
 				"x": {Total: 8, Workers: []int{8}}, "y": {Total: 4, Workers: []int{3, 9}, Index: 1},
 			})
-			d.lose(b.hand, c.hand)
+			d.lose(b.employee, c.employee)
 			equal(d, "after one was lost", c.hear().Crews, map[string]store.Crew{
 				"x": {Total: 8, Workers: []int{8}}, "y": {Total: 5, Workers: []int{9}},
 			})
@@ -196,7 +196,7 @@ func split() []testCase {
 			if err := d.Store.Deregister(d.ctx, ghosts[1].id); err != nil {
 				d.Fatal(err)
 			}
-			d.lose(ghosts[2].hand, a.hand, b.hand)
+			d.lose(ghosts[2].employee, a.employee, b.employee)
 			equal(d, "version when they are gone", a.hear().Version, before.Version)
 			c := d.share(x(4, 4))
 			d.share(x(4, 4)).hear()
@@ -238,7 +238,7 @@ func split() []testCase {
 			versions[a.hear().Version] = true
 			equal(d, "marked dead", must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{c.id})), 1)
 			versions[a.hear().Version] = true
-			d.lose(e.hand, a.hand)
+			d.lose(e.employee, a.employee)
 			versions[a.hear().Version] = true
 			equal(d, "versions", len(versions), 4)
 			for _, w := range []*sharer{b, c, e} { // gone already

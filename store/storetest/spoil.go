@@ -71,7 +71,7 @@ func (d *database) spoil(part Part, ids ...job.ID) {
 }
 
 // spoilWorker damages a part of a worker.
-func (d *database) spoilWorker(part Part, w *hand) {
+func (d *database) spoilWorker(part Part, w *employee) {
 	d.Helper()
 	d.damage(part, w.id)
 }

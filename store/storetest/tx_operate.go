@@ -36,7 +36,7 @@ func txOperate() []testCase {
 	}
 	// scene is one job for each thing that a verb does.
 	type scene struct{ waiting, dead, parked, scheduled, done, running job.ID }
-	set := func(d *database, w *hand) (s scene) {
+	set := func(d *database, w *employee) (s scene) {
 		d.Helper()
 		s.done = d.one()
 		w.end(w.take(), job.Done, func(e *job.End) { e.Logs = []job.LogLine{{Text: "a line"}} })

@@ -217,7 +217,7 @@ func unreadable() []testCase {
 		total := store.Total{Queue: queue, Total: 4, Workers: 2}
 		a, b := d.share(total), d.share(total)
 		d.agree(a, b)
-		d.spoilWorker(Totals, b.hand)
+		d.spoilWorker(Totals, b.employee)
 		equal(d, "crews of the other", a.hear().Crews, map[string]store.Crew{queue: {Total: 4, Workers: []int{2}}})
 		equal(d, "crews of its own", len(b.hear().Crews), 0)
 		workers := must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx))

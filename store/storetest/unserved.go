@@ -13,7 +13,7 @@ func unserved() []testCase {
 	of := func(queue, kind string) func(*job.Draft) {
 		return func(d *job.Draft) { d.Queue, d.Kind = queue, kind }
 	}
-	look := func(d *database, by *hand) []store.Unserved {
+	look := func(d *database, by *employee) []store.Unserved {
 		d.Helper()
 		by.beat()
 		return must[[]store.Unserved](d, "unserved")(d.Store.Unserved(d.ctx, by.id, time.Minute))
@@ -105,7 +105,7 @@ func unserved() []testCase {
 			d.advance(2 * time.Minute)
 			w.beat()
 			v.beat()
-			for _, by := range []*hand{w, v} {
+			for _, by := range []*employee{w, v} {
 				equal(d, "found", look(d, by), nil)
 			}
 			d.advance(2 * lostAfter) // v beats no more, and nobody has declared it lost

@@ -62,7 +62,7 @@ func workers() []testCase {
 		}},
 		{name: "J30_TheFirstThatLivesLeads", run: func(d *database) {
 			a, b, c := d.hire(), d.hire(), d.hire()
-			leads := func(w *hand, splits bool) bool {
+			leads := func(w *employee, splits bool) bool {
 				d.Helper()
 				return must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: w.id, Splits: splits})).Leader
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 func workerAlone() []testCase {
-	alone := func(w *hand, r store.RunRef) bool {
+	alone := func(w *employee, r store.RunRef) bool {
 		w.d.Helper()
 		return must[bool](w.d, "alone")(w.store.Alone(w.d.ctx, w.id, r))
 	}
@@ -48,7 +48,7 @@ func workerAlone() []testCase {
 		{name: "J12_OfManyWhoAskAtOnceOneIsTold", run: func(d *database) {
 			const many = 8
 			d.enqueue(drafts(many)...)
-			var hands []*hand
+			var hands []*employee
 			var jobs []store.LeasedJob
 			for range many {
 				w := d.hire()

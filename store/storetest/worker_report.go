@@ -8,7 +8,7 @@ import (
 // workerHold: a worker tells which runs it holds, and what it knows nothing of
 // goes back at no cost.
 func workerHold() []testCase {
-	hold := func(w *hand, held ...store.RunRef) store.ReportReply {
+	hold := func(w *employee, held ...store.RunRef) store.ReportReply {
 		w.d.Helper()
 		return must[store.ReportReply](w.d, "hold")(w.store.ReportRuns(w.d.ctx, w.id, held))
 	}

@@ -21,6 +21,9 @@ func groups() []testCase {
 		{"E16_AnotherModeOrFilterIsRefused", anotherMode},
 		{"E16_WhatCannotBeHadIsRefusedByName", cannotBeHad},
 		{"E10_WaitReturnsWithNewsOnly", waits},
+		{"E10_WhatIsGivenBackIsNews", givenBackIsNews},
+		{"E10_LargeEventsLoseNoneBehindThem", largeEvents},
+		{"E16_BehindManyThatAreNotChosen", manyOthers},
 	}
 }
 
@@ -182,6 +185,72 @@ func filters(l *lab) {
 	}
 }
 
+// until gives the ids of what comes, acked, in order, until so many came.
+func (p *player) until(want, n int) (ids []string) {
+	p.l.Helper()
+	for range 100 {
+		for _, d := range p.next(n, p.ackAll()...) {
+			ids = append(ids, d.Event.ID)
+		}
+		if len(ids) >= want {
+			p.next(0, p.ackAll()...)
+			break
+		}
+	}
+	return ids
+}
+
+// largeEvents are more than a backend may give at once.
+func largeEvents(l *lab) {
+	data := make([]byte, 1_000_000)
+	want := map[string][]string{}
+	for i := range 10 {
+		for _, topic := range []string{"big.a", "big.b"} {
+			id := fmt.Sprint(topic, "-", i)
+			l.publish(event(topic, id, func(p *stream.Publication) { p.Data = data }))
+			for _, pattern := range []string{topic, "big.*", ">"} {
+				want[pattern] = append(want[pattern], id)
+			}
+		}
+	}
+	for _, pattern := range []string{"big.a", "big.*", ">"} {
+		m := l.join(membership("of "+pattern, pattern))
+		equal(l, pattern, m.until(len(want[pattern]), 100), want[pattern])
+		m.quiet("all came")
+	}
+}
+
+// manyOthers are more than a backend may look at for one that is chosen.
+func manyOthers(l *lab) {
+	for from := 0; from < 2300; from += 100 {
+		list := make([]stream.Publication, 100)
+		for i := range list {
+			n := from + i
+			list[i] = event([]string{"a", "b"}[n/2%2], fmt.Sprint(n), func(p *stream.Publication) {
+				if p.Type = "other"; n == 0 || n == 1 || n == 1500 || n == 2297 {
+					p.Type = "order"
+				}
+			})
+		}
+		l.publish(list...)
+	}
+	for pattern, want := range map[string][]string{"a": {"0", "1", "1500", "2297"}, "*": {"0", "1", "1500", "2297"}, ">": {"0", "1", "1500", "2297"}, "b": nil} {
+		f := stream.Filter{Topic: pattern, Type: "order"}
+		match, err := f.Matcher()
+		if err != nil {
+			l.Fatal(err)
+		}
+		feed, err := l.Backend.Join(l.ctx, stream.Membership{Group: "of " + pattern, Match: match})
+		if err != nil {
+			l.refused("type", "type", err)
+			continue
+		}
+		p := &player{l, feed, map[string]int64{}, map[string]stream.Delivery{}}
+		equal(l, pattern, p.until(len(want), 2), want)
+		p.quiet("all came")
+	}
+}
+
 func anotherMode(l *lab) {
 	l.join(membership("g", "orders.*"))
 	_, err := l.Backend.Join(l.ctx, membership("g", "orders.*", inMode(stream.FanOut)))
@@ -234,8 +303,8 @@ func waits(l *lab) {
 	settle(b)
 	retry := a.say("1", stream.Retried)
 	retry.Delay = 200 * time.Millisecond
+	since := watch() // before: the delay counts from within the call
 	a.next(0, retry)
-	since := watch()
 	d := b.need(1)
 	equal(l, "again", fmt.Sprint(d[0].Event.ID, d[0].Failures), "11")
 	if took := since(); took < 190*time.Millisecond {
@@ -256,4 +325,26 @@ func waits(l *lab) {
 		l.Error("what was given back is no news")
 	}
 	b.need(1)
+}
+
+// Whoever has looked, and found nothing, is woken by what another gives back after that.
+func givenBackIsNews(l *lab) {
+	a, b := l.join(membership("g", "a")), l.join(membership("g", "a"))
+	l.publish(event("a", "1"))
+	a.need(1)
+	for i, v := range []stream.Verdict{stream.Retried, stream.Released} {
+		for range 20 {
+			if b.next(1); !b.wait(50 * time.Millisecond) {
+				break
+			}
+		}
+		a.next(0, a.say("1", v))
+		if !b.wait(patience) {
+			l.Fatalf("what is %v is no news", v)
+		}
+		b.need(1)
+		if i == 0 {
+			a, b = b, a
+		}
+	}
 }

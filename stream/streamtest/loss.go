@@ -59,18 +59,21 @@ func tooLate(l *lab) {
 
 // Two hundred members join, take, leave or die, in groups of each mode that shares: every event
 // is done once, none is given to two who live, and none is forgotten.
-func manyMembers(l *lab) {
+func manyMembers(l *lab) { l.comeAndGo(200) }
+
+func (l *lab) comeAndGo(made int) {
 	modes := []stream.Mode{stream.Competing}
 	if l.features.Ordered {
 		modes = append(modes, stream.Ordered)
 	}
 	for _, mode := range modes {
-		l.comeAndGo(mode)
+		l.comeAndGoIn(mode, made)
 	}
 }
 
-func (l *lab) comeAndGo(mode stream.Mode) {
-	const total, most = 400, 12
+func (l *lab) comeAndGoIn(mode stream.Mode, atLeast int) {
+	const most = 12
+	total := 2 * atLeast
 	dice := l.dice()
 	topic, group := "many."+mode.String(), "many-"+mode.String()
 	for i := range total {
@@ -78,7 +81,7 @@ func (l *lab) comeAndGo(mode stream.Mode) {
 	}
 	done, members, made := map[string]bool{}, map[string]*player{}, 0
 	for len(done) < total {
-		if made < 200 && len(members) < most || len(members) == 0 {
+		if made < atLeast && len(members) < most || len(members) == 0 {
 			name := fmt.Sprint("m", made)
 			made++
 			members[name] = l.join(membership(group, topic, inMode(mode), named(name)))

@@ -12,7 +12,11 @@ import (
 var update = flag.Bool("update", false, "write docs/conformance_streams.md anew")
 
 // backends are those that run the suite.
-var backends = []string{"memory", "memory with leases"}
+var backends = []string{
+	"memory", "memory with leases",
+	"sqlite file", "sqlite memory", "sqlite two processes", "sqlite spaces",
+	"postgres", "postgres behind a pooler", "postgres only the user's pool", "postgres spaces",
+}
 
 // matrix is docs/conformance_streams.md as the suite makes it.
 func matrix() string {

@@ -34,6 +34,13 @@ func Run(t *testing.T, fresh func(t *testing.T) Fixture) {
 // RunVirtual is Run with each case, and its backend, in a bubble of virtual time.
 func RunVirtual(t *testing.T, fresh func(t *testing.T) Fixture) { run(t, synctest.Test, fresh) }
 
+// RunMembers is the case E14_ManyMembersComeAndGo with so many members, for a soak.
+func RunMembers(t *testing.T, members int, fresh func(t *testing.T) Fixture) {
+	f := fresh(t)
+	l := &lab{T: t, Fixture: f, ctx: t.Context(), features: f.Backend.Features()}
+	l.comeAndGo(members)
+}
+
 func run(t *testing.T, around func(*testing.T, func(*testing.T)), fresh func(t *testing.T) Fixture) {
 	for _, topic := range suite() {
 		t.Run(topic.name, func(t *testing.T) {
@@ -52,8 +59,8 @@ func run(t *testing.T, around func(*testing.T, func(*testing.T)), fresh func(t *
 	}
 }
 
-// topic is one file of the suite.
-type topic struct {
+// chapter is one file of the suite.
+type chapter struct {
 	name  string
 	cases []testCase
 }
@@ -64,8 +71,8 @@ type testCase struct {
 }
 
 // suite is everything, in the order of docs/conformance_streams.md.
-func suite() []topic {
-	return []topic{
+func suite() []chapter {
+	return []chapter{
 		{"publish", publishing()},
 		{"group", groups()},
 		{"settle", settling()},

@@ -40,8 +40,9 @@ func Connect(t testing.TB, address string) *Sent {
 }
 
 // During counts the rows, and the entries of indexes, that a call visits in tables of a schema with such names: the call is made,
-// and each statement that it sent is run again in one transaction. So it must only read.
-func (s *Sent) During(schema, tables string, call func()) int {
+// and each statement that it sent is run again in one transaction, behind others that undo what it wrote. So it must only read,
+// or they must.
+func (s *Sent) During(schema, tables string, call func(), undo ...string) int {
 	t := s.t
 	t.Helper()
 	s.record(true)
@@ -61,6 +62,11 @@ func (s *Sent) During(schema, tables string, call func()) int {
 			t.Fatal(err)
 		}
 		return n
+	}
+	for _, text := range undo {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
 	}
 	before := count()
 	for _, q := range list {

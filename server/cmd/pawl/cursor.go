@@ -67,6 +67,7 @@ func showCursor(c *call, text []byte) error {
 	p.add("moved", c.when(x.Moved))
 	p.add("held until", c.when(x.Held))
 	p.number("losses", int64(x.Losses))
+	p.add("lost to retention", c.when(x.Trimmed))
 	return p.write(c.out)
 }
 

@@ -66,7 +66,7 @@ func TestU7_AKilledDemoGoesOnAndLosesNothing(t *testing.T) {
 	for _, j := range live {
 		s.call("GET", "/jobs/"+j.ID, "", &httpapi.Job{})
 	}
-	if tries := s.tries(); !tries[5].Done || tries[1].Done {
+	if tries := s.tries(); !tries[7].Done || tries[1].Done {
 		t.Errorf("%+v", tries)
 	}
 

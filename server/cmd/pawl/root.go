@@ -40,7 +40,8 @@ func (a *app) root() *cobra.Command {
 // nouns make the commands below pawl.
 var nouns = []func(*app) *cobra.Command{
 	(*app).jobCommand, (*app).queueCommand, (*app).kindCommand, (*app).pauseCommand, (*app).freezeCommand, (*app).unfreezeCommand,
-	(*app).scheduleCommand, (*app).limitCommand, (*app).topicCommand, (*app).cursorCommand, (*app).workerCommand, (*app).serviceCommand, (*app).operationCommand, (*app).auditCommand,
+	(*app).scheduleCommand, (*app).limitCommand, (*app).topicCommand, (*app).cursorCommand, (*app).groupCommand,
+	(*app).workerCommand, (*app).serviceCommand, (*app).operationCommand, (*app).auditCommand,
 	(*app).failureCommand, (*app).metricCommand, (*app).settingsCommand, (*app).checkCommand, (*app).upkeepCommand, (*app).topCommand,
 	(*app).serveCommand, (*app).demoCommand, (*app).tokenCommand, (*app).migrateCommand, (*app).configCommand, (*app).versionCommand,
 }

@@ -26,6 +26,10 @@ func (c *call) settings() error {
 		l := &s.Limits[i]
 		t.row("limit", l.Name, settingsText(l.Holds), l.Owner, l.Version, l.By, l.Note)
 	}
+	for i := range s.Topics {
+		of := &s.Topics[i]
+		t.row("topic", of.Name, settingsText(of.Holds), of.Owner, of.Version, of.By, of.Note)
+	}
 	for _, u := range s.Upkeep {
 		t.row("upkeep", u.Round, "every="+u.Every, "", "", u.By, u.Note)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -14,10 +15,13 @@ import (
 
 // topicCommand has the verbs of topics.
 func (a *app) topicCommand() *cobra.Command {
-	return group("topic", "Topics: events, in order, kept to be read again", "",
+	return group("topic", "Topics: events, in order, kept to be read again", "", append([]*cobra.Command{
 		pageFlags(a.verb("list [PATTERN]", "List topics, such as those of orders.* or orders.>", counted(0, 1), (*call).topicList), 1000),
 		a.topicTailCommand(), a.topicPublishCommand(),
-	)
+		a.verb("why", "Say which open transactions keep published events from being read", counted(0, 0), func(c *call) error {
+			return c.shown(request{method: http.MethodGet, path: "/events/why"}, showHolders)
+		}),
+	}, a.topicSettingCommands()...)...)
 }
 
 func (c *call) topicList() error {
@@ -34,6 +38,22 @@ func (c *call) topicList() error {
 	})
 }
 
+func showHolders(c *call, text []byte) error {
+	var x httpapi.EventHolders
+	if err := decode(text, &x); err != nil {
+		return err
+	}
+	if len(x.Holders) == 0 {
+		c.print("nothing: all that was published can be read")
+		return nil
+	}
+	c.print("readers wait for %s, which has published events", clean(x.Holders[0].Text))
+	for _, h := range x.Holders[1:] {
+		c.print("then for %s", clean(h.Text))
+	}
+	return nil
+}
+
 func (a *app) topicPublishCommand() *cobra.Command {
 	cmd := a.verb("publish TOPIC [JSON]", "Publish an event; with - its data is read from the standard input", counted(1, 2), (*call).topicPublish)
 	f := cmd.Flags()
@@ -46,6 +66,9 @@ func (a *app) topicPublishCommand() *cobra.Command {
 	f.String("correlation", "", "`id` of what it belongs to")
 	f.String("causation", "", "`id` of what it follows from")
 	f.String("ttl", "", "`time` for which it is delivered, such as 24h")
+	f.String("in", "", "`time` after which it is appended, such as 10m")
+	f.String("at", "", "`time` at which it is appended")
+	f.String("expect", "", "`version` of the last event of its key, or none: on versioned topics")
 	return keyFlag(cmd, "`key`: a repetition within 24 hours publishes nothing, as long as the server runs")
 }
 
@@ -53,6 +76,14 @@ func (c *call) topicPublish() error {
 	d := httpapi.EventDraft{
 		Key: c.flag("key"), Type: c.flag("type"), Source: c.flag("source"), ContentType: c.flag("content-type"),
 		Correlation: c.flag("correlation"), Causation: c.flag("causation"), TTL: c.flag("ttl"),
+		In: c.flag("in"), Expect: c.flag("expect"),
+	}
+	if text := c.flag("at"); text != "" {
+		at, err := c.readTime("at", text)
+		if err != nil {
+			return err
+		}
+		d.At = at
 	}
 	headers, _ := c.cmd.Flags().GetStringArray("header")
 	for _, h := range headers {
@@ -93,7 +124,14 @@ func (c *call) topicPublish() error {
 		return err
 	}
 	for _, e := range out.Events {
-		c.print("%s  at %s", clean(e.ID), clean(e.Position))
+		switch {
+		case e.Delayed:
+			c.print("%s  comes later", clean(e.ID))
+		case e.Version > 0:
+			c.print("%s  at %s, version %d", clean(e.ID), clean(e.Position), e.Version)
+		default:
+			c.print("%s  at %s", clean(e.ID), clean(e.Position))
+		}
 	}
 	return nil
 }

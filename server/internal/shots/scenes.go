@@ -23,7 +23,13 @@ var scenes = []scene{
 	{name: "queue", path: page("/queues/mail")},
 	{name: "cron", path: page("/cron")},
 	{name: "workers", path: page("/workers"), do: openWorker},
+	{name: "streams", path: page("/streams")},
+	{name: "topic", path: page("/streams/orders.placed"), do: openEvent},
 	{name: "limits", path: page("/limits")},
+	{name: "streams", path: page("/streams")},
+	{name: "topic", path: page("/streams/orders.placed")},
+	{name: "group", path: page("/groups/warehouse")},
+	{name: "group-parked", path: page("/groups/loyalty"), do: openParked},
 	{name: "services", path: page("/services")},
 	{name: "audit", path: page("/audit")},
 	{name: "settings", path: page("/settings")},
@@ -48,9 +54,25 @@ func openBulk(b *browser) error {
 	return b.wait(`document.querySelector("#dialog[open] h2")`)
 }
 
+// openParked looks at the event that a group has given up.
+func openParked(b *browser) error {
+	if err := b.click(`.parked a[data-open]`); err != nil {
+		return err
+	}
+	return b.wait(`document.querySelector("#event") && document.querySelector("#live.on")`)
+}
+
 // underWay waits until a report has said something.
 func underWay(b *browser) error {
 	return b.wait(`[...document.querySelectorAll("main *")].some((e) => /^(1[5-9]|[2-4][0-9]) of 60$/.test(e.textContent.trim()))`)
+}
+
+// openEvent opens the newest.
+func openEvent(b *browser) error {
+	if err := b.click(`#topic-rows a[data-open]`); err != nil {
+		return err
+	}
+	return b.wait(`document.querySelector("#event") && document.querySelector("#live.on")`)
 }
 
 // openWorker opens the busiest.

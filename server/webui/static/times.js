@@ -42,7 +42,7 @@ function relative(ms) {
   const d = ms - now(), H = 36e5;
   if ((d > 24 * H && day(ms) - day(now()) === 1) || (d > 12 * H && d <= 24 * H && day(ms) !== day(now()))) return `tomorrow ${minute(ms)}`;
   if (d > 24 * H || d < -720 * H) return dated(ms);
-  if (d > 0) return `in ${age(d)}`;
+  if (d >= 100) return `in ${age(d)}`;
   if (d > -1000) return "now";
   if (d > -60000) return `${Math.floor(-d / 1000)} s ago`;
   return `${age(d)} ago`;
@@ -52,7 +52,7 @@ const how = {
   ago: relative,
   for: (ms) => age(now() - ms),
   due: (ms) => (ms > now() ? relative(ms) : "now"),
-  left: (ms) => (ms > now() ? age(ms - now()) : "0 s"),
+  left: (ms) => (ms - now() >= 100 ? age(ms - now()) : "0 s"),
   at: (ms) => (day(ms) === day(now()) ? second(ms) : dated(ms)),
   ms: (ms) => `${second(ms)}.${pad(parts(ms).ms, 3)}`,
 };

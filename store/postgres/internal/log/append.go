@@ -2,7 +2,10 @@ package log
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -23,7 +26,7 @@ const (
 type appendCall struct {
 	commit.Call
 	drafts   []stream.Publication
-	topics   map[string]int32
+	topics   *numbered
 	weight   int
 	receipts []stream.PublishReply
 }
@@ -47,26 +50,41 @@ func (r *Room) Append(ctx context.Context, drafts []stream.Publication) ([]strea
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	if err := stream.CheckPlain(drafts); err != nil {
+	topics, err := r.numbers(ctx, drafts)
+	if err != nil {
 		return nil, err
 	}
-	if stream.AnyNames(drafts) {
+	special, _, err := r.special(ctx, drafts, topics)
+	if err != nil {
+		return nil, err
+	}
+	if special {
 		return r.appendNamed(ctx, drafts)
 	}
 	c := newAppendCall(drafts)
-	var err error
-	if c.topics, err = r.numbers(ctx, drafts); err != nil {
-		return nil, err
-	}
+	c.topics = topics
 	if err := r.gather.Do(ctx, c); err != nil {
 		return nil, err
 	}
 	return c.receipts, nil
 }
 
+// here says whether the epoch is still the one that the caller knows ($16), on its server. A
+// transaction whose snapshot is older than the first epoch sees none.
+const here = `coalesce((SELECT e.epoch = $16 AND ` + sameServer + ` FROM pawl.epoch AS e), true)`
+
+// special says which of a call's topics are versioned, and whether the call cannot share a
+// commit with others: its events are known by names, have versions or are delayed. Such lock
+// rows that somebody may hold, or take more than one statement.
+func (r *Room) special(ctx context.Context, drafts []stream.Publication, topics *numbered) (bool, map[string]bool, error) {
+	versioned, err := r.versionedOf(ctx, drafts, topics)
+	return versioned != nil || stream.AnyNames(drafts) || stream.AnyDelayed(drafts), versioned, err
+}
+
 // marked takes the mark of a transaction of the store's own, which appends once.
 const marked = `mark AS MATERIALIZED (
 	SELECT nextval('pawl.event_seq') AS n
+	WHERE ` + here + `
 ),
 marked AS MATERIALIZED (
 	SELECT pg_advisory_xact_lock_shared($2, (n & 2147483647)::int)::text AS held
@@ -74,15 +92,19 @@ marked AS MATERIALIZED (
 )`
 
 // markedOnce takes the mark of a user's transaction, once: a local setting says that it
-// has one. Both are undone by a rollback to a savepoint before them.
+// has one. Both are undone by a rollback to a savepoint before them, and so is that its
+// commit is on disk before anybody reads it: an event that was read and is gone after a crash
+// would leave its number to another one.
 const markedOnce = `mark AS MATERIALIZED (
 	SELECT CASE
-			WHEN coalesce(current_setting($16, true), '') = '' THEN nextval('pawl.event_seq')
+			WHEN coalesce(current_setting($17, true), '') = '' THEN nextval('pawl.event_seq')
 		END AS n
+	WHERE ` + here + `
 ),
 marked AS MATERIALIZED (
 	SELECT coalesce(
-			pg_advisory_xact_lock_shared($2, (n & 2147483647)::int)::text || set_config($16, n::text, true), ''
+			pg_advisory_xact_lock_shared($2, (n & 2147483647)::int)::text || set_config($17, n::text, true)
+				|| ` + pg.Durability + `, ''
 		) AS held
 	FROM mark
 )`
@@ -108,12 +130,12 @@ FROM (
 ) AS e`
 
 const (
-	// appendOwn also moves the writer on ($16, $17): where it is not at that number, its
+	// appendOwn also moves the writer on ($17, $18): where it is not at that number, its
 	// commit has happened already, and nothing is done.
 	appendOwn = `WITH moved AS MATERIALIZED (
 	UPDATE pawl.event_writer
 	SET number = number + 1, expires = {now} + interval '1 day'
-	WHERE namespace = $1 AND writer = $16 AND number = $17
+	WHERE namespace = $1 AND writer = $17 AND number = $18 AND ` + here + `
 	RETURNING 1 AS one
 ),
 ` + marked + insertEvents + `
@@ -129,8 +151,25 @@ VALUES ($1, $2, $3, {now} + interval '1 day')
 ON CONFLICT DO NOTHING`
 )
 
+// appendNumbered and appendNumberedWithin append events with the versions of their keys ($17);
+// the setting of a user's transaction is $18 there.
+var (
+	// insertVersioned is insertEvents with versions.
+	insertVersioned = strings.NewReplacer(
+		"content_type, rest, data)\nSELECT", "content_type, rest, data, version)\nSELECT",
+		"e.rest, e.data\nFROM", "e.rest, e.data, e.version\nFROM",
+		"$15::bytea[])", "$15::bytea[], $17::bigint[])",
+		"rest, data, n)", "rest, data, version, n)",
+	).Replace(insertEvents)
+	appendNumbered       = "WITH " + marked + insertVersioned + "\nRETURNING seq"
+	appendNumberedWithin = "WITH " + strings.ReplaceAll(markedOnce, "$17", "$18") + insertVersioned + "\nRETURNING seq"
+)
+
+// markName is the local setting by which a user's transaction knows that it has a mark.
+func (r *Room) markName() string { return fmt.Sprintf("pawl.mark_%d", uint32(r.mark)) }
+
 // columns are the arguments of insertEvents.
-func columns(namespace, mark int32, drafts []stream.Publication, topics map[string]int32) ([]any, error) {
+func columns(namespace, mark int32, drafts []stream.Publication, topics *numbered) ([]any, error) {
 	n := len(drafts)
 	topic, stripe, schema := make([]int32, n), make([]int16, n), make([]int32, n)
 	when, expires, ttl := make([]pgtype.Timestamptz, n), make([]pgtype.Timestamptz, n), make([]pgtype.Int8, n)
@@ -138,7 +177,7 @@ func columns(namespace, mark int32, drafts []stream.Publication, topics map[stri
 	rest, data := make([][]byte, n), make([][]byte, n)
 	for i := range drafts {
 		d := &drafts[i]
-		topic[i], stripe[i], schema[i] = topics[d.Topic], stream.Stripe(d.Topic, d.Key), int32(d.Schema)
+		topic[i], stripe[i], schema[i] = topics.of[d.Topic], stream.Stripe(d.Topic, d.Key), int32(d.Schema)
 		when[i] = pgtype.Timestamptz{Time: d.Time, Valid: !d.Time.IsZero()}
 		expires[i] = pgtype.Timestamptz{Time: d.Expires, Valid: !d.Expires.IsZero()}
 		ttl[i] = pgtype.Int8{Int64: d.TTL.Microseconds(), Valid: d.TTL > 0}
@@ -148,7 +187,8 @@ func columns(namespace, mark int32, drafts []stream.Publication, topics map[stri
 			return nil, fmt.Errorf("%w event: %w", job.ErrInvalid, err)
 		}
 	}
-	return []any{namespace, mark, topic, stripe, schema, when, expires, ttl, id, key, kind, source, content, rest, data}, nil
+	return []any{namespace, mark, topic, stripe, schema, when, expires, ttl, id, key, kind, source, content, rest, data,
+		int32(topics.epoch)}, nil
 }
 
 // commit puts the events of many callers in, in one transaction. When its answer is lost it
@@ -156,12 +196,11 @@ func columns(namespace, mark int32, drafts []stream.Publication, topics map[stri
 func (r *Room) commit(ctx context.Context, calls []*appendCall) {
 	drafts, topics := calls[0].drafts, calls[0].topics
 	if len(calls) > 1 {
-		drafts, topics = nil, map[string]int32{}
+		drafts, topics = nil, &numbered{topics.epoch, map[string]int32{}}
 		for _, c := range calls {
 			drafts = append(drafts, c.drafts...)
-			for name, n := range c.topics {
-				topics[name] = n
-			}
+			maps.Copy(topics.of, c.topics.of)
+			topics.epoch = min(topics.epoch, c.topics.epoch) // they are asked for anew where one is old
 		}
 	}
 	seqs, epoch, err := r.appendOwn(ctx, drafts, topics)
@@ -192,7 +231,7 @@ func receipts(drafts []stream.Publication, seqs []int64, epoch uint32) (list []s
 
 // appendOwn appends in a transaction of the store's own.
 func (r *Room) appendOwn(
-	ctx context.Context, drafts []stream.Publication, topics map[string]int32,
+	ctx context.Context, drafts []stream.Publication, topics *numbered,
 ) (seqs []int64, epoch uint32, err error) {
 	args, err := columns(r.pg.Namespace, r.mark, drafts, topics)
 	if err != nil {
@@ -207,6 +246,7 @@ func (r *Room) appendOwn(
 			}
 			w.known = true
 		}
+		same := false
 		seqs, epoch = nil, 0
 		put := &pg.Statement{Text: appendOwn, Args: append(args, w.id, w.number), Each: func(scan pg.Scan) error {
 			var seq int64
@@ -214,12 +254,27 @@ func (r *Room) appendOwn(
 			seqs = append(seqs, seq)
 			return err
 		}}
-		life := &pg.Statement{Text: "SELECT epoch FROM pawl.epoch", Each: func(scan pg.Scan) error { return scan(&epoch) }}
-		if err := r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, put, life); err != nil {
+		life := r.life(&epoch, &same, nil)
+		limits := pg.SharedLimits
+		if again {
+			limits = pg.UpkeepLimits // for the lock of its own first try, which is on its way
+		}
+		if err := r.pg.Send(ctx, r.pg.Work, limits, put, life); err != nil {
 			return err
 		}
 		switch {
 		case len(seqs) == len(drafts):
+		case !same || epoch != topics.epoch:
+			if err := r.anchor(ctx); err != nil {
+				return err
+			}
+			if topics, err = r.numbers(ctx, drafts); err != nil {
+				return err
+			}
+			if args, err = columns(r.pg.Namespace, r.mark, drafts, topics); err != nil {
+				return err
+			}
+			return pg.Fault{Err: errEpoch, Passing: true}.AsError()
 		case again:
 			return r.happened(ctx, drafts, &seqs)
 		default:
@@ -280,9 +335,6 @@ func (r *Room) AppendIn(ctx context.Context, in pg.Session, drafts []stream.Publ
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	if err := stream.CheckPlain(drafts); err != nil {
-		return nil, err
-	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -290,24 +342,51 @@ func (r *Room) AppendIn(ctx context.Context, in pg.Session, drafts []stream.Publ
 	if err != nil {
 		return nil, err
 	}
-	if stream.AnyNames(drafts) {
-		list, err := r.named(ctx, in, drafts, topics, uuid.New(), markedOnce+insertEvents)
+	special, versioned, err := r.special(ctx, drafts, topics)
+	if err != nil {
+		return nil, err
+	}
+	if special {
+		n := r.naming(in, drafts, topics, versioned)
+		n.within = true
+		list, err := n.append(ctx, uuid.New())
 		for i := range list {
 			list[i].Position = stream.Position{} // known when it has committed
 		}
 		return list, err
 	}
+	list, err := r.appendWithin(ctx, in, drafts, topics)
+	if errors.Is(err, errEpoch) { // nothing was done: it may go on, unless its snapshot is older
+		if err := r.anchor(ctx); err != nil {
+			return nil, err
+		}
+		if topics, err = r.numbers(ctx, drafts); err != nil {
+			return nil, err
+		}
+		return r.appendWithin(ctx, in, drafts, topics)
+	}
+	return list, err
+}
+
+func (r *Room) appendWithin(
+	ctx context.Context, in pg.Session, drafts []stream.Publication, topics *numbered,
+) ([]stream.PublishReply, error) {
 	args, err := columns(r.pg.Namespace, r.mark, drafts, topics)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]stream.PublishReply, 0, len(drafts))
-	err = in.Run(ctx, &pg.Statement{Text: appendWithin, Args: append(args, fmt.Sprintf("pawl.mark_%d", uint32(r.mark))),
+	var epoch uint32
+	same := true
+	err = in.Run(ctx, &pg.Statement{Text: appendWithin, Args: append(args, r.markName()),
 		Each: func(scan pg.Scan) error {
 			var seq int64
 			err := scan(&seq)
 			list = append(list, stream.PublishReply{ID: drafts[len(list)].ID})
 			return err
-		}})
+		}}, r.life(&epoch, &same, nil))
+	if err == nil && len(list) < len(drafts) {
+		err = errEpoch
+	}
 	return list, err
 }

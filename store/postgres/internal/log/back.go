@@ -19,15 +19,24 @@ WHERE namespace = $1 AND seq <= $2
 ORDER BY namespace DESC, seq DESC
 LIMIT $3`
 
-	// readTopicsBack reads those of some topics ($4): a seek for each, as readTopics.
+	// readTopicsBack reads those of some topics ($4): a seek for each, as readTopics, and not
+	// below its low mark.
 	//
-	//   - event_topic, backwards.
+	//   - topic_trim_pkey; event_topic, backwards.
 	readTopicsBack = `SELECT e.*
-FROM (SELECT $1::int AS namespace, t.topic FROM unnest($4::int[]) AS t (topic) OFFSET 0) AS t
+FROM (
+	SELECT t.namespace, t.topic, coalesce((
+			SELECT s.low
+			FROM pawl.topic_trim AS s
+			WHERE s.namespace = t.namespace AND s.topic = t.topic
+		), 0) AS low
+	FROM (SELECT $1::int AS namespace, t.topic FROM unnest($4::int[]) AS t (topic) OFFSET 0) AS t
+	OFFSET 0
+) AS t
 CROSS JOIN LATERAL (
 	SELECT ` + eventColumns + `
 	FROM pawl.event
-	WHERE event.namespace = t.namespace AND event.topic = t.topic AND event.topic > 0 AND seq <= $2
+	WHERE event.namespace = t.namespace AND event.topic = t.topic AND event.topic > 0 AND seq > t.low AND seq <= $2
 	ORDER BY event.namespace DESC, event.topic DESC, seq DESC
 	LIMIT $3
 ) AS e
@@ -36,13 +45,21 @@ LIMIT $3`
 
 	// readNewest reads when the newest event of each of some topics ($2) was appended.
 	//
-	//   - event_topic, backwards.
+	//   - topic_trim_pkey; event_topic, backwards.
 	readNewest = `SELECT t.topic, e.appended
-FROM (SELECT $1::int AS namespace, t.topic FROM unnest($2::int[]) AS t (topic) OFFSET 0) AS t
+FROM (
+	SELECT t.namespace, t.topic, coalesce((
+			SELECT s.low
+			FROM pawl.topic_trim AS s
+			WHERE s.namespace = t.namespace AND s.topic = t.topic
+		), 0) AS low
+	FROM (SELECT $1::int AS namespace, t.topic FROM unnest($2::int[]) AS t (topic) OFFSET 0) AS t
+	OFFSET 0
+) AS t
 CROSS JOIN LATERAL (
 	SELECT appended
 	FROM pawl.event
-	WHERE event.namespace = t.namespace AND event.topic = t.topic AND event.topic > 0
+	WHERE event.namespace = t.namespace AND event.topic = t.topic AND event.topic > 0 AND seq > t.low
 	ORDER BY event.namespace DESC, event.topic DESC, seq DESC
 	LIMIT 1
 ) AS e`
@@ -85,7 +102,7 @@ func (r *Room) EventsBack(ctx context.Context, q store.EventQuery) (page store.E
 	if err != nil {
 		return page, err
 	}
-	return store.BackPage(&q, stream.At(head.epoch, head.seq), limit, all, nil), nil
+	return store.BackPage(&q, stream.At(head.epoch, head.seq), limit, all, func(i int) bool { return !all[i].Expired(head.now) }), nil
 }
 
 // NewestEvents says when the newest event of each of some topics was appended. It may be past

@@ -62,11 +62,13 @@ WHERE namespace = $1
 	AND turn = $3
 	AND holder = $4`
 
-	// moveCursor moves one, where its position is of this life of the log.
+	// moveCursor moves one, where its position is of this epoch of the log, on its server:
+	// whoever read it on another one may have read what is not there.
 	moveCursor = `UPDATE pawl.cursor_at
-SET turn = turn + 1, epoch = $5, seq = $6, losses = $8, until = {now} + $7 * interval '1 microsecond', moved = {now}` +
+SET turn = turn + 1, epoch = $5, seq = $6, losses = $8, until = {now} + $7 * interval '1 microsecond', moved = {now},
+	trimmed = CASE WHEN $9 THEN {now} ELSE trimmed END` +
 		ofCursor + `
-	AND ($5 = 0 OR $5 = (SELECT epoch FROM pawl.epoch))`
+	AND ($5 = 0 OR $5 = (SELECT e.epoch FROM pawl.epoch AS e WHERE ` + sameServer + `))`
 
 	// movedCursor looks whether a move has happened whose answer was lost.
 	movedCursor = `SELECT 1
@@ -83,7 +85,7 @@ SET until = NULL, holder = '00000000-0000-0000-0000-000000000000'` + ofCursor
 	// listCursors reads them by name, after one ($2).
 	//
 	//   - cursor_pkey, and cursor_at_pkey backwards for each.
-	listCursors = `SELECT c.name, c.filter, c.made, a.turn, a.epoch, a.seq, a.losses, a.until, a.moved,
+	listCursors = `SELECT c.name, c.filter, c.made, a.turn, a.epoch, a.seq, a.losses, a.until, a.moved, a.trimmed,
 	(SELECT epoch FROM pawl.epoch)
 FROM (
 	SELECT *
@@ -94,7 +96,7 @@ FROM (
 ) AS c` + whereItIs + `
 ORDER BY c.name`
 
-	oneCursor = `SELECT c.name, c.filter, c.made, a.turn, a.epoch, a.seq, a.losses, a.until, a.moved,
+	oneCursor = `SELECT c.name, c.filter, c.made, a.turn, a.epoch, a.seq, a.losses, a.until, a.moved, a.trimmed,
 	(SELECT epoch FROM pawl.epoch)
 FROM pawl.cursor AS c` + whereItIs + `
 WHERE c.namespace = $1 AND c.name = $2`
@@ -176,7 +178,11 @@ func (r *Room) OpenCursor(ctx context.Context, o store.CursorOpen) (s store.Curs
 		return s, err
 	}
 	defer r.pg.Leave()
-	if err := r.checkPosition(ctx, o.Start); err != nil {
+	head, err := r.head(ctx) // of this server: it says whether the cursor goes on in another epoch
+	if err != nil {
+		return s, err
+	}
+	if err := head.check(o.Start); err != nil {
 		return s, err
 	}
 	fresh := store.NewCursorRow(&o)
@@ -208,7 +214,7 @@ var errDeleted = errors.New("the cursor was deleted just now")
 func lost(name string) error { return fmt.Errorf("%w: %q", store.ErrCursorLost, name) }
 
 func (r *Room) moveArgs(m *store.CursorMove) []any {
-	return []any{r.pg.Namespace, m.Name, m.Turn, m.Holder, int32(m.To.Epoch()), m.To.Seq(), micros(m.Lease), m.Losses}
+	return []any{r.pg.Namespace, m.Name, m.Turn, m.Holder, int32(m.To.Epoch()), m.To.Seq(), micros(m.Lease), m.Losses, m.Trimmed}
 }
 
 // MoveCursor commits where a cursor is.
@@ -295,8 +301,8 @@ func (r *Room) cursors(ctx context.Context, text string, args ...any) (list []st
 			var i store.CursorInfo
 			var row store.CursorRow
 			var epoch uint32
-			var until, moved pgtype.Timestamptz
-			if err := scan(&i.Name, &row.Filter, &i.Made, &i.Turn, &row.Epoch, &row.Seq, &i.Losses, &until, &moved, &epoch); err != nil {
+			var until, moved, trimmed pgtype.Timestamptz
+			if err := scan(&i.Name, &row.Filter, &i.Made, &i.Turn, &row.Epoch, &row.Seq, &i.Losses, &until, &moved, &trimmed, &epoch); err != nil {
 				return err
 			}
 			i.At, i.Made = row.At(epoch), i.Made.UTC()
@@ -305,6 +311,9 @@ func (r *Room) cursors(ctx context.Context, text string, args ...any) (list []st
 			}
 			if moved.Valid {
 				i.Moved = moved.Time.UTC()
+			}
+			if trimmed.Valid {
+				i.Trimmed = trimmed.Time.UTC()
 			}
 			var err error
 			if i.Filter, err = store.ParseFilter(row.Filter); err != nil {

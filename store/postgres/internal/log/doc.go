@@ -1,5 +1,5 @@
 // Package log keeps the events of a namespace. It owns the tables event, topic, epoch,
-// event_writer, seen, cursor and cursor_at, and the sequence event_seq.
+// event_writer, key_version, topic_trim, delayed, seen, cursor and cursor_at, and the sequence event_seq.
 //
 // # Why nobody skips an event
 //
@@ -15,6 +15,11 @@
 // What is not marked at 2 has either committed, because locks are released after a commit
 // can be seen, or takes its mark after 2 and its numbers after 1: above the head. Numbers
 // that were rolled back are holes, and nobody waits for them.
+//
+// A head holds for every process until the server crashes: numbers that were taken and not
+// used may be given again then. So what is handed out and kept are positions of events, which
+// are on disk before anybody sees them, and never the head. On another server (a restored
+// backup, a promoted standby) also numbers of events may be given again: epoch.go.
 //
 // An advisory lock names 32 bits, so a mark is the lower 31 bits of its number beside a
 // number of the namespace; the lowest is found by its distance from the sequence.

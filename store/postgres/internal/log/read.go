@@ -11,7 +11,7 @@ import (
 	"github.com/pawlwork/pawl/stream"
 )
 
-const eventColumns = `seq, topic, schema, appended, time, expires, id, key, type, source, content_type, rest, data`
+const eventColumns = `seq, topic, schema, appended, time, expires, id, key, type, source, content_type, rest, data, version`
 
 const (
 	// readAll reads events of all topics behind a number ($2), up to the head ($3).
@@ -38,7 +38,35 @@ CROSS JOIN LATERAL (
 ) AS e
 ORDER BY e.seq
 LIMIT $4`
+
+	// readLowTopics is readTopics for who begins before what was trimmed: each topic is
+	// seeked from its low mark, so that nobody walks what was removed, also while somebody's
+	// snapshot keeps its entries.
+	//
+	//   - topic_trim_pkey, event_topic.
+	readLowTopics = `SELECT e.*
+FROM (
+	SELECT t.namespace, t.topic, greatest($2, coalesce((
+			SELECT s.low
+			FROM pawl.topic_trim AS s
+			WHERE s.namespace = t.namespace AND s.topic = t.topic
+		), 0)) AS low
+	FROM (SELECT $1::int AS namespace, t.topic FROM unnest($5::int[]) AS t (topic) OFFSET 0) AS t
+	OFFSET 0
+) AS t
+CROSS JOIN LATERAL (
+	SELECT ` + eventColumns + `
+	FROM pawl.event
+	WHERE event.namespace = t.namespace AND event.topic = t.topic AND event.topic > 0 AND seq > t.low AND seq <= $3
+	ORDER BY event.namespace, event.topic, seq
+	LIMIT $4
+) AS e
+ORDER BY e.seq
+LIMIT $4`
 )
+
+// maxSeeks is of how many topics each is seeked where all of them could be read in one go.
+const maxSeeks = 1000
 
 // Events reads what lies behind a position, not past the head.
 func (r *Room) Events(ctx context.Context, q store.EventQuery) (page store.EventPage, err error) {
@@ -60,29 +88,58 @@ func (r *Room) Events(ctx context.Context, q store.EventQuery) (page store.Event
 	if err := head.check(q.After); err != nil {
 		return page, err
 	}
-	args := []any{r.pg.Namespace, q.After.Seq(), head.seq, limit}
-	text := readAll
-	if p := q.Match.Pattern; p.String() != ">" {
-		ids, err := r.matching(ctx, p)
-		if err != nil {
-			return page, err
-		}
-		text, args = readTopics, append(args, ids)
+	ids, text, args, err := r.reading(ctx, &q, head, limit)
+	if err != nil {
+		return page, err
 	}
 	all, err := r.readAs(ctx, head, text, args)
 	if err != nil {
 		return page, err
 	}
-	page = store.EventPage{Next: q.After, Visited: len(all), More: len(all) == limit, Head: stream.At(head.epoch, head.seq)}
+	trimmed, err := r.trimmedBehind(ctx, head, ids, q.After)
+	if err != nil {
+		return page, err
+	}
+	page = store.EventPage{Next: q.After, Visited: len(all), More: len(all) == limit, Trimmed: trimmed, Head: stream.At(head.epoch, head.seq)}
 	if len(all) > 0 {
 		page.Next = all[len(all)-1].Position
 	}
 	for i := range all {
-		if q.Match.Match(&all[i]) {
+		if !all[i].Expired(head.now) && q.Match.Match(&all[i]) {
 			page.Events = append(page.Events, all[i])
 		}
 	}
 	return page, nil
+}
+
+// reading chooses the statement of a page. ids are the topics that match, nil for all.
+func (r *Room) reading(ctx context.Context, q *store.EventQuery, h head, limit int) (ids []int32, text string, args []any, err error) {
+	args = []any{r.pg.Namespace, q.After.Seq(), h.seq, limit}
+	p, behind := q.Match.Pattern, q.After.Seq() < h.low
+	switch {
+	case p.String() != ">":
+		if ids, err = r.matching(ctx, p); err != nil {
+			return nil, "", nil, err
+		}
+		if text = readTopics; behind {
+			text = readLowTopics
+		}
+		return ids, text, append(args, ids), nil
+	case behind:
+		few, err := r.Topics(ctx, p, "", maxSeeks)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		if len(few) == maxSeeks {
+			break
+		}
+		all := make([]int32, len(few))
+		for i := range few {
+			all[i] = few[i].ID
+		}
+		return nil, readLowTopics, append(args, all), nil
+	}
+	return nil, readAll, args, nil
 }
 
 // readAs reads the events that a statement finds, with the names of their topics.
@@ -108,13 +165,14 @@ func read(scan pg.Scan, epoch uint32) (e stream.Event, topic int32, err error) {
 	var seq int64
 	var schema int32
 	var expires pgtype.Timestamptz
+	var version pgtype.Int8
 	var rest []byte
 	err = scan(&seq, &topic, &schema, &e.Appended, &e.Time, &expires,
-		&e.ID, &e.Key, &e.Type, &e.Source, &e.ContentType, &rest, &e.Data)
+		&e.ID, &e.Key, &e.Type, &e.Source, &e.ContentType, &rest, &e.Data, &version)
 	if err != nil {
 		return e, topic, err
 	}
-	e.Position, e.Schema = stream.At(epoch, seq), int(schema)
+	e.Position, e.Schema, e.Version = stream.At(epoch, seq), int(schema), version.Int64
 	e.Appended, e.Time = e.Appended.UTC(), e.Time.UTC()
 	if expires.Valid {
 		e.Expires = expires.Time.UTC()

@@ -20,11 +20,20 @@ import (
 // Tables are those of this room.
 var Tables = []table.Table{
 	{Name: "epoch", Key: []string{"one"}, Shared: true},
+	{Name: "log_life", Key: []string{"one"}, Shared: true, Derived: true},
 	{Name: "topic", Key: []string{"namespace", "name"}},
+	{Name: "topic_trim", Key: []string{"namespace", "topic"}},
+	{Name: "key_version", Key: []string{"namespace", "topic", "key"}},
 	{
-		Name: "event", Key: []string{"namespace", "seq"},
+		Name: "delayed", Key: []string{"namespace", "due", "number"},
 		Users: []string{"data", "rest"},
 		Ours:  []string{"id", "key", "type", "source", "content_type"},
+	},
+	{
+		Name: "event", Key: []string{"namespace", "seq"},
+		Users:  []string{"data", "rest"},
+		Ours:   []string{"id", "key", "type", "source", "content_type"},
+		Expiry: table.Expiry{Column: "expires", When: "expires > '-infinity'", Index: "event_expires", Own: "the round trim, which counts what is left"},
 	},
 	{
 		Name: "event_writer", Key: []string{"namespace", "writer", "number"},
@@ -43,13 +52,35 @@ var Tables = []table.Table{
 var Plans = []pg.Plan{
 	{Name: "readAll", Text: readAll, Indexes: []string{"event_pkey"}},
 	{Name: "readTopics", Text: readTopics, Indexes: []string{"event_topic"}},
+	{Name: "readLowTopics", Text: readLowTopics, Indexes: []string{"event_topic", "topic_trim_pkey"}},
+	{Name: "findTrimmable", Text: findTrimmable, Indexes: []string{"event_topic", "topic_trim_pkey"}},
+	{Name: "lockTrim", Text: lockTrim, Indexes: []string{"topic_trim_pkey"}},
+	{Name: "lockTrims", Text: lockTrims, Indexes: []string{"topic_trim_pkey"}},
+	{Name: "countEvents", Text: countEvents, Indexes: []string{"event_topic"}},
+	{Name: "oldestEvents", Text: oldestEvents, Indexes: []string{"event_topic"}},
+	{Name: "dropEvents", Text: dropEvents, Indexes: []string{"event_topic"}},
+	{Name: "putTrim", Text: putTrim, Indexes: []string{"topic_trim_pkey"}},
+	{Name: "findExpired", Text: findExpired, Indexes: []string{"event_expires"}},
+	{Name: "dropExpired", Text: dropExpired, Indexes: []string{"event_pkey"}},
+	{Name: "uncount", Text: uncount, Indexes: []string{"topic_trim_pkey"}},
+	{Name: "readLost", Text: readLost, Indexes: []string{"topic_trim_pkey"}},
 	{Name: "readAllBack", Text: readAllBack, Indexes: []string{"event_pkey"}},
 	{Name: "readTopicsBack", Text: readTopicsBack, Indexes: []string{"event_topic"}},
 	{Name: "readNewest", Text: readNewest, Indexes: []string{"event_topic"}},
 	{Name: "readAgain", Text: readAgain, Indexes: []string{"event_pkey"}},
+	{Name: "topicsBetween", Text: topicsBetween, Indexes: []string{"event_pkey"}},
+	{Name: "newestTopic", Text: newestTopic, Indexes: []string{"topic_id"}},
 	{Name: "nameTopics", Text: nameTopics, Indexes: []string{"topic_id"}},
 	{Name: "findTopics", Text: findTopics, Indexes: []string{"topic_pkey"}},
 	{Name: "listTopics", Text: listTopics, Indexes: []string{"topic_pkey"}},
+	{Name: "readTopic", Text: readTopic, Indexes: []string{"topic_pkey", "topic_trim_pkey", "delayed_topic"}},
+	{Name: "makeVersioned", Text: makeVersioned, Indexes: []string{"topic_pkey"}},
+	{Name: "lockVersions", Text: lockVersions, Indexes: []string{"key_version_pkey"}},
+	{Name: "lockDue", Text: lockDue, Indexes: []string{"delayed_pkey"}},
+	{Name: "appendDue", Text: appendDue, Indexes: []string{"delayed_pkey"}},
+	{Name: "fillDelayed", Text: fillDelayed, Indexes: []string{"seen_delayed"}},
+	{Name: "nextDue", Text: nextDue, Indexes: []string{"delayed_pkey"}},
+	{Name: "putVersions", Text: putVersions, Indexes: []string{"key_version_pkey"}},
 	{Name: "findSeen", Text: findSeen, Indexes: []string{"seen_pkey"}},
 	{Name: "fillSeen", Text: fillSeen, Indexes: []string{"seen_pkey"}},
 	{Name: "lockCursor", Text: lockCursor, Indexes: []string{"cursor_pkey"}},
@@ -73,6 +104,7 @@ type Room struct {
 	gather   *commit.Committer[*appendCall]
 	topics   topics
 	writer   writer
+	known    known
 
 	preparing sync.Mutex
 	prepared  atomic.Bool
@@ -83,7 +115,10 @@ func New(db *pg.DB, s *settings.Room, h *hints.Room) *Room {
 }
 
 // Appended tells other processes that events were committed.
-func (r *Room) Appended() { r.hints.Notifier.Say(store.Hint{Subject: store.SubjectTopic}) }
+func (r *Room) Appended() {
+	r.known.appended()
+	r.hints.Notifier.Say(store.Hint{Subject: store.SubjectTopic})
+}
 
 // prepare reads what is known of the log, once, and begins another life of it where the
 // server is not the one that it was. It waits for the first use: who keeps no events needs
@@ -146,23 +181,4 @@ type writer struct {
 	number int64 // of its last commit; 0: none
 	known  bool  // its row is there
 	seq    int64 // the newest number that it has seen
-}
-
-// topics are those that this process knows.
-type topics struct {
-	mu      sync.RWMutex
-	numbers map[string]int32
-	names   map[int32]string
-}
-
-// maxTopics bounds what is remembered.
-const maxTopics = 100_000
-
-func (t *topics) learn(name string, number int32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.numbers == nil || len(t.numbers) >= maxTopics {
-		t.numbers, t.names = map[string]int32{}, map[int32]string{}
-	}
-	t.numbers[name], t.names[number] = number, name
 }

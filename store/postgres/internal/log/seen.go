@@ -2,11 +2,13 @@ package log
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/stream"
@@ -23,13 +25,13 @@ SELECT $1, n.topic, n.key, n.name, '', 0, $2, {now} + interval '1 day'
 FROM unnest($3::int[], $4::boolean[], $5::text[]) WITH ORDINALITY AS n (topic, key, name, place)
 ORDER BY n.place
 ON CONFLICT (namespace, topic, key, name) DO UPDATE
-SET event = '', seq = 0, call = excluded.call, expires = excluded.expires
+SET event = '', seq = 0, version = 0, call = excluded.call, expires = excluded.expires
 WHERE s.expires <= {now}`
 
 	// findSeen reads what names stand for, with a later snapshot.
 	//
 	//   - seen_pkey.
-	findSeen = `SELECT n.place, s.event, s.seq, s.call
+	findSeen = `SELECT n.place, s.event, s.seq, s.version, s.call
 FROM (
 	SELECT $1::int AS namespace, n.*
 	FROM unnest($2::int[], $3::boolean[], $4::text[]) WITH ORDINALITY AS n (topic, key, name, place)
@@ -42,15 +44,14 @@ JOIN pawl.seen AS s
 	//
 	//   - seen_pkey.
 	fillSeen = `UPDATE pawl.seen AS s
-SET event = n.event, seq = n.seq
+SET event = n.event, seq = n.seq, version = n.version
 FROM (
 	SELECT $1::int AS namespace, n.*
-	FROM unnest($2::int[], $3::boolean[], $4::text[], $5::text[], $6::bigint[]) AS n (topic, key, name, event, seq)
+	FROM unnest($2::int[], $3::boolean[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
+		AS n (topic, key, name, event, seq, version)
 	OFFSET 0
 ) AS n
 WHERE s.namespace = ANY (ARRAY[n.namespace]) AND s.topic = n.topic AND s.key = n.key AND s.name = n.name AND s.seq = 0`
-
-	readEpoch = "SELECT epoch FROM pawl.epoch"
 )
 
 // seenNames are the names of a call, each once, in the order in which all calls take them.
@@ -61,13 +62,13 @@ type seenNames struct {
 	texts  []string
 }
 
-func namesOf(drafts []stream.Publication, topics map[string]int32) *seenNames {
+func namesOf(drafts []stream.Publication, topics *numbered) *seenNames {
 	s := &seenNames{}
 	for i := range drafts {
 		s.list = append(s.list, drafts[i].Names()...)
 	}
 	slices.SortFunc(s.list, func(a, b stream.SeenName) int {
-		if n := int(topics[a.Topic]) - int(topics[b.Topic]); n != 0 {
+		if n := int(topics.of[a.Topic]) - int(topics.of[b.Topic]); n != 0 {
 			return n
 		}
 		if a.Key != b.Key {
@@ -80,111 +81,171 @@ func namesOf(drafts []stream.Publication, topics map[string]int32) *seenNames {
 	})
 	s.list = slices.Compact(s.list)
 	for _, n := range s.list {
-		s.topics, s.keys, s.texts = append(s.topics, topics[n.Topic]), append(s.keys, n.Key), append(s.texts, n.Text)
+		s.topics, s.keys, s.texts = append(s.topics, topics.of[n.Topic]), append(s.keys, n.Key), append(s.texts, n.Text)
 	}
 	return s
 }
 
-// appendNamed appends events that are known by names, in a transaction of the store's own:
-// apart from those that gather, because a name may have to wait for somebody's transaction.
+// appendNamed appends events that are known by names, that have versions or are delayed, in a
+// transaction of the store's own: apart from those that gather, because a name or a version
+// may have to wait for somebody's transaction.
 func (r *Room) appendNamed(ctx context.Context, drafts []stream.Publication) (list []stream.PublishReply, err error) {
-	topics, err := r.numbers(ctx, drafts) // before: it needs a connection of its own
-	if err != nil {
-		return nil, err
-	}
 	drafts = slices.Clone(drafts)
 	for i := range drafts {
 		drafts[i].Given = true // so that none of the call is there twice when its answer is lost
 	}
 	call := uuid.New()
 	err = r.pg.Retry(ctx, "append", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
-			list, err = r.named(ctx, t, drafts, topics, call, marked+insertEvents)
+		topics, err := r.numbers(ctx, drafts) // before: it needs a connection of its own
+		if err != nil {
+			return err
+		}
+		_, versioned, err := r.special(ctx, drafts, topics)
+		if err != nil {
+			return err
+		}
+		err = r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+			list, err = r.naming(t, drafts, topics, versioned).append(ctx, call)
 			return err
 		})
+		if errors.Is(err, errEpoch) {
+			err = errors.Join(r.anchor(ctx), pg.Fault{Err: err, Passing: true}.AsError())
+		}
+		return err
 	})
 	if err == nil {
-		r.Appended()
+		var p Published
+		p.Add(list)
+		r.Told(p)
 	}
 	return list, err
 }
 
-// named appends what is new among events with names.
-func (r *Room) named(ctx context.Context, t pg.Session, drafts []stream.Publication, topics map[string]int32,
-	call uuid.UUID, insert string) ([]stream.PublishReply, error) {
-	names := namesOf(drafts, topics)
-	found, again := map[stream.SeenName]stream.SeenEvent{}, map[stream.SeenName]bool{}
-	var epoch uint32
-	err := t.Run(ctx,
-		&pg.Statement{Text: claimSeen, Args: []any{r.pg.Namespace, call, names.topics, names.keys, names.texts}},
-		&pg.Statement{Text: findSeen, Args: []any{r.pg.Namespace, names.topics, names.keys, names.texts}, Each: func(scan pg.Scan) error {
-			var place, seq int64
-			var event string
-			var by uuid.UUID
-			if err := scan(&place, &event, &seq, &by); err != nil {
-				return err
-			}
-			if n := names.list[place-1]; seq != 0 {
-				found[n], again[n] = stream.SeenEvent{ID: event, Seq: seq}, by == call
-			}
-			return nil
-		}},
-		&pg.Statement{Text: readEpoch, Each: func(scan pg.Scan) error { return scan(&epoch) }})
+// naming is one call whose events are special.
+type naming struct {
+	room      *Room
+	t         pg.Session
+	drafts    []stream.Publication
+	topics    *numbered
+	versioned map[string]bool // topics
+	within    bool            // in a user's transaction
+	epoch     uint32
+	now       time.Time
+	sifted    []stream.Sifted
+	fresh     []stream.SeenEvent // by place in the call
+}
+
+func (r *Room) naming(t pg.Session, drafts []stream.Publication, topics *numbered, versioned map[string]bool) *naming {
+	return &naming{room: r, t: t, drafts: drafts, topics: topics, versioned: versioned, fresh: make([]stream.SeenEvent, len(drafts))}
+}
+
+// append appends what is new. What locks rows that others may want comes in one order for
+// all: names, then versions; the mark is taken when nothing is left to wait for.
+func (n *naming) append(ctx context.Context, call uuid.UUID) ([]stream.PublishReply, error) {
+	drafts := n.drafts
+	names := namesOf(drafts, n.topics)
+	again, err := n.find(ctx, names, call)
 	if err != nil {
 		return nil, err
 	}
-	sifted := stream.Sift(drafts, found)
-	seqs, err := r.insertFresh(ctx, t, drafts, sifted, topics, insert)
+	bump, err := n.insert(ctx)
 	if err != nil {
 		return nil, err
 	}
-	of := stream.Resolve(drafts, sifted, seqs)
+	of := stream.Resolve(drafts, n.sifted, n.fresh)
 	stands := map[stream.SeenName]stream.SeenEvent{}
 	list := make([]stream.PublishReply, len(drafts))
 	answered := map[int64]bool{} // of this call
 	for i, e := range of {
-		own := len(drafts[i].Names()) == 0 || sifted[i].Fresh
-		for _, n := range drafts[i].Names() {
-			own = own || again[n] && e.ID == drafts[i].ID // its answer was lost: nobody else has sent it
-			if _, ok := stands[n]; !ok {
-				stands[n] = e
+		own := len(drafts[i].Names()) == 0 || n.sifted[i].Fresh
+		for _, name := range drafts[i].Names() {
+			own = own || again[name] && e.ID == drafts[i].ID // its answer was lost: nobody else has sent it
+			if _, ok := stands[name]; !ok {
+				stands[name] = e
 			}
 		}
-		list[i] = stream.PublishReply{ID: e.ID, Position: stream.At(epoch, e.Seq), Duplicate: !own || answered[e.Seq]}
+		list[i] = e.Reply(n.epoch, !own || answered[e.Seq])
 		answered[e.Seq] = true
 	}
-	events, numbers := make([]string, len(names.list)), make([]int64, len(names.list))
-	for i, n := range names.list {
-		events[i], numbers[i] = stands[n].ID, stands[n].Seq
+	events, numbers, versions := make([]string, len(names.list)), make([]int64, len(names.list)), make([]int64, len(names.list))
+	for i, name := range names.list {
+		events[i], numbers[i], versions[i] = stands[name].ID, stands[name].Seq, stands[name].Version
 	}
-	return list, t.Run(ctx, &pg.Statement{Text: fillSeen, Args: []any{r.pg.Namespace, names.topics, names.keys, names.texts, events, numbers}})
+	fill := &pg.Statement{Text: fillSeen, Args: []any{n.room.pg.Namespace, names.topics, names.keys, names.texts, events, numbers, versions}}
+	return list, n.t.Run(ctx, append(bump, fill)...)
 }
 
-// insertFresh appends the new ones. Their numbers are by place in the call.
-func (r *Room) insertFresh(ctx context.Context, t pg.Session, drafts []stream.Publication, sifted []stream.Sifted,
-	topics map[string]int32, insert string) ([]int64, error) {
-	var fresh []stream.Publication
-	var places []int
-	for i, s := range sifted {
-		if s.Fresh {
-			fresh, places = append(fresh, drafts[i]), append(places, i)
+// find reads what names stand for, and sifts by it. again are those that this very call has
+// put before, when its answer was lost.
+func (n *naming) find(ctx context.Context, names *seenNames, call uuid.UUID) (again map[stream.SeenName]bool, err error) {
+	r := n.room
+	found := map[stream.SeenName]stream.SeenEvent{}
+	again = map[stream.SeenName]bool{}
+	same := true
+	err = n.t.Run(ctx,
+		&pg.Statement{Text: claimSeen, Args: []any{r.pg.Namespace, call, names.topics, names.keys, names.texts}},
+		&pg.Statement{Text: findSeen, Args: []any{r.pg.Namespace, names.topics, names.keys, names.texts}, Each: func(scan pg.Scan) error {
+			var place int64
+			var e stream.SeenEvent
+			var by uuid.UUID
+			if err := scan(&place, &e.ID, &e.Seq, &e.Version, &by); err != nil {
+				return err
+			}
+			if name := names.list[place-1]; e.Seq != 0 {
+				found[name], again[name] = e, by == call
+			}
+			return nil
+		}},
+		r.life(&n.epoch, &same, &n.now))
+	if err == nil && (!same || n.epoch != 0 && n.epoch != n.topics.epoch) { // 0: its snapshot is older than the first
+		err = errEpoch
+	}
+	n.sifted = stream.Sift(n.drafts, found)
+	return again, err
+}
+
+// insert appends the new ones, or keeps them until they are due. What is answered says what
+// their keys have come to, and is still to be written.
+func (n *naming) insert(ctx context.Context) (bump []*pg.Statement, err error) {
+	var now, later []int
+	for i, s := range n.sifted {
+		switch {
+		case !s.Fresh:
+		case n.drafts[i].Due(n.now).IsZero():
+			now = append(now, i)
+		default:
+			later = append(later, i)
 		}
 	}
-	seqs := make([]int64, len(drafts))
-	if len(fresh) == 0 {
-		return seqs, nil
+	if err := n.delay(ctx, later); err != nil {
+		return nil, err
 	}
-	args, err := columns(r.pg.Namespace, r.mark, fresh, topics)
+	versions, bump, err := n.versions(ctx)
+	if err != nil || len(now) == 0 {
+		return bump, err
+	}
+	r := n.room
+	fresh, of := make([]stream.Publication, len(now)), make([]pgtype.Int8, len(now))
+	for i, place := range now {
+		fresh[i], of[i] = n.drafts[place], pgtype.Int8{Int64: versions[place], Valid: versions[place] > 0}
+	}
+	args, err := columns(r.pg.Namespace, r.mark, fresh, n.topics)
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(insert, "$16") { // the mark of a user's transaction
-		args = append(args, fmt.Sprintf("pawl.mark_%d", uint32(r.mark)))
+	text := appendNumbered
+	if args = append(args, of); n.within {
+		text, args = appendNumberedWithin, append(args, r.markName())
 	}
-	n := 0
-	return seqs, t.Run(ctx, &pg.Statement{Text: "WITH " + insert + "\nRETURNING seq", Args: args, Each: func(scan pg.Scan) error {
-		err := scan(&seqs[places[n]])
-		n++
-		return err
+	i := 0
+	err = n.t.Run(ctx, &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
+		e := &n.fresh[now[i]]
+		e.Version = versions[now[i]]
+		i++
+		return scan(&e.Seq)
 	}})
+	if err == nil && i < len(now) {
+		err = errEpoch
+	}
+	return bump, err
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"slices"
 
+	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/stream"
 )
 
 const (
+	// orderTopics lets those who make topics come one after the other: a number that is seen
+	// has no lower one that comes later, so that who knows the newest knows all.
+	orderTopics = `SELECT pg_advisory_xact_lock($1)`
+
 	// addTopics makes the numbers of new topics ($2).
 	//
 	//   - topic_pkey.
@@ -22,33 +27,87 @@ ON CONFLICT DO NOTHING`
 	// findTopics reads the numbers of topics ($2).
 	//
 	//   - topic_pkey.
-	findTopics = `SELECT topic.name, topic.id
+	findTopics = `SELECT topic.name, topic.id, topic.versioned
 FROM (SELECT $1::int AS namespace, t.name FROM unnest($2::text[]) AS t (name) OFFSET 0) AS t
 JOIN pawl.topic ON topic.namespace = ANY (ARRAY[t.namespace]) AND topic.name = t.name`
 
 	// nameTopics reads the names of topics by their numbers ($2).
 	//
 	//   - topic_id.
-	nameTopics = `SELECT topic.name, topic.id
+	nameTopics = `SELECT topic.name, topic.id, topic.versioned
 FROM (SELECT $1::int AS namespace, t.id FROM unnest($2::int[]) AS t (id) OFFSET 0) AS t
 JOIN pawl.topic ON topic.namespace = ANY (ARRAY[t.namespace]) AND topic.id = t.id AND topic.id > 0`
 
 	// listTopics reads topics that begin with a prefix ($2), after one ($3).
 	//
 	//   - topic_pkey.
-	listTopics = `SELECT name, id
+	listTopics = `SELECT name, id, versioned
 FROM pawl.topic
 WHERE namespace = $1 AND name >= $2 AND name > $3
 ORDER BY name
 LIMIT $4`
 )
 
+// numbered are the numbers of topics in an epoch.
+type numbered struct {
+	epoch uint32
+	of    map[string]int32
+}
+
+// readTopic reads how a topic ($2) stands; $3 bounds what is counted.
+//
+//   - topic_pkey, topic_trim_pkey, delayed_topic.
+const readTopic = `SELECT t.id, t.versioned, coalesce(s.low, 0), coalesce(s.kept, 0), (
+		SELECT count(*)
+		FROM (
+			SELECT 1
+			FROM pawl.delayed AS d
+			WHERE d.namespace = t.namespace AND d.topic = t.id AND d.topic > 0
+			LIMIT $3
+		) AS d
+	), (SELECT epoch FROM pawl.epoch)
+FROM pawl.topic AS t
+LEFT JOIN pawl.topic_trim AS s ON s.namespace = t.namespace AND s.topic = t.id
+WHERE t.namespace = $1 AND t.name = $2`
+
+// TopicNamed is how a topic stands.
+func (r *Room) TopicNamed(ctx context.Context, name string) (s store.TopicState, err error) {
+	if err := r.enter(ctx); err != nil {
+		return s, err
+	}
+	defer r.pg.Leave()
+	err = r.pg.Retry(ctx, "read a topic", pg.Reading, func(ctx context.Context, _ bool) error {
+		s = store.TopicState{}
+		return r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, &pg.Statement{
+			Text: readTopic, Args: []any{r.pg.Namespace, name, store.MaxDelayedCount}, Each: func(scan pg.Scan) error {
+				var low int64
+				var epoch uint32
+				err := scan(&s.ID, &s.Versioned, &low, &s.Kept, &s.Delayed, &epoch)
+				if s.Name = name; low > 0 {
+					s.Low = stream.At(epoch, low)
+				}
+				return err
+			},
+		})
+	})
+	if err != nil {
+		return s, err
+	}
+	if s.ID == 0 {
+		return s, job.NotFound("topic", name)
+	}
+	newest, err := r.NewestEvents(ctx, []store.TopicInfo{s.TopicInfo})
+	s.Newest = newest[s.ID]
+	return s, err
+}
+
 // numbers are those of topics, which are made where they are new: on a connection of the
 // store's own, so that no open transaction keeps one from others.
-func (r *Room) numbers(ctx context.Context, drafts []stream.Publication) (map[string]int32, error) {
+func (r *Room) numbers(ctx context.Context, drafts []stream.Publication) (*numbered, error) {
 	found := map[string]int32{}
 	var missing []string
 	r.topics.mu.RLock()
+	epoch := r.topics.epoch
 	for i := range drafts {
 		name := drafts[i].Topic
 		if _, ok := found[name]; ok {
@@ -61,10 +120,11 @@ func (r *Room) numbers(ctx context.Context, drafts []stream.Publication) (map[st
 	}
 	r.topics.mu.RUnlock()
 	if missing == nil {
-		return found, nil
+		return &numbered{epoch, found}, nil
 	}
 	err := r.pg.Retry(ctx, "make topics", pg.Always, func(ctx context.Context, _ bool) error {
 		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits,
+			&pg.Statement{Text: orderTopics, Args: []any{r.pg.LockKey("topics", "")}},
 			&pg.Statement{Text: addTopics, Args: []any{r.pg.Namespace, missing}}, r.find(findTopics, missing))
 	})
 	if err != nil {
@@ -75,43 +135,55 @@ func (r *Room) numbers(ctx context.Context, drafts []stream.Publication) (map[st
 	for _, name := range missing {
 		found[name] = r.topics.numbers[name]
 	}
-	return found, nil
+	return &numbered{epoch, found}, nil
 }
 
 // find is a statement by which topics become known.
 func (r *Room) find(text string, list any) *pg.Statement {
+	asOf := r.topics.count()
 	return &pg.Statement{Text: text, Args: []any{r.pg.Namespace, list}, Each: func(scan pg.Scan) error {
 		var name string
 		var n int32
-		if err := scan(&name, &n); err != nil {
+		var versioned bool
+		if err := scan(&name, &n, &versioned); err != nil {
 			return err
 		}
-		r.topics.learn(name, n)
+		r.topics.learn(name, n, versioned, asOf)
 		return nil
 	}}
 }
 
 // nameAll gives events the names of their topics.
 func (r *Room) nameAll(ctx context.Context, events []stream.Event, of []int32) error {
+	names, err := r.Names(ctx, of)
+	for i := range names {
+		events[i].Topic = names[i]
+	}
+	return err
+}
+
+// Names are those of topics, by their numbers.
+func (r *Room) Names(ctx context.Context, of []int32) ([]string, error) {
 	var missing []int32
 	r.topics.mu.RLock()
 	for _, n := range of {
-		if _, ok := r.topics.names[n]; !ok && !slices.Contains(missing, n) {
+		if _, ok := r.topics.known[n]; !ok && !slices.Contains(missing, n) {
 			missing = append(missing, n)
 		}
 	}
 	r.topics.mu.RUnlock()
 	if missing != nil {
 		if err := r.pg.Send(ctx, r.pg.Work, nil, r.find(nameTopics, missing)); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	names := make([]string, len(of))
 	r.topics.mu.RLock()
 	defer r.topics.mu.RUnlock()
 	for i, n := range of {
-		events[i].Topic = r.topics.names[n]
+		names[i] = r.topics.known[n].name
 	}
-	return nil
+	return names, nil
 }
 
 // Topics lists up to n topics that match, by name, after one.
@@ -134,7 +206,7 @@ func (r *Room) Topics(ctx context.Context, pattern stream.TopicPattern, after st
 				Text: listTopics, Args: []any{r.pg.Namespace, prefix, from, store.MaxEventPage},
 				Each: func(scan pg.Scan) error {
 					var t store.TopicInfo
-					err := scan(&t.Name, &t.ID)
+					err := scan(&t.Name, &t.ID, &t.Versioned)
 					rows++
 					after = t.Name
 					switch {

@@ -63,7 +63,8 @@ func EventsBack(c *lite.Snapshot, q *store.EventQuery) (page store.EventPage, er
 	for i := range all {
 		events[i] = all[i].event
 	}
-	return store.BackPage(q, head, limit, events, func(i int) bool { return all[i].ours }), nil
+	now := lite.TimeOf(c.Clock.Now())
+	return store.BackPage(q, head, limit, events, func(i int) bool { return all[i].ours && !events[i].Expired(now) }), nil
 }
 
 // someBack are the last events of the topics that match: a seek for each.

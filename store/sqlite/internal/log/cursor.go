@@ -17,11 +17,11 @@ import (
 const (
 	cursorColumns = `filter, turn, epoch, seq, losses, holder, until`
 
-	oneCursor = `SELECT ` + cursorColumns + `, made, moved, name
+	oneCursor = `SELECT ` + cursorColumns + `, made, moved, name, trimmed
 	FROM pawl_cursor
 	WHERE namespace = ? AND name = ?`
 
-	listCursors = `SELECT ` + cursorColumns + `, made, moved, name
+	listCursors = `SELECT ` + cursorColumns + `, made, moved, name, trimmed
 	FROM pawl_cursor
 	WHERE namespace = ? AND name > ?
 	ORDER BY name
@@ -35,7 +35,8 @@ const (
 	WHERE namespace = ?1 AND name = ?2`
 
 	moveCursor = `UPDATE pawl_cursor
-	SET turn = turn + 1, epoch = ?3, seq = ?4, until = ?5, moved = ?6, losses = ?9
+	SET turn = turn + 1, epoch = ?3, seq = ?4, until = ?5, moved = ?6, losses = ?9,
+		trimmed = CASE WHEN ?10 THEN ?6 ELSE trimmed END
 	WHERE namespace = ?1 AND name = ?2 AND turn = ?7 AND holder = ?8`
 
 	renewCursor = `UPDATE pawl_cursor
@@ -61,7 +62,7 @@ func scanCursor(q *lite.Query) (r store.CursorRow, i store.CursorInfo, err error
 		Holder: uuid.UUID(q.ColID(5)), Until: q.ColTime(6),
 	}
 	i = store.CursorInfo{
-		Name: q.ColText(9), At: r.At(epoch), Turn: r.Turn, Losses: r.Losses, Made: q.ColTime(7), Moved: q.ColTime(8), Until: r.Until,
+		Name: q.ColText(9), At: r.At(epoch), Turn: r.Turn, Losses: r.Losses, Made: q.ColTime(7), Moved: q.ColTime(8), Until: r.Until, Trimmed: q.ColTime(10),
 	}
 	if i.Filter, err = store.ParseFilter(r.Filter); err != nil {
 		err = fmt.Errorf("%w: the filter of cursor %q: %w", store.ErrCorrupt, i.Name, err)
@@ -109,7 +110,7 @@ func MoveCursor(t *lite.Session, m *store.CursorMove) (s store.CursorState, err 
 		return s, err
 	}
 	n, err := t.On(moveCursor).Text(m.Name).Int(int64(m.To.Epoch())).Int(m.To.Seq()).TimeOrNull(lease(t, m.Lease)).Int(t.Now).
-		Int(m.Turn).Blob(m.Holder[:]).Int(int64(m.Losses)).Changes()
+		Int(m.Turn).Blob(m.Holder[:]).Int(int64(m.Losses)).Bool(m.Trimmed).Changes()
 	if err == nil && n == 0 {
 		err = lost(m.Name)
 	}

@@ -1,6 +1,6 @@
-// Package log keeps the events of a namespace. It owns the tables pawl_event,
-// pawl_topic, pawl_cursor and pawl_seen. There is one writer, so events are committed in the order of their numbers,
-// and whoever reads sees all below the newest.
+// Package log keeps the events of a namespace. It owns the tables pawl_event, pawl_topic,
+// pawl_key_version, pawl_topic_trim, pawl_delayed, pawl_cursor and pawl_seen. There is one writer, so events are
+// committed in the order of their numbers, and whoever reads sees all below the newest.
 package log
 
 import (
@@ -21,6 +21,14 @@ var Tables = []table.Table{
 		Name: "pawl_event", Key: []string{"seq"},
 		Users: []string{"data", "rest"},
 		Ours:  []string{"id", "key", "type", "source", "content_type"}, Except: "numbers of events are those of all namespaces",
+		Expiry: table.Expiry{Column: "expires", When: "expires IS NOT NULL", Index: "pawl_event_expires", Own: "the round trim, which counts what is left"},
+	},
+	{Name: "pawl_key_version", Key: []string{"namespace", "topic", "key"}},
+	{Name: "pawl_topic_trim", Key: []string{"namespace", "topic"}},
+	{
+		Name: "pawl_delayed", Key: []string{"number"},
+		Users: []string{"data", "rest"},
+		Ours:  []string{"id", "key", "type", "source", "content_type"}, Except: "numbers of events are those of all namespaces",
 	},
 	{
 		Name: "pawl_seen", Key: []string{"namespace", "topic", "key", "name"}, Ours: []string{"event"},
@@ -34,89 +42,54 @@ const epoch = 1
 
 const (
 	// findTopic is by pawl_topic_name.
-	findTopic = `SELECT id
+	findTopic = `SELECT id, versioned
 	FROM pawl_topic
 	WHERE namespace = ? AND name = ?`
 
-	addTopic = `INSERT INTO pawl_topic (namespace, name)
-	VALUES (?, ?)
+	addTopic = `INSERT INTO pawl_topic (namespace, name, versioned)
+	VALUES (?, ?, ?)
 	RETURNING id`
 
+	setVersioned = `UPDATE pawl_topic
+	SET versioned = 1
+	WHERE namespace = ? AND id = ?`
+
 	// listTopics is by pawl_topic_name.
-	listTopics = `SELECT id, name
+	listTopics = `SELECT id, name, versioned
 	FROM pawl_topic
 	WHERE namespace = ? AND name >= ? AND name > ?
 	ORDER BY name
 	LIMIT ?`
-
-	addEvent = `INSERT INTO pawl_event (namespace, topic, stripe, schema, appended, time, expires,
-		id, key, type, source, content_type, rest, data)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	RETURNING seq`
 )
 
-// Append puts events in, in order.
-func Append(t *lite.Session, drafts []stream.Publication) ([]stream.PublishReply, error) {
-	topics := map[string]int64{}
-	list, seqs := make([]stream.PublishReply, len(drafts)), make([]int64, len(drafts))
-	var sifted []stream.Sifted
-	named := stream.AnyNames(drafts)
-	if named {
-		var err error
-		if sifted, err = sift(t, drafts, topics); err != nil {
-			return nil, err
-		}
-	}
-	for i := range drafts {
-		if named && !sifted[i].Fresh {
-			continue
-		}
-		d := &drafts[i]
-		topic, err := number(t, topics, d.Topic)
-		if err != nil {
-			return nil, err
-		}
-		rest, err := d.Rest()
-		if err != nil {
-			return nil, fmt.Errorf("%w event: %w", job.ErrInvalid, err)
-		}
-		when := t.Now
-		if !d.Time.IsZero() {
-			when = lite.Micros(d.Time)
-		}
-		expires := d.Expires
-		if expires.IsZero() && d.TTL > 0 {
-			expires = lite.TimeOf(lite.Later(t.Now, d.TTL))
-		}
-		seq, err := t.On(addEvent).Int(topic).Int(int64(stream.Stripe(d.Topic, d.Key))).Int(int64(d.Schema)).Int(t.Now).Int(when).TimeOrNull(expires).
-			Text(d.ID).Text(d.Key).Text(d.Type).Text(d.Source).Text(d.ContentType).BlobOrNull(rest).BlobOrNull(d.Data).One()
-		if err != nil {
-			return nil, err
-		}
-		seqs[i] = seq
-		list[i] = stream.PublishReply{ID: d.ID, Position: stream.At(epoch, seq)}
-	}
-	if !named {
-		return list, nil
-	}
-	of := stream.Resolve(drafts, sifted, seqs)
-	for i, e := range of {
-		list[i] = stream.PublishReply{ID: e.ID, Position: stream.At(epoch, e.Seq), Duplicate: !sifted[i].Fresh}
-	}
-	return list, remember(t, drafts, of, topics)
+// topicRow is what a transition knows of one.
+type topicRow struct {
+	number    int64
+	versioned bool
 }
 
-// number is that of a topic, which is made where it is new.
-func number(t *lite.Session, known map[string]int64, name string) (int64, error) {
-	if n, ok := known[name]; ok {
-		return n, nil
+// topicOf is a topic, which is made where it is new. One that is versioned once stays so.
+func topicOf(t *lite.Session, known map[string]topicRow, name string, versioned bool) (found topicRow, err error) {
+	found, ok := known[name]
+	if !ok {
+		q := t.On(findTopic).Text(name)
+		if q.Step() {
+			found = topicRow{q.ColInt(0), q.ColBool(1)}
+		}
+		if err := q.Done(); err != nil {
+			return found, err
+		}
 	}
-	n, err := t.On(findTopic).Text(name).One()
-	if err == nil && n == 0 {
-		n, err = t.On(addTopic).Text(name).One()
+	switch {
+	case found.number == 0:
+		found.number, err = t.On(addTopic).Text(name).Bool(versioned).One()
+		found.versioned = versioned
+	case versioned && !found.versioned:
+		err = t.On(setVersioned).Int(found.number).Exec()
+		found.versioned = true
 	}
-	known[name] = n
-	return n, err
+	known[name] = found
+	return found, err
 }
 
 // readHead reads the newest number, of all namespaces.
@@ -130,7 +103,7 @@ func Head(c *lite.Snapshot) (stream.Position, error) {
 	return stream.At(epoch, seq), err
 }
 
-const eventColumns = `e.seq, t.name, e.schema, e.appended, e.time, e.expires, e.id, e.key, e.type, e.source, e.content_type, e.rest, e.data`
+const eventColumns = `e.seq, t.name, e.schema, e.appended, e.time, e.expires, e.id, e.key, e.type, e.source, e.content_type, e.rest, e.data, e.version`
 
 const (
 	// readAll is by the number, and passes over other namespaces.
@@ -172,15 +145,17 @@ func Events(c *lite.Snapshot, q *store.EventQuery) (page store.EventPage, err er
 	if err != nil {
 		return page, err
 	}
+	now := lite.TimeOf(c.Clock.Now())
 	for i := range all {
 		r := &all[i]
 		page.Next = r.event.Position
-		if r.ours && q.Match.Match(&r.event) {
+		if r.ours && !r.event.Expired(now) && q.Match.Match(&r.event) {
 			page.Events = append(page.Events, r.event)
 		}
 	}
 	page.Visited, page.More = len(all), len(all) == limit
-	return page, nil
+	page.Trimmed, err = trimmedBehind(c, q.Match.Pattern, q.After)
+	return page, err
 }
 
 // some are the first events of the topics that match: a seek for each.
@@ -223,17 +198,62 @@ type row struct {
 
 func rows(q *lite.Query) (all []row, err error) {
 	for q.Step() {
-		e := stream.Event{
-			Position: stream.At(epoch, q.ColInt(0)), Topic: q.ColText(1), Schema: int(q.ColInt(2)), Appended: q.ColTime(3), Time: q.ColTime(4), Expires: q.ColTime(5),
-			ID: q.ColText(6), Key: q.ColText(7), Type: q.ColText(8), Source: q.ColText(9), ContentType: q.ColText(10), Data: q.ColBlob(12),
-		}
-		if err := e.SetRest(q.ColBlob(11)); err != nil {
+		e, bad := event(q)
+		if bad != nil {
 			_ = q.Done()
-			return nil, fmt.Errorf("event %s: %w", e.Position.Debug(), err)
+			return nil, fmt.Errorf("event %s: %w", e.Position.Debug(), bad)
 		}
-		all = append(all, row{e, q.ColBool(13)})
+		all = append(all, row{e, q.ColBool(14)})
 	}
 	return all, q.Done()
+}
+
+// event makes one of a row; bad is why not all of it could be read.
+func event(q *lite.Query) (e stream.Event, bad error) {
+	e = stream.Event{
+		Position: stream.At(epoch, q.ColInt(0)), Topic: q.ColText(1), Schema: int(q.ColInt(2)), Appended: q.ColTime(3), Time: q.ColTime(4), Expires: q.ColTime(5),
+		ID: q.ColText(6), Key: q.ColText(7), Type: q.ColText(8), Source: q.ColText(9), ContentType: q.ColText(10), Data: q.ColBlob(12),
+		Version: q.ColInt(13),
+	}
+	return e, e.SetRest(q.ColBlob(11))
+}
+
+// countDelayed is by pawl_delayed_topic.
+const countDelayed = `SELECT count(*)
+	FROM (
+		SELECT 1
+		FROM pawl_delayed
+		WHERE namespace = ? AND topic = ?
+		LIMIT ?
+	)`
+
+// TopicNamed is how a topic stands.
+func TopicNamed(c *lite.Snapshot, name string) (s store.TopicState, err error) {
+	q := c.On(findTopic).Text(name)
+	if q.Step() {
+		s.TopicInfo = store.TopicInfo{Name: name, ID: int32(q.ColInt(0)), Versioned: q.ColBool(1)}
+	}
+	if err := q.Done(); err != nil {
+		return s, err
+	}
+	if s.ID == 0 {
+		return s, job.NotFound("topic", name)
+	}
+	trim, err := trimOf(c, int64(s.ID))
+	if err != nil {
+		return s, err
+	}
+	if s.Kept = trim.Kept; trim.Low > 0 {
+		s.Low = stream.At(epoch, trim.Low)
+	}
+	delayed, err := c.On(countDelayed).Int(int64(s.ID)).Int(store.MaxDelayedCount).One()
+	if err != nil {
+		return s, err
+	}
+	s.Delayed = int(delayed)
+	newest, err := NewestEvents(c, []store.TopicInfo{s.TopicInfo})
+	s.Newest = newest[s.ID]
+	return s, err
 }
 
 // Topics lists up to n topics that match, by name, after one.
@@ -243,7 +263,7 @@ func Topics(c *lite.Snapshot, p stream.TopicPattern, after string, n int) (list 
 		q := c.On(listTopics).Text(prefix).Text(after).Int(store.MaxEventPage)
 		read, past := 0, false
 		for q.Step() {
-			t := store.TopicInfo{ID: int32(q.ColInt(0)), Name: q.ColText(1)}
+			t := store.TopicInfo{ID: int32(q.ColInt(0)), Name: q.ColText(1), Versioned: q.ColBool(2)}
 			read++
 			after = t.Name
 			if past = past || !strings.HasPrefix(t.Name, prefix); !past && p.Match(t.Name) && len(list) < n {

@@ -1,0 +1,154 @@
+package log
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/stream"
+)
+
+// topics are those that this process knows, of one epoch: in another their numbers may stand
+// for others.
+type topics struct {
+	mu      sync.RWMutex
+	epoch   uint32
+	numbers map[string]int32
+	known   map[int32]knownTopic
+	changes int32 // of what is remembered, as the namespace counts them
+}
+
+// knownTopic is what is remembered of one.
+type knownTopic struct {
+	name      string
+	versioned bool  // it stays so
+	asOf      int32 // changes, when it was read
+}
+
+// maxTopics bounds what is remembered.
+const maxTopics = 100_000
+
+// enter forgets those of another epoch.
+func (t *topics) enter(epoch uint32) {
+	t.mu.RLock()
+	same := t.epoch == epoch
+	t.mu.RUnlock()
+	if same {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.epoch != epoch {
+		t.epoch, t.numbers, t.known, t.changes = epoch, nil, nil, 0
+	}
+}
+
+func (t *topics) learn(name string, number int32, versioned bool, asOf int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.numbers == nil || len(t.numbers) >= maxTopics {
+		t.numbers, t.known = map[string]int32{}, map[int32]knownTopic{}
+	}
+	t.numbers[name] = number
+	t.known[number] = knownTopic{name, versioned || t.known[number].versioned, asOf}
+}
+
+// heard notes that something of what is known has changed: a topic that was not versioned may
+// be so now. It rides in the answer of every append, so that a process misses one of its own
+// at most.
+func (t *topics) heard(changes int32) {
+	if t.count() == changes {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.changes = max(t.changes, changes)
+}
+
+func (t *topics) count() int32 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.changes
+}
+
+// readLife reads which life of the log this is, what topics have come to, and the time.
+const readLife = `SELECT e.epoch, ` + sameServer + `, n.topic_changes, {now}
+FROM pawl.epoch AS e
+CROSS JOIN pawl.namespace AS n
+WHERE n.id = $1`
+
+// life reads the epoch with an append, whether its server is this one, and hears of changes. now
+// may be nil.
+func (r *Room) life(epoch *uint32, same *bool, now *time.Time) *pg.Statement {
+	return &pg.Statement{Text: readLife, Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error {
+		var changes int32
+		var at time.Time
+		err := scan(epoch, same, &changes, &at)
+		if err == nil {
+			r.topics.heard(changes)
+		}
+		if now != nil {
+			*now = at
+		}
+		return err
+	}}
+}
+
+// makeVersioned makes topics versioned ($2), for good, and lets every process hear of it.
+//
+//   - topic_pkey.
+const makeVersioned = `WITH made AS (
+	UPDATE pawl.topic
+	SET versioned = true
+	FROM (SELECT $1::int AS namespace, t.name FROM unnest($2::text[]) AS t (name) OFFSET 0) AS t
+	WHERE topic.namespace = ANY (ARRAY[t.namespace]) AND topic.name = t.name AND NOT topic.versioned
+	RETURNING 1
+)
+UPDATE pawl.namespace
+SET topic_changes = topic_changes + 1
+WHERE id = $1 AND EXISTS (SELECT FROM made)`
+
+// versionedOf finds out which topics of a call are versioned, and makes those so of which its
+// publisher says it: on a connection of the store's own, so that no open transaction keeps
+// one from others. It is nil where none is.
+func (r *Room) versionedOf(ctx context.Context, drafts []stream.Publication, topics *numbered) (map[string]bool, error) {
+	var versioned map[string]bool
+	var made, asked []string
+	t := &r.topics
+	sort := func(mayAsk bool) {
+		t.mu.RLock()
+		defer t.mu.RUnlock()
+		for i := range drafts {
+			d := &drafts[i]
+			known, ok := t.known[topics.of[d.Topic]]
+			switch {
+			case known.versioned:
+				if versioned == nil {
+					versioned = map[string]bool{}
+				}
+				versioned[d.Topic] = true
+			case !mayAsk:
+			case d.Versioned:
+				made = append(made, d.Topic)
+			case !ok, known.asOf != t.changes, !d.Expect.IsAny():
+				asked = append(asked, d.Topic) // it may be so since
+			}
+		}
+	}
+	sort(true)
+	if made != nil || asked != nil {
+		err := r.pg.Retry(ctx, "read topics", pg.Always, func(ctx context.Context, _ bool) error {
+			steps := []*pg.Statement{r.find(findTopics, append(asked, made...))}
+			if made != nil {
+				steps = append([]*pg.Statement{{Text: makeVersioned, Args: []any{r.pg.Namespace, made}}}, steps...)
+			}
+			return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, steps...)
+		})
+		if err != nil {
+			return nil, err
+		}
+		sort(false)
+	}
+	return versioned, stream.CheckExpects(drafts, func(name string) bool { return versioned[name] })
+}
