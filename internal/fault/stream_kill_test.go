@@ -123,7 +123,8 @@ func (p *parcels) untilOver(kills []int, clock <-chan time.Time) {
 	}
 }
 
-// expect demands each effect once, but those of some, and each key's events in their order.
+// expect demands each effect once, but those of some, and each key's events in their order: one after the other, and
+// where a process died once more from one whose acknowledgement was lost with it, none left out.
 func (p *parcels) expect(events int, but ...int) {
 	p.t.Helper()
 	times := make([]int, events)
@@ -142,7 +143,11 @@ func (p *parcels) expect(events int, but ...int) {
 			}
 		}
 	}
-	last, arrived := map[int]int{}, 0
+	deaths := p.killed
+	for _, n := range p.deaths {
+		deaths += n
+	}
+	last, arrived, back := map[int]int{}, 0, map[int]int{}
 	for k := range keys {
 		last[k] = k - keys
 	}
@@ -158,12 +163,16 @@ func (p *parcels) expect(events int, but ...int) {
 				return err
 			}
 			arrived++
-			switch k := n % keys; {
-			case n == last[k]+keys:
-				last[k] = n
-			case n != last[k]: // again, when its acknowledgement was lost with its process
-				p.t.Errorf("parcel %d of key %d arrives after %d", n, k, last[k])
+			k := n % keys
+			switch {
+			case n > last[k]+keys:
+				p.t.Errorf("parcel %d of key %d arrives after %d: one is left out", n, k, last[k])
+			case n <= last[k]:
+				if back[k]++; back[k] > deaths {
+					p.t.Errorf("parcel %d of key %d arrives after %d, and no process has died in between", n, k, last[k])
+				}
 			}
+			last[k] = n
 		}
 		return rows.Err()
 	})
@@ -174,10 +183,6 @@ func (p *parcels) expect(events int, but ...int) {
 		if n+keys < events {
 			p.t.Errorf("key %d ends with parcel %d of %d", k, n, events)
 		}
-	}
-	deaths := p.killed
-	for _, n := range p.deaths {
-		deaths += n
 	}
 	if again := arrived - events; again < 0 || again > deaths*inFlight*4 {
 		p.t.Errorf("%d arrivals of %d parcels, with %d deaths", arrived, events, deaths)
