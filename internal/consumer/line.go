@@ -22,7 +22,7 @@ const (
 
 // task is an open delivery. Its fields are under Consumer.mu.
 type task struct {
-	delivery stream.Delivery
+	delivery *stream.Delivery
 	life     *life
 	line     *line // in ordered mode
 	stage    stage

@@ -25,7 +25,7 @@ func (c *Consumer) start() [][]*task {
 			c.ready = slices.Delete(c.ready, i, i+1)
 			continue
 		}
-		if s, ok := unfit(&it.delivery, it.failures, c.config.Deliveries, now); ok {
+		if s, ok := unfit(it.delivery, it.failures, c.config.Deliveries, now); ok {
 			c.ready = slices.Delete(c.ready, i, i+1)
 			c.giveUp(it, s)
 			continue

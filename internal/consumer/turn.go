@@ -171,8 +171,11 @@ func (c *Consumer) turn(l *life, p *pauses, must bool) (bool, error) {
 		p.reset()
 	}
 	lots := c.stored(l, sent)
-	for _, d := range got {
-		c.accept(l, d)
+	tasks := make([]task, len(got))
+	for i := range got {
+		d := &got[i]
+		tasks[i] = task{delivery: d, life: l, failures: d.Failures}
+		c.accept(l, &tasks[i])
 	}
 	l.more = l.more || want.N > 0 && len(got) >= want.N
 	c.launch(append(lots, c.start()...))
@@ -194,8 +197,8 @@ func (c *Consumer) room(l *life) int {
 }
 
 // accept takes a delivery in. c.mu is held.
-func (c *Consumer) accept(l *life, d stream.Delivery) {
-	it := &task{delivery: d, life: l, failures: d.Failures}
+func (c *Consumer) accept(l *life, it *task) {
+	d := it.delivery
 	l.open[d.Ref] = it
 	if c.config.Membership.Mode != stream.Ordered {
 		it.stage = ready

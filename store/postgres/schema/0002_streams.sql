@@ -220,7 +220,7 @@ CREATE TABLE pawl.hand_at (
     behind_at bigint[],
     open      bigint[]    NOT NULL DEFAULT '{}', -- numbers of events that have no row in retry
     PRIMARY KEY (namespace, hand, turn)
-);
+) WITH (toast_tuple_target = 8160); -- each turn writes open anew: it is not worth compressing
 
 -- Deliveries that were given back, failed or were lost, until they are done.
 CREATE TABLE pawl.retry (

@@ -335,15 +335,7 @@ func (u *orderedTurn) readAgain(ctx context.Context) error {
 	for i, w := range u.plan.Again {
 		seqs[i] = w.Seq
 	}
-	steps := []*pg.Statement{{Text: givenRows, Args: []any{r.pg.Namespace, seqs}, Each: func(scan pg.Scan) error {
-		var w log.Row
-		if err := scan(w.Dest()...); err != nil {
-			return err
-		}
-		e := w.Entry(u.head.Epoch)
-		found[e.Position.Seq()] = e
-		return nil
-	}}}
+	steps := []*pg.Statement{r.eventsOf(seqs, u.head.Epoch, found)}
 	var given []store.Given
 	var topicOf []int32
 	if u.plan.Low != store.NotRead {
@@ -366,6 +358,19 @@ func (u *orderedTurn) readAgain(ctx context.Context) error {
 	u.alone = u.plan.Alone
 	u.reply.Given, u.topicOf = append(given, u.reply.Given...), append(topicOf, u.topicOf...)
 	return nil
+}
+
+// eventsOf is the statement that reads the events of rows.
+func (r *Room) eventsOf(seqs []int64, epoch uint32, found map[int64]log.Entry) *pg.Statement {
+	return &pg.Statement{Text: givenRows, Args: []any{r.pg.Namespace, seqs}, Each: func(scan pg.Scan) error {
+		var w log.Row
+		if err := scan(w.Dest()...); err != nil {
+			return err
+		}
+		e := w.Entry(epoch)
+		found[e.Position.Seq()] = e
+		return nil
+	}}
 }
 
 // events reads new events by the plan. The last that is looked at says how far it came.

@@ -151,15 +151,16 @@ place AS MATERIALIZED (
 			ORDER BY e.seq
 			LIMIT place.visits`
 
-	// fit are as many of them as are wanted, in order.
+	// fit are as many of them as are wanted, in order: their numbers. What they say is read
+	// afterwards (givenEvents), and goes to the client without being kept here.
 	fit = `
 fit AS MATERIALIZED (
-	SELECT e.*
+	SELECT e.seq, e.bytes
 	FROM place
 	CROSS JOIN LATERAL (
-		SELECT l.*
+		SELECT l.seq, l.bytes
 		FROM (
-			SELECT {columns}
+			SELECT seq, key, type, source, time, octet_length(data) AS bytes
 			{behind}
 		) AS l
 		WHERE ` + fits + `
@@ -176,13 +177,13 @@ cut AS MATERIALIZED (
 			WHEN f.bytes <= $21::bigint THEN f.last
 			ELSE (SELECT max(w.seq)
 				FROM (
-					SELECT seq, row_number() OVER w AS place, sum(octet_length(data)) OVER w AS bytes
+					SELECT seq, row_number() OVER w AS place, sum(bytes) OVER w AS bytes
 					FROM fit
 					WINDOW w AS (ORDER BY seq ROWS UNBOUNDED PRECEDING)
 				) AS w
 				WHERE w.place = 1 OR coalesce(w.bytes, 0) <= $21)
 		END AS upto, f.last
-	FROM (SELECT count(*) AS n, max(seq) AS last, coalesce(sum(octet_length(data)), 0) AS bytes FROM fit) AS f
+	FROM (SELECT count(*) AS n, max(seq) AS last, coalesce(sum(bytes), 0) AS bytes FROM fit) AS f
 ),
 looked AS MATERIALIZED (
 	SELECT count(*) AS n, max(e.seq) AS last
@@ -234,7 +235,7 @@ again AS (
 	WHERE r.namespace = $1 AND r.shelf = $5 AND r.seq = pick.seq
 		AND r.hand = 0
 		AND EXISTS (SELECT FROM put)
-	RETURNING r.namespace, r.seq, r.stripe, r.failures, r.losses, r.alone
+	RETURNING r.seq, r.stripe, r.failures, r.losses, r.alone
 ),
 gone AS (
 	DELETE FROM pawl.retry AS r
@@ -250,26 +251,29 @@ SELECT me.version, me.same, me.topics = $13 OR me.paused, EXISTS (SELECT FROM pu
 		WHERE r.namespace = $1 AND r.shelf = $5 AND r.hand = 0 AND r.due > {now}
 		ORDER BY r.namespace, r.shelf, r.due
 		LIMIT 1),
-	coalesce(e.of, 0), coalesce(e.stripe, 0), coalesce(e.failures, 0), coalesce(e.losses, 0),
-	coalesce(e.alone, false), coalesce(e.again, false), ` + entryColumns + `
+	coalesce(a.seq, 0), coalesce(a.stripe, 0), coalesce(a.failures, 0), coalesce(a.losses, 0), coalesce(a.alone, false)
 FROM me
-LEFT JOIN (
-	SELECT fit.seq AS of, fit.stripe, 0 AS failures, 0 AS losses, false AS alone, false AS again, ` + fitColumns + `
-	FROM fit
-	WHERE EXISTS (SELECT FROM put) AND fit.seq <= (SELECT upto FROM cut)
-	UNION ALL
-	SELECT a.seq, a.stripe, a.failures, a.losses, a.alone, true, ` + eventOnly + `
-	FROM again AS a
-	LEFT JOIN pawl.event AS v ON v.namespace = ANY (ARRAY[a.namespace]) AND v.seq = a.seq
-) AS e ON true
-ORDER BY e.again DESC, e.of`
+LEFT JOIN again AS a ON true
+ORDER BY a.seq`
+
+	// givenEvents are the events that a turn has taken behind the shelf: those of the hand
+	// ($2), which is at the next turn ($3), behind what it had ($4). It is a statement of the
+	// same transaction: its rows go out as they are read, where those of the one before were
+	// kept, joined and sorted.
+	//
+	//   - hand_at_pkey, event_pkey.
+	givenEvents = `SELECT e.stripe, ` + entryColumns + `
+FROM (
+	SELECT h.namespace, n.seq
+	FROM pawl.hand_at AS h
+	CROSS JOIN LATERAL unnest(h.open[$4::int + 1:]) AS n (seq)
+	WHERE h.namespace = $1 AND h.hand = $2 AND h.turn = $3
+	OFFSET 0
+) AS n
+JOIN pawl.event AS e ON e.namespace = ANY (ARRAY[n.namespace]) AND e.seq = n.seq`
 
 	entryColumns = `e.seq, e.topic, e.schema, e.appended, e.time, e.expires,
 		e.id, e.key, e.type, e.source, e.content_type, e.rest, e.data, e.version`
-	fitColumns = `fit.seq, fit.topic, fit.schema, fit.appended, fit.time, fit.expires,
-		fit.id, fit.key, fit.type, fit.source, fit.content_type, fit.rest, fit.data, fit.version`
-	eventOnly = `v.seq, v.topic, v.schema, v.appended, v.time, v.expires,
-		v.id, v.key, v.type, v.source, v.content_type, v.rest, v.data, v.version`
 
 	// raise says that there may be news for other members.
 	//
@@ -287,14 +291,14 @@ WHERE namespace = $1 AND shelf = $2 AND seq = ANY ($3::bigint[]) AND hand = $4`
 )
 
 var (
-	turnAll    = turnBehind(log.Columns+", stripe", behindAll)
-	turnTopic  = turnBehind(log.Columns+", stripe", behindTopic)
-	turnTopics = turnBehind("e.*", behindTopics)
+	turnAll    = turnBehind(behindAll)
+	turnTopic  = turnBehind(behindTopic)
+	turnTopics = turnBehind(behindTopics)
 )
 
 // turnBehind is the statement that reads such events.
-func turnBehind(columns, behind string) string {
-	return strings.NewReplacer("{columns}", columns, "{behind}", behind).Replace(me + picked + bound + fit + cut + written)
+func turnBehind(behind string) string {
+	return strings.ReplaceAll(me+picked+bound+fit+cut+written, "{behind}", behind)
 }
 
 // Turn settles what a member says and gives it more.
@@ -379,23 +383,12 @@ type shared struct {
 	turn
 	head    log.Known
 	topics  matched
-	same    bool  // the head holds
-	known   bool  // there are no other topics
-	put     bool  // the hand has moved on
-	suspect int64 // whom one that must be alone waited for, 0: nobody; -1: there is none
+	same    bool          // the head holds
+	known   bool          // there are no other topics
+	put     bool          // the hand has moved on
+	suspect int64         // whom one that must be alone waited for, 0: nobody; -1: there is none
+	picked  []store.Given // of retry: events without what they say
 	missing []int64
-	row     turnRow
-}
-
-// turnRow is where a row of the answer is scanned to.
-type turnRow struct {
-	dest             []any
-	due              pgtype.Int8
-	of               int64
-	stripe           int16
-	failures, losses int32
-	alone, again     bool
-	event            log.Row
 }
 
 func (u *shared) statement(open, done []int64) *pg.Statement {
@@ -431,30 +424,69 @@ func timeOrNull(t time.Time) pgtype.Timestamptz {
 
 // read takes one row of the answer in.
 func (u *shared) read(scan pg.Scan) error {
-	w := &u.row
-	if w.dest == nil {
-		w.dest = append([]any{&u.reply.Hand.Version, &u.same, &u.known, &u.put, &u.suspect, &u.reply.More, &w.due,
-			&w.of, &w.stripe, &w.failures, &w.losses, &w.alone, &w.again}, w.event.Dest()...)
-	}
-	w.event = log.Row{} // what a row has is that event's from then on
-	if err := scan(w.dest...); err != nil {
+	var due pgtype.Int8
+	var seq int64
+	var failures, losses int32
+	g := store.Given{Row: true}
+	err := scan(&u.reply.Hand.Version, &u.same, &u.known, &u.put, &u.suspect, &u.reply.More, &due,
+		&seq, &g.Stripe, &failures, &losses, &g.Alone)
+	if err != nil {
 		return err
 	}
 	u.found, u.reply.Next = true, -1
-	if w.due.Valid {
-		u.reply.Next = time.Duration(w.due.Int64) * time.Microsecond
+	if due.Valid {
+		u.reply.Next = time.Duration(due.Int64) * time.Microsecond
 	}
-	switch {
-	case w.of == 0:
-	case !w.event.Some():
-		u.missing = append(u.missing, w.of)
-	default:
-		e := w.event.Entry(u.head.Epoch)
-		g := store.Given{
-			Event: e.Event, Bad: e.Bad, Stripe: w.stripe, Failures: int(w.failures), Losses: int(w.losses), Alone: w.alone, Row: w.again,
+	if seq > 0 {
+		g.Event.Position = stream.At(u.head.Epoch, seq)
+		g.Failures, g.Losses = int(failures), int(losses)
+		u.picked = append(u.picked, g)
+	}
+	return nil
+}
+
+// given is the statement that reads what the turn has taken, beside what the hand had.
+func (u *shared) given(had int) *pg.Statement {
+	h := &u.t.Hand
+	var w log.Row
+	var stripe int16
+	dest := append([]any{&stripe}, w.Dest()...)
+	u.reply.Given, u.topicOf = make([]store.Given, 0, u.t.Want.N), make([]int32, 0, u.t.Want.N)
+	return &pg.Statement{Text: givenEvents, Args: []any{u.room.pg.Namespace, h.ID, h.Number + 1, had}, Each: func(scan pg.Scan) error {
+		if err := scan(dest...); err != nil || !u.put {
+			return err
 		}
-		u.reply.Given = append(u.reply.Given, g)
+		e := w.Entry(u.head.Epoch)
+		u.reply.Given = append(u.reply.Given, store.Given{Event: e.Event, Bad: e.Bad, Stripe: stripe})
 		u.topicOf = append(u.topicOf, e.Number)
+		return nil
+	}}
+}
+
+// givenAgain reads the events that were picked: they come before the others.
+func (u *shared) givenAgain(ctx context.Context) error {
+	if len(u.picked) == 0 {
+		return nil
 	}
+	r, found, seqs := u.room, map[int64]log.Entry{}, make([]int64, len(u.picked))
+	for i := range u.picked {
+		seqs[i] = u.picked[i].Event.Position.Seq()
+	}
+	if err := r.pg.Send(ctx, r.pg.Work, nil, r.eventsOf(seqs, u.head.Epoch, found)); err != nil {
+		return err
+	}
+	var given []store.Given
+	var topicOf []int32
+	for _, g := range u.picked {
+		seq := g.Event.Position.Seq()
+		e, ok := found[seq]
+		if !ok {
+			u.missing = append(u.missing, seq)
+			continue
+		}
+		g.Event, g.Bad = e.Event, e.Bad
+		given, topicOf = append(given, g), append(topicOf, e.Number)
+	}
+	u.reply.Given, u.topicOf = append(given, u.reply.Given...), append(topicOf, u.topicOf...)
 	return nil
 }

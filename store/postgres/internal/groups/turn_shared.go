@@ -24,9 +24,12 @@ func (u *shared) run(ctx context.Context) error {
 			}
 		}
 		u.reset()
-		u.missing, u.suspect, u.put, raised = nil, -1, false, 0
+		u.picked, u.missing, u.suspect, u.put, raised = nil, nil, -1, false, 0
 		if u.needsTransaction() {
-			return u.slow(ctx, &raised)
+			if err := u.slow(ctx, &raised); err != nil {
+				return err
+			}
+			return u.givenAgain(ctx)
 		}
 		u.open = t.Open
 		steps := []*pg.Statement{{Text: takeTurn, Args: []any{r.LockKey(t.Hand.Shelf)}}}
@@ -37,10 +40,16 @@ func (u *shared) run(ctx context.Context) error {
 			steps = append(steps, u.forgetAcked())
 		}
 		steps = append(steps, u.statement(t.Open, t.Done))
+		if t.Want.N > 0 {
+			steps = append(steps, u.given(len(t.Open)))
+		}
 		if u.news() {
 			steps = append(steps, u.raised(&raised))
 		}
-		return r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, steps...)
+		if err := r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, steps...); err != nil {
+			return err
+		}
+		return u.givenAgain(ctx)
 	})
 	if err != nil {
 		return err
@@ -88,7 +97,7 @@ func (u *shared) slow(ctx context.Context, raised *int64) error {
 		}
 		u.open = append([]int64(nil), open...)
 		lock := &pg.Statement{Text: lockShelf, Args: []any{r.LockKey(u.t.Hand.Shelf)}}
-		return s.Commit(ctx, lock, u.statement(open, done), u.raised(raised))
+		return s.Commit(ctx, lock, u.statement(open, done), u.given(len(open)), u.raised(raised))
 	})
 }
 

@@ -91,6 +91,9 @@ marked AS MATERIALIZED (
 	FROM mark
 )`
 
+// markedMoved is marked where a writer has moved on, which says that the epoch is the same.
+var markedMoved = strings.Replace(marked, "WHERE "+here, "FROM moved", 1)
+
 // markedOnce takes the mark of a user's transaction, once: a local setting says that it
 // has one. Both are undone by a rollback to a savepoint before them, and so is that its
 // commit is on disk before anybody reads it: an event that was read and is gone after a crash
@@ -129,18 +132,20 @@ FROM (
 	OFFSET 0
 ) AS e`
 
-const (
+var (
 	// appendOwn also moves the writer on ($17, $18): where it is not at that number, its
-	// commit has happened already, and nothing is done.
+	// commit has happened already, and nothing is done, nor where the epoch is another. With
+	// the numbers comes what topics have come to (heard).
+	//
+	//   - event_writer_pkey, namespace_pkey.
 	appendOwn = `WITH moved AS MATERIALIZED (
 	UPDATE pawl.event_writer
 	SET number = number + 1, expires = {now} + interval '1 day'
 	WHERE namespace = $1 AND writer = $17 AND number = $18 AND ` + here + `
 	RETURNING 1 AS one
 ),
-` + marked + insertEvents + `
-WHERE EXISTS (SELECT FROM moved)
-RETURNING seq`
+` + markedMoved + insertEvents + `
+RETURNING seq, (SELECT n.topic_changes FROM pawl.namespace AS n WHERE n.id = $1)`
 
 	appendWithin = `WITH ` + markedOnce + insertEvents + `
 RETURNING seq`
@@ -246,24 +251,30 @@ func (r *Room) appendOwn(
 			}
 			w.known = true
 		}
-		same := false
-		seqs, epoch = nil, 0
+		same := true
+		seqs, epoch = make([]int64, 0, len(drafts)), topics.epoch
+		var changes int32
 		put := &pg.Statement{Text: appendOwn, Args: append(args, w.id, w.number), Each: func(scan pg.Scan) error {
 			var seq int64
-			err := scan(&seq)
+			err := scan(&seq, &changes)
 			seqs = append(seqs, seq)
 			return err
 		}}
-		life := r.life(&epoch, &same, nil)
 		limits := pg.SharedLimits
 		if again {
 			limits = pg.UpkeepLimits // for the lock of its own first try, which is on its way
 		}
-		if err := r.pg.Send(ctx, r.pg.Work, limits, put, life); err != nil {
+		if err := r.pg.Send(ctx, r.pg.Work, limits, put); err != nil {
+			return err
+		}
+		if len(seqs) == len(drafts) {
+			r.topics.heard(changes)
+			return nil
+		}
+		if err := r.pg.Send(ctx, r.pg.Work, nil, r.life(&epoch, &same, nil)); err != nil {
 			return err
 		}
 		switch {
-		case len(seqs) == len(drafts):
 		case !same || epoch != topics.epoch:
 			if err := r.anchor(ctx); err != nil {
 				return err
@@ -281,7 +292,6 @@ func (r *Room) appendOwn(
 			w.known = false // it was purged
 			return pg.Fault{Err: errNoWriter, Passing: true}.AsError()
 		}
-		return nil
 	})
 	if err == nil {
 		w.number++

@@ -120,14 +120,26 @@ type Entry struct {
 	Number int32 // of its topic, whose name is not known here
 }
 
-// Row is where an entry's columns are scanned to.
+// Row is where an entry's columns are scanned to. One is used for many: each scan sets all of
+// it, and bytes are never those of the last.
 type Row struct {
 	seq                            pgtype.Int8
 	topic, schema                  pgtype.Int4
 	appended, when, expires        pgtype.Timestamptz
-	id, key, kind, source, content pgtype.Text
+	id, key, kind, source, content text
 	rest, data                     []byte
 	version                        pgtype.Int8
+}
+
+// text is a column that mostly has what it had in the row before: that is kept, not made anew.
+type text string
+
+// ScanBytes implements pgtype.BytesScanner.
+func (t *text) ScanBytes(v []byte) error {
+	if string(*t) != string(v) {
+		*t = text(v)
+	}
+	return nil
 }
 
 // Dest are the places of the columns.
@@ -136,14 +148,12 @@ func (w *Row) Dest() []any {
 		&w.id, &w.key, &w.kind, &w.source, &w.content, &w.rest, &w.data, &w.version}
 }
 
-// Some reports whether there is an event in it.
-func (w *Row) Some() bool { return w.seq.Valid }
-
 // Entry makes an entry of the columns.
 func (w *Row) Entry(epoch uint32) Entry {
 	e := Entry{Number: w.topic.Int32, Event: stream.Event{
 		Position: stream.At(epoch, w.seq.Int64), Schema: int(w.schema.Int32), Appended: w.appended.Time.UTC(), Time: w.when.Time.UTC(),
-		ID: w.id.String, Key: w.key.String, Type: w.kind.String, Source: w.source.String, ContentType: w.content.String, Data: w.data, Version: w.version.Int64,
+		ID: string(w.id), Key: string(w.key), Type: string(w.kind), Source: string(w.source), ContentType: string(w.content),
+		Data: w.data, Version: w.version.Int64,
 	}}
 	if w.expires.Valid {
 		e.Expires = w.expires.Time.UTC()

@@ -173,7 +173,16 @@ func (q *Query) ColInt(i int) int64     { return q.stmt.ColumnInt64(i) }
 func (q *Query) ColFloat(i int) float64 { return q.stmt.ColumnFloat(i) }
 func (q *Query) ColBool(i int) bool     { return q.stmt.ColumnInt64(i) != 0 }
 func (q *Query) ColText(i int) string   { return q.stmt.ColumnText(i) }
-func (q *Query) ColNull(i int) bool     { return q.stmt.ColumnType(i) == sqlite3.NULL }
+
+// ColTextLike is ColText where the last row mostly had the same, which is given again.
+func (q *Query) ColTextLike(i int, last string) string {
+	if raw := q.stmt.ColumnRawText(i); string(raw) != last {
+		return string(raw)
+	}
+	return last
+}
+
+func (q *Query) ColNull(i int) bool { return q.stmt.ColumnType(i) == sqlite3.NULL }
 func (q *Query) ColTime(i int) time.Time {
 	if q.ColNull(i) {
 		return time.Time{}

@@ -197,8 +197,10 @@ type row struct {
 }
 
 func rows(q *lite.Query) (all []row, err error) {
+	var last stream.Event
 	for q.Step() {
-		e, bad := event(q)
+		e, bad := event(q, &last)
+		last = e
 		if bad != nil {
 			_ = q.Done()
 			return nil, fmt.Errorf("event %s: %w", e.Position.Debug(), bad)
@@ -208,12 +210,14 @@ func rows(q *lite.Query) (all []row, err error) {
 	return all, q.Done()
 }
 
-// event makes one of a row; bad is why not all of it could be read.
-func event(q *lite.Query) (e stream.Event, bad error) {
+// event makes one of a row; bad is why not all of it could be read. What it says as the last one
+// did is not made anew.
+func event(q *lite.Query, last *stream.Event) (e stream.Event, bad error) {
 	e = stream.Event{
-		Position: stream.At(epoch, q.ColInt(0)), Topic: q.ColText(1), Schema: int(q.ColInt(2)), Appended: q.ColTime(3), Time: q.ColTime(4), Expires: q.ColTime(5),
-		ID: q.ColText(6), Key: q.ColText(7), Type: q.ColText(8), Source: q.ColText(9), ContentType: q.ColText(10), Data: q.ColBlob(12),
-		Version: q.ColInt(13),
+		Position: stream.At(epoch, q.ColInt(0)), Topic: q.ColTextLike(1, last.Topic), Schema: int(q.ColInt(2)),
+		Appended: lite.TimeOf(q.ColInt(3)), Time: lite.TimeOf(q.ColInt(4)), Expires: q.ColTime(5),
+		ID: q.ColText(6), Key: q.ColTextLike(7, last.Key), Type: q.ColTextLike(8, last.Type), Source: q.ColTextLike(9, last.Source),
+		ContentType: q.ColTextLike(10, last.ContentType), Data: q.ColBlob(12), Version: q.ColInt(13),
 	}
 	return e, e.SetRest(q.ColBlob(11))
 }

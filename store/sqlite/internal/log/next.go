@@ -123,14 +123,16 @@ func Read(c *lite.Snapshot, b Behind, hand func(Number, *Entry) (goOn bool)) (lo
 
 // readEach hands over what a statement finds, of a topic where one is named.
 func readEach(q *lite.Query, b Behind, topic string, hand func(Number, *Entry) bool) (looked int, err error) {
+	var last stream.Event
 	for q.Step() {
 		looked++
 		n := b.number(q, 0, 14, 15)
 		var e Entry
 		if n.Stripe != NotTaken {
-			if e.Event, e.Bad = event(q); topic != "" {
+			if e.Event, e.Bad = event(q, &last); topic != "" {
 				e.Topic = topic
 			}
+			last = e.Event
 		}
 		if !hand(n, &e) {
 			break
@@ -180,7 +182,7 @@ func One(c *lite.Snapshot, seq int64) (e Entry, found bool, err error) {
 	q := c.On(oneEvent).Int(seq)
 	if q.Step() && q.ColBool(14) {
 		found = true
-		e.Event, e.Bad = event(q)
+		e.Event, e.Bad = event(q, &stream.Event{})
 	}
 	return e, found, q.Done()
 }
