@@ -28,26 +28,13 @@ import (
 // takes long comes by the stream. Then 20 viewers watch the overview and the queues, and cost less than 2 % of a core.
 func TestSoak_U7_PagesAmongMillions(t *testing.T) {
 	const most = 300 * time.Millisecond
-	jobs, seconds := size(t, "PAWL_SOAK_JOBS", 2_000_000), size(t, "PAWL_SOAK_SECONDS", 120)
-	kinds := size(t, "PAWL_SOAK_KINDS", 5)
+	seconds := size(t, "PAWL_SOAK_SECONDS", 120)
 	onStores(t, func(t *testing.T, address string) {
 		inside := strings.HasPrefix(address, "sqlite:")
-		c := crowd{jobs: jobs, queues: 500, workers: 50, kinds: kinds}
-		if jobs < 1_000_000 {
-			c.hours = 48
-		}
-		s := start(t, func(config *serve.Config) { config.Engine = open(t, address, pawl.Config{}) })
-		c.fill(t, s.e)
-		for n := range 200 {
-			s.want(201, "POST", "/api/v1/schedules", fmt.Sprintf(`{"name":"s%d","cron":"%d 3 * * *","kind":"k"}`, n, n%60))
-			s.want(200, "PATCH", fmt.Sprintf("/api/v1/limits/l%d/settings", n), `{"per_second":1000,"burst":1000}`)
-		}
+		s, pages := amongMillions(t, address)
 		t.Logf("load %s", loadAverage())
 		t.Logf("%-60s %8s %8s %8s %8s  %s", "ms:", "first", "middle", "longest", "worked", "answer")
-		for _, path := range missionPages(s.someJobs(t)) {
-			if !strings.Contains(path, os.Getenv("PAWL_SOAK_ONLY")) {
-				continue
-			}
+		for _, path := range pages {
 			first, times, worked, said := s.page(path)
 			took := times[len(times)/2]
 			t.Logf("%-60.60s %8.1f %8.1f %8.1f %8.1f  %s", path, ms(first), ms(took), ms(times[len(times)-1]), ms(worked), said)
@@ -69,6 +56,35 @@ func TestSoak_U7_PagesAmongMillions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// amongMillions is a server that has just begun on two million jobs in 500 queues of 50 workers, 200 schedules and 200 limits, and the
+// pages of Mission Control, or those that PAWL_SOAK_ONLY names a part of.
+func amongMillions(t *testing.T, address string) (s *served, pages []string) {
+	t.Helper()
+	c := crowd{jobs: size(t, "PAWL_SOAK_JOBS", 2_000_000), queues: 500, workers: 50, kinds: size(t, "PAWL_SOAK_KINDS", 5)}
+	if c.jobs < 1_000_000 {
+		c.hours = 48
+	}
+	begin := func() *served {
+		return start(t, func(config *serve.Config) { config.Engine = open(t, address, pawl.Config{}) })
+	}
+	s = begin()
+	c.fill(t, s.e)
+	for n := range 200 {
+		s.want(201, "POST", "/api/v1/schedules", fmt.Sprintf(`{"name":"s%d","cron":"%d 3 * * *","kind":"k"}`, n, n%60))
+		s.want(200, "PATCH", fmt.Sprintf("/api/v1/limits/l%d/settings", n), `{"per_second":1000,"burst":1000}`)
+	}
+	for _, path := range missionPages(s.someJobs(t)) {
+		if strings.Contains(path, os.Getenv("PAWL_SOAK_ONLY")) {
+			pages = append(pages, path)
+		}
+	}
+	s.end()
+	if err := s.e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return begin(), pages
 }
 
 // someJobs are the ids of a job that waits, one that runs and one that died.

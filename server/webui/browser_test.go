@@ -25,6 +25,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/server/auth"
+	"github.com/pawlwork/pawl/server/internal/chromium"
 	"github.com/pawlwork/pawl/server/webui"
 	"github.com/pawlwork/pawl/store/sqlite"
 )
@@ -33,14 +34,14 @@ import (
 var browser struct {
 	once sync.Once
 	ctx  context.Context
-	end  []func()
+	end  func()
 	err  error
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for i := len(browser.end) - 1; i >= 0; i-- {
-		browser.end[i]()
+	if browser.end != nil {
+		browser.end()
 	}
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -135,14 +136,7 @@ func start(t *testing.T) context.Context {
 	t.Helper()
 	path := need.Tool(t, "chromium")
 	browser.once.Do(func() {
-		opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
-			chromedp.DisableGPU,
-			chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en"), chromedp.Env("TZ=Europe/Vienna"), chromedp.WindowSize(1440,
-				900))
-		all, stop := chromedp.NewExecAllocator(context.Background(), opts...)
-		ctx, end := chromedp.NewContext(all)
-		browser.ctx, browser.end = ctx, []func(){stop, end, func() { _ = chromedp.Cancel(ctx) }}
-		browser.err = chromedp.Do(ctx)
+		browser.ctx, browser.end, browser.err = chromium.Start(context.Background(), path)
 	})
 	if browser.err != nil {
 		t.Fatal(browser.err)

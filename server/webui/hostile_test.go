@@ -63,8 +63,8 @@ func TestU7_HostileContentIsShownAsTextAndTheLayoutHolds(t *testing.T) {
 	}
 	b.size(1440, 900)
 	b.visit("/jobs/" + r.ID.String())
-	b.has("#error", "<script>window.hacked=1</script>")
-	b.has("#error", "⟨RLO⟩txt.exe")
+	b.has("#attempt-error", "<script>window.hacked=1</script>")
+	b.has("#attempt-error", "⟨RLO⟩txt.exe")
 	b.has("#log", "⟨RLO⟩txt.exe")
 	b.has("#args", "Show all 2")
 	b.accessible()

@@ -19,7 +19,7 @@ var jobPages = []page{{
 		{name: "head", every: time.Second},
 		{name: "progress", every: time.Second},
 		{name: "attempts", every: time.Second},
-		{name: "error", every: 2 * time.Second},
+		{name: "attempt-error", every: 2 * time.Second},
 		{name: "log-head", every: 2 * time.Second, tag: "header", load: loadLogHead, fails: "Logs"},
 		{name: "log", every: time.Second, tag: "div", class: "code log", attrs: `tabindex="0" role="log" aria-label="Log"`, items: loadLog,
 			grows: true, fails: "Logs"},

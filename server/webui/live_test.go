@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,17 @@ func counter(t *testing.T) (*app, *page, *atomic.Int64) {
 	a := Handler(e, auth.Open("x")).(*app)
 	p := &page{path: "/count", name: "count", load: func(*view) (any, error) { looks.Add(1); return nil, nil }}
 	return a, p, looks
+}
+
+// A region's name is that of its events: those of the browser's own would close the stream, again and again.
+func TestU7_NoRegionIsNamedAsAnEventOfTheBrowser(t *testing.T) {
+	for _, p := range allPages() {
+		for _, r := range slices.Concat(p.regions, frameRegions) {
+			if slices.Contains([]string{"error", "open", "message", "beat"}, r.name) {
+				t.Errorf("page %s has a region that is called %s", p.name, r.name)
+			}
+		}
+	}
 }
 
 // next is the next frame with a name.

@@ -52,7 +52,7 @@ func TestU7_ChartsShareACrosshairAndAreZoomed(t *testing.T) {
 	b.settled()
 }
 
-// A page is shown before metrics are added up that take long, says so, and its stream brings them.
+// A page is shown before metrics are added up that take long, says so, and its stream brings them, with charts that can be pointed at.
 func TestU7_APageComesBeforeItsMetrics(t *testing.T) {
 	a, e := askedEngine(t)
 	a.hold = make(chan struct{})
@@ -69,4 +69,5 @@ func TestU7_APageComesBeforeItsMetrics(t *testing.T) {
 	b.accessible()
 	close(a.hold)
 	b.wait(`!document.querySelector("main").innerText.includes("still being added up")`)
+	b.wait(`document.documentElement.dataset.charts === "ready"`)
 }

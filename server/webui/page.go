@@ -32,7 +32,7 @@ type page struct {
 }
 
 // region is a part of a page: {{.Region "name"}} puts it there, with an element around it that has the name as id. Its template
-// has the name too.
+// has the name too, and so have its events: it must not be that of an event of the browser's own, such as error.
 type region struct {
 	name  string
 	every time.Duration // how often it is looked at while somebody watches; 0: never

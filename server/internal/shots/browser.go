@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/pawlwork/pawl/server/internal/chromium"
 )
 
 // browser is a tab of chromium, and what it took.
@@ -26,21 +28,12 @@ var sizes = []struct{ width, height int64 }{{1440, 900}, {390, 844}}
 
 var themes = []string{"dark", "light"}
 
-func startBrowser(ctx context.Context, chromium, to string) (*browser, error) {
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.Headless,
-		chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true),
-		chromedp.Flag("lang", "en"), chromedp.Env("TZ=Europe/Vienna"), chromedp.WindowSize(1440, 900))
-	all, stop := chromedp.NewExecAllocator(ctx, opts...)
-	tab, cancel := chromedp.NewContext(all)
-	b := &browser{ctx: tab, to: to, end: func() {
-		_ = chromedp.Cancel(tab)
-		cancel()
-		stop()
-	}}
-	if err := chromedp.Do(tab); err != nil {
-		b.end()
+func startBrowser(ctx context.Context, program, to string) (*browser, error) {
+	tab, end, err := chromium.Start(ctx, program, chromedp.Flag("hide-scrollbars", true))
+	if err != nil {
 		return nil, err
 	}
+	b := &browser{ctx: tab, to: to, end: end}
 	if _, err := chromedp.Call(tab, network.Enable, network.EnableParams{}); err != nil {
 		b.end()
 		return nil, err

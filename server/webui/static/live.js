@@ -107,12 +107,20 @@ function say(how, words) {
 
 htmx.createEventSource = (url) => (window.pawlFeed = new Feed(url));
 
+// chosenIn tells whether text of a place is selected. The browser is asked when that changes, not for each row that is replaced: it lays
+// the whole page out to answer.
+let chosen = null;
+document.addEventListener("selectionchange", () => {
+  const selection = getSelection();
+  chosen = selection && !selection.isCollapsed ? selection.anchorNode : null;
+});
+export const chosenIn = (place) => place.contains(chosen);
+
 // Nothing that somebody uses is taken away: a form that is filled in, an open menu, a selection of text.
 function used(region) {
-  const chosen = getSelection();
   const at = document.activeElement;
   return region.querySelector("[data-editing], details[open] .menu, details[open] .sheet") ||
-    (chosen && !chosen.isCollapsed && region.contains(chosen.anchorNode)) ||
+    chosenIn(region) ||
     (region.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) && at.type !== "checkbox");
 }
 addEventListener("htmx:sseBeforeMessage", (e) => {

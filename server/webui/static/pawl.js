@@ -7,8 +7,8 @@ import "./select.js";
 import "./keys.js";
 import "./rows.js";
 
-if (document.querySelector("[data-chart]")) {
-  const begin = () => import("./charts.js");
-  if (document.readyState === "complete") begin();
-  else addEventListener("load", begin, { once: true });
-}
+// Charts wait for the page, and may come later, by the stream.
+const begin = () => document.querySelector("[data-chart]") && import("./charts.js");
+if (document.readyState === "complete") begin();
+else addEventListener("load", begin, { once: true });
+addEventListener("htmx:sseMessage", () => { if (document.readyState === "complete") begin(); });

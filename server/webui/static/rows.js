@@ -1,4 +1,6 @@
 // Rows that the stream replaces keep the focus that was in them; opening one keeps the page where it was.
+import { chosenIn } from "./live.js";
+
 const within = "a[href], button, input:not([type=hidden]), select, summary";
 const later = new Map(); // what came for a place from which a request is under way: its answer must find it
 let had = null;
@@ -18,7 +20,7 @@ addEventListener("htmx:sseBeforeMessage", (e) => {
   later.set(region.id, () => htmx.swap(region, data, { swapStyle: region.getAttribute("hx-swap"), swapDelay: 0, settleDelay: 0 }));
 });
 addEventListener("htmx:oobBeforeSwap", (e) => {
-  const target = e.detail.target, chosen = getSelection();
+  const target = e.detail.target;
   if (busy(target)) {
     const text = e.detail.fragment.firstElementChild?.outerHTML;
     later.set(target.id, () => {
@@ -31,7 +33,7 @@ addEventListener("htmx:oobBeforeSwap", (e) => {
     });
     return e.preventDefault();
   }
-  if (target.querySelector("[data-editing]") || (chosen && !chosen.isCollapsed && target.contains(chosen.anchorNode))) return e.preventDefault();
+  if (target.querySelector("[data-editing]") || chosenIn(target)) return e.preventDefault();
   remember(target);
 });
 addEventListener("htmx:oobAfterSwap", restore);
