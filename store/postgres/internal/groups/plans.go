@@ -9,6 +9,8 @@ var Plans = []pg.Plan{
 	{Name: "turnTopic", Text: turnTopic, Indexes: []string{"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id"}},
 	{Name: "turnTopics", Text: turnTopics, Indexes: []string{"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id"}},
 	{Name: "givenEvents", Text: givenEvents, Indexes: []string{"hand_at_pkey", "event_pkey"}},
+	{Name: "givenAll", Text: givenAll, Indexes: []string{"hand_at_pkey", "event_pkey"}},
+	{Name: "givenTopic", Text: givenTopic, Indexes: []string{"hand_at_pkey", "event_topic"}},
 	{Name: "forgetRows", Text: forgetRows, Indexes: []string{"retry_pkey"}},
 	{Name: "putRows", Text: putRows, Indexes: []string{"hand_at_pkey"}},
 	{Name: "takeAcked", Text: takeAcked, Indexes: []string{"acked_pkey"}},

@@ -272,6 +272,20 @@ FROM (
 ) AS n
 JOIN pawl.event AS e ON e.namespace = ANY (ARRAY[n.namespace]) AND e.seq = n.seq`
 
+	// givenBetween are the same, of all topics or of one: what fits from the first that was
+	// taken to the last, so that they need not be sought one by one.
+	//
+	//   - hand_at_pkey, event_pkey; event_topic.
+	givenBetween = `SELECT e.stripe, ` + entryColumns + `
+FROM (
+	SELECT h.namespace, h.open[$4::int + 1] AS low, h.open[cardinality(h.open)] AS high
+	FROM pawl.hand_at AS h
+	WHERE h.namespace = $1 AND h.hand = $2 AND h.turn = $3
+	OFFSET 0
+) AS h
+JOIN pawl.event AS e ON e.namespace = ANY (ARRAY[h.namespace]) {topic}AND e.seq BETWEEN h.low AND h.high
+WHERE {fits}`
+
 	entryColumns = `e.seq, e.topic, e.schema, e.appended, e.time, e.expires,
 		e.id, e.key, e.type, e.source, e.content_type, e.rest, e.data, e.version`
 
@@ -294,11 +308,20 @@ var (
 	turnAll    = turnBehind(behindAll)
 	turnTopic  = turnBehind(behindTopic)
 	turnTopics = turnBehind(behindTopics)
+
+	givenAll   = givenOf("")
+	givenTopic = givenOf("AND e.topic = ANY (ARRAY[$11::int]) AND e.topic > 0 ")
 )
 
 // turnBehind is the statement that reads such events.
 func turnBehind(behind string) string {
 	return strings.ReplaceAll(me+picked+bound+fit+cut+written, "{behind}", behind)
+}
+
+// givenOf is the statement that reads what was taken of all topics, or of one.
+func givenOf(topic string) string {
+	chosen := strings.NewReplacer("$15", "$5", "$16", "$6", "$17", "$7", "$18", "$8", "$19", "$9", "$20", "$10", "l.", "e.").Replace(fits)
+	return strings.NewReplacer("{topic}", topic, "{fits}", chosen).Replace(givenBetween)
 }
 
 // Turn settles what a member says and gives it more.
@@ -452,7 +475,16 @@ func (u *shared) given(had int) *pg.Statement {
 	var stripe int16
 	dest := append([]any{&stripe}, w.Dest()...)
 	u.reply.Given, u.topicOf = make([]store.Given, 0, u.t.Want.N), make([]int32, 0, u.t.Want.N)
-	return &pg.Statement{Text: givenEvents, Args: []any{u.room.pg.Namespace, h.ID, h.Number + 1, had}, Each: func(scan pg.Scan) error {
+	text, args := givenEvents, []any{u.room.pg.Namespace, h.ID, h.Number + 1, had}
+	m := u.t.Match
+	chosen := []any{m.Key, m.KeyPrefix, m.Type, m.Source, timeOrNull(m.After), timeOrNull(m.Before)}
+	switch {
+	case m.Pattern.String() == ">":
+		text, args = givenAll, append(args, chosen...)
+	case len(u.topics.ids) == 1:
+		text, args = givenTopic, append(append(args, chosen...), u.topics.ids[0])
+	}
+	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		if err := scan(dest...); err != nil || !u.put {
 			return err
 		}
