@@ -300,7 +300,7 @@ func (w *CursorWorker) failed(ctx context.Context, b *EventBatch, cause error, p
 // bury makes a dead letter of the one event of a batch, and moves the cursor past it, in one
 // transaction: it is in one of the two places.
 func (w *CursorWorker) bury(ctx context.Context, b *EventBatch, reason string) error {
-	d := stream.Delivery{Event: b.Events[0], Failures: w.failures, Losses: w.cursor.lost}
+	d := stream.Delivery{Event: &b.Events[0], Failures: w.failures, Losses: w.cursor.lost}
 	letter := d.Letter(w.settings.deadLetter, w.cursor.name, reason, time.Time{})
 	w.keep()
 	err := w.engine.Tx(ctx, func(ctx context.Context, tx *Tx) error {

@@ -14,9 +14,9 @@ import (
 const (
 	streamTopic = "bench"
 	streamGroup = "bench"
-	// pawlFetch is how many events a member fetches at once, and pawlInFlight how many its handlers may have: twice as
-	// many, so that the next are on their way while these are handled.
-	pawlFetch    = 256
+	// pawlFetch is how many events a member fetches at once, as many as the raw loop, and
+	// pawlInFlight how many its handlers may have: more, so that the next are on their way while these are handled.
+	pawlFetch    = 400
 	pawlInFlight = 2 * pawlFetch
 	// pawlPublish is how many events one PublishMany hands in.
 	pawlPublish = 1000

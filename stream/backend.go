@@ -104,7 +104,8 @@ func (m *Membership) Check(f Features) error {
 type Feed interface {
 	// Next settles deliveries of before and fetches up to want.N new ones, in one step: when
 	// it fails, nothing of it has happened, or it says ErrFeedLost. It does not wait for
-	// events. A ref is settled once in a call; one that is not open is passed over.
+	// events. A ref is settled once in a call; one that is not open is passed over. The slice is
+	// the caller's again afterwards.
 	Next(ctx context.Context, settled []Settlement, want Want) ([]Delivery, error)
 	// Wait returns when Next may have something that the last Next had not, whatever that one
 	// wanted; with ctx; or with ErrFeedLost.
@@ -137,8 +138,8 @@ var ErrSettled = errors.New("pawl: the delivery has its verdict")
 
 // Delivery is one event for one member, once.
 type Delivery struct {
-	Event Event
-	Ref   int64 // names it to its feed
+	Event *Event // to read only
+	Ref   int64  // names it to its feed
 	// Failures are its deliveries that failed, or were lost while it was alone in its turn.
 	Failures int
 	// Losses are its deliveries whose member was lost.

@@ -36,7 +36,7 @@ const maxReason = 4 << 10
 // became of it in its headers. Its own id is made of the event's and the group's, so that one
 // that is sent twice is there once.
 func (d *Delivery) Letter(topic, group, reason string, now time.Time) Publication {
-	e := d.Event
+	e := *d.Event
 	h := maps.Clone(e.Headers)
 	if h == nil {
 		h = map[string]string{}

@@ -64,7 +64,9 @@ type life struct {
 
 	open    map[int64]*task
 	pending []sending
-	more    bool // Next may have something
+	spare   []sending           // what was sent, for the next pending
+	said    []stream.Settlement // of the last call, for the next
+	more    bool                // Next may have something
 	waited  chan error
 	waits   bool
 }

@@ -79,7 +79,7 @@ func (c *Consumer) newFlight(lot []*task) *flight {
 	}
 	for i, it := range lot {
 		d, m := it.delivery, f.messages[i]
-		m.Event, m.Feed, m.Ref, m.Failures, m.Losses = &d.Event, it.life.feed, d.Ref, it.failures, d.Losses
+		m.Event, m.Feed, m.Ref, m.Failures, m.Losses = d.Event, it.life.feed, d.Ref, it.failures, d.Losses
 		m.consumer, m.life = c, it.life
 	}
 	return f

@@ -44,7 +44,7 @@ func (c *Consumer) unlock() {
 	c.untold, c.unlogged = nil, nil
 	c.mu.Unlock()
 	for _, s := range dead {
-		e := &s.delivery.Event
+		e := s.delivery.Event
 		c.config.Logger.Warn("an event is dead", "group", c.config.Membership.Group, "topic", e.Topic,
 			"id", e.ID, "failures", s.Failures, "reason", s.Reason)
 	}

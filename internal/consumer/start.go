@@ -74,7 +74,7 @@ func (c *Consumer) start() [][]*task {
 func (c *Consumer) giveUp(it *task, s stream.Settlement) {
 	switch {
 	case it.delivery.Bad != nil:
-		c.note(Trouble{Scope: Decode, Err: it.delivery.Bad, Event: &it.delivery.Event})
+		c.note(Trouble{Scope: Decode, Err: it.delivery.Bad, Event: it.delivery.Event})
 	case s.Verdict == stream.Acked:
 		c.stats.Expired++
 	}
@@ -98,6 +98,7 @@ func (c *Consumer) settle(it *task, s stream.Settlement) {
 // lots divides tasks into calls of the handler.
 func (c *Consumer) lots(list []*task) (lots [][]*task) {
 	c.stats.Handled += uint64(len(list))
+	lots = make([][]*task, 0, (len(list)+c.config.Lot-1)/c.config.Lot)
 	for lot := range slices.Chunk(list, c.config.Lot) {
 		lots = append(lots, lot)
 	}
@@ -181,7 +182,7 @@ func (c *Consumer) judged(f *flight, i int, cause error) decision {
 	return judge(ended{
 		ack: c.config.Ack, ordered: it.line != nil, said: f.messages[i].close(), result: f.results[i], cause: cause,
 		failures: it.failures, most: c.config.Deliveries,
-		backoff: func(err error) time.Duration { return c.backoff(Failed{it.failures + 1, err, &it.delivery.Event}) },
+		backoff: func(err error) time.Duration { return c.backoff(Failed{it.failures + 1, err, it.delivery.Event}) },
 	})
 }
 
@@ -208,9 +209,9 @@ func (c *Consumer) returned(f *flight, cause error) []*task {
 		c.slots--
 		d := &decisions[i]
 		if r := f.results[i]; r.stack != nil {
-			c.note(Trouble{Scope: Panic, Err: r.err, Event: &it.delivery.Event, Stack: r.stack})
+			c.note(Trouble{Scope: Panic, Err: r.err, Event: it.delivery.Event, Stack: r.stack})
 		} else if d.failed != nil {
-			c.note(Trouble{Scope: Failure, Err: d.failed, Event: &it.delivery.Event})
+			c.note(Trouble{Scope: Failure, Err: d.failed, Event: it.delivery.Event})
 		}
 		if it.delivery.Alone {
 			c.alone = false

@@ -139,7 +139,7 @@ func (c *Consumer) turn(l *life, p *pauses, must bool) (bool, error) {
 		want.Not = append(want.Not, stripe)
 	}
 	sent := l.pending
-	l.pending = nil
+	l.pending, l.spare = l.spare[:0], nil
 	if want.N > 0 {
 		l.more = false
 	}
@@ -147,11 +147,11 @@ func (c *Consumer) turn(l *life, p *pauses, must bool) (bool, error) {
 	c.stats.Turns++
 	c.unlock()
 
-	settled := make([]stream.Settlement, len(sent))
+	l.said = l.said[:0] // only the loop uses it, and a feed does not keep it
 	for i := range sent {
-		settled[i] = sent[i].Settlement
+		l.said = append(l.said, sent[i].Settlement)
 	}
-	got, err := l.feed.Next(l.calls, settled, want)
+	got, err := l.feed.Next(l.calls, l.said, want)
 
 	c.mu.Lock()
 	defer c.unlock()
@@ -171,6 +171,8 @@ func (c *Consumer) turn(l *life, p *pauses, must bool) (bool, error) {
 		p.reset()
 	}
 	lots := c.stored(l, sent)
+	clear(sent)
+	l.spare = sent[:0]
 	tasks := make([]task, len(got))
 	for i := range got {
 		d := &got[i]

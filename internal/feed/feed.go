@@ -88,7 +88,7 @@ func (f *Feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 		f.refs++
 		open[i] = delivery{event: &g.Event, stripe: g.Stripe, failures: g.Failures, losses: g.Losses, row: g.Row, alone: g.Alone}
 		f.open[f.refs] = &open[i]
-		given[i] = stream.Delivery{Event: g.Event, Ref: f.refs, Failures: g.Failures, Losses: g.Losses, Alone: g.Alone, Bad: g.Bad}
+		given[i] = stream.Delivery{Event: &g.Event, Ref: f.refs, Failures: g.Failures, Losses: g.Losses, Alone: g.Alone, Bad: g.Bad}
 	}
 	if len(t.Back)+len(t.Acked) > 0 || reply.Hand.Version != t.Hand.Version {
 		f.b.news.changed()
@@ -209,7 +209,7 @@ func (f *Feed) say(t *store.Turn, d *delivery, s *stream.Settlement) {
 	case stream.Released:
 		t.Back = append(t.Back, back)
 	case stream.Dead:
-		given := stream.Delivery{Event: *d.event, Failures: max(d.failures, s.Failures), Losses: d.losses}
+		given := stream.Delivery{Event: d.event, Failures: max(d.failures, s.Failures), Losses: d.losses}
 		b := store.Buried{Seq: d.seq(), Stripe: d.stripe, Losses: d.losses, Failures: given.Failures, Reason: stream.CutReason(s.Reason)}
 		if t.Letters != "" {
 			b.Letter = given.Letter(t.Letters, f.membership.Group, s.Reason, time.Time{})

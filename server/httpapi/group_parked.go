@@ -40,7 +40,7 @@ type ParkedEvent struct {
 
 func parkedOf(p *stream.Parked, hidden bool) ParkedEvent {
 	w := ParkedEvent{
-		Event: eventOf(&p.Event, hidden), Parked: p.At, Reason: p.Reason, Failures: p.Failures, Losses: p.Losses,
+		Event: eventOf(p.Event, hidden), Parked: p.At, Reason: p.Reason, Failures: p.Failures, Losses: p.Losses,
 		Gone: p.Event.Position.IsZero(),
 	}
 	if p.Bad != nil {

@@ -53,7 +53,7 @@ func loadParked(v *view) (any, error) {
 	open := v.query.Get("open")
 	for i := range list {
 		p := &list[i]
-		r := parkedRow{Parked: p, Position: p.Event.Position.String(), Data: v.inRow(&p.Event)}
+		r := parkedRow{Parked: p, Position: p.Event.Position.String(), Data: v.inRow(p.Event)}
 		if r.Position != "" {
 			r.Link, r.IsOpen = v.with("open", r.Position, "raw", "", "whole", "")+"#event", r.Position == open
 		}

@@ -73,7 +73,8 @@ func (m *feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 }
 
 func (h *held) delivery() stream.Delivery {
-	return stream.Delivery{Event: copyOf(h.event), Failures: h.failures, Losses: h.losses, Alone: h.alone, Bad: h.bad}
+	e := copyOf(h.event)
+	return stream.Delivery{Event: &e, Failures: h.failures, Losses: h.losses, Alone: h.alone, Bad: h.bad}
 }
 
 // check refuses a call before anything of it has happened.

@@ -41,7 +41,7 @@ func publishedIsDelivered(l *lab) {
 	}
 	want := full.Event
 	want.Position, want.Appended = got[0].Event.Position, got[0].Event.Appended
-	equal(l, "event", got[0].Event, want)
+	equal(l, "event", *got[0].Event, want)
 	got[0].Event.Data[0] = 9 // a handler's own
 	m.next(0, m.say("id-1", stream.Released))
 	equal(l, "the data of another delivery", m.need(1)[0].Event.Data, full.Data)

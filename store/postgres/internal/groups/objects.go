@@ -390,7 +390,7 @@ func (r *Room) Parked(ctx context.Context, name string, after store.ParkedAfter,
 				return err
 			}
 			e := w.Entry(head.Epoch)
-			p.At, p.Event, p.Bad = p.At.UTC(), e.Event, e.Bad
+			p.At, p.Event, p.Bad = p.At.UTC(), &e.Event, e.Bad
 			list, topics = append(list, p), append(topics, e.Number)
 			return nil
 		}})

@@ -305,7 +305,7 @@ func Parked(c *lite.Snapshot, group *store.GroupRow, after store.ParkedAfter, n 
 		if err != nil {
 			return nil, err
 		}
-		list[i].Event, list[i].Bad = e.Event, e.Bad
+		list[i].Event, list[i].Bad = &e.Event, e.Bad
 	}
 	return list, nil
 }
