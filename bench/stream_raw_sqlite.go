@@ -150,7 +150,7 @@ func consumeRaw(ctx context.Context, db *sqlite3.Conn, handle func(payload)) (er
 }
 
 func (s *rawStream) Left(context.Context) (left int, err error) {
-	count, _, err := s.db.Prepare(`SELECT (SELECT count(*) FROM event) - upto FROM reader`)
+	count, _, err := s.db.Prepare(`SELECT coalesce((SELECT max(seq) FROM event), 0) - upto FROM reader`)
 	if err != nil {
 		return 0, err
 	}

@@ -474,7 +474,6 @@ func (u *shared) given(had int) *pg.Statement {
 	var w log.Row
 	var stripe int16
 	dest := append([]any{&stripe}, w.Dest()...)
-	u.reply.Given, u.topicOf = make([]store.Given, 0, u.t.Want.N), make([]int32, 0, u.t.Want.N)
 	text, args := givenEvents, []any{u.room.pg.Namespace, h.ID, h.Number + 1, had}
 	m := u.t.Match
 	chosen := []any{m.Key, m.KeyPrefix, m.Type, m.Source, timeOrNull(m.After), timeOrNull(m.Before)}
@@ -487,6 +486,9 @@ func (u *shared) given(had int) *pg.Statement {
 	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		if err := scan(dest...); err != nil || !u.put {
 			return err
+		}
+		if u.reply.Given == nil {
+			u.reply.Given, u.topicOf = make([]store.Given, 0, u.t.Want.N), make([]int32, 0, u.t.Want.N)
 		}
 		e := w.Entry(u.head.Epoch)
 		u.reply.Given = append(u.reply.Given, store.Given{Event: e.Event, Bad: e.Bad, Stripe: stripe})

@@ -150,6 +150,9 @@ func (u *turn) read(b log.Behind, n int) (upto int64, err error) {
 				return false
 			}
 			if e.Bad != nil || u.Match.Match(&e.Event) {
+				if u.reply.Given == nil {
+					u.reply.Given = make([]store.Given, 0, n)
+				}
 				u.reply.Given = append(u.reply.Given, store.Given{Event: e.Event, Bad: e.Bad, Stripe: at.Stripe})
 			}
 		}
