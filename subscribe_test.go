@@ -493,6 +493,24 @@ func TestE10_ABusyTopicWakesItsOwnGroups(t *testing.T) {
 	})
 }
 
+// Events of another process are handled when they come: nobody waits for a poll.
+func TestE10_EventsOfAnotherProcessAreHeardOf(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		var seen tally
+		at.work(pawl.Config{}, billing(&seen))
+		b := at.settle(pawl.Config{})
+		pass(10 * time.Second)
+		for i := range 10 {
+			b.place(3*i, 3)
+			pass(150 * time.Millisecond)
+			if n := len(seen.seen()); n != 3*i+3 {
+				t.Fatalf("%d of %d events are handled after 150 ms", n, 3*i+3)
+			}
+			pass(2 * time.Second)
+		}
+	})
+}
+
 // When the lease of the process is over, others may have its events: its handlers are told.
 func TestE14_TheEndOfTheLeaseCancelsHandlers(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {

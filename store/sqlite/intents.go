@@ -59,6 +59,14 @@ func (s *Store) lookAlso(c *lite.Conn) (found []store.Hint, err error) {
 	if s.delays.earlier(next) {
 		found = append(found, store.Hint{Subject: store.SubjectDelay})
 	}
+	if err != nil {
+		return found, err
+	}
+	newest, ours, err := log.NewerThan(&look, s.newest.Load())
+	s.newest.Store(newest)
+	if ours {
+		found = append(found, store.Hint{Subject: store.SubjectTopic})
+	}
 	return found, err
 }
 

@@ -54,6 +54,7 @@ type Store struct {
 	applier   *applier
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
 	delays    delayWatch
+	newest    atomic.Int64 // event that a listener has seen
 
 	gate      sync.RWMutex   // of a store that shares: guards closing against calls that begin
 	calls     sync.WaitGroup // of such a store, under way

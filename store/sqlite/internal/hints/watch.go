@@ -2,6 +2,7 @@ package hints
 
 import (
 	"context"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,8 @@ type hearing struct {
 	jobs      chan struct{} // holds one: there may be something to do
 	registry  chan struct{} // holds one: it has changed
 	settings  chan struct{} // likewise
-	intents   chan struct{} // holds one: there may be some
+	subjects  atomic.Uint64 // what also has found, a bit for each ...
+	found     chan struct{} // ... and holds one: something was
 	ended     chan error    // holds one
 }
 
@@ -60,7 +62,7 @@ func (w *Watcher) Listen(
 ) error {
 	h := &hearing{
 		namespace: namespace, splits: splits, members: -1, revision: -1, also: also, ended: make(chan error, 1),
-		jobs: make(chan struct{}, 1), registry: make(chan struct{}, 1), settings: make(chan struct{}, 1), intents: make(chan struct{}, 1),
+		jobs: make(chan struct{}, 1), registry: make(chan struct{}, 1), settings: make(chan struct{}, 1), found: make(chan struct{}, 1),
 	}
 	w.join(h)
 	defer w.leave(h)
@@ -81,8 +83,10 @@ func (w *Watcher) Listen(
 			hear(store.Hint{Subject: store.SubjectMembers})
 		case <-h.settings:
 			hear(store.Hint{Subject: store.SubjectSetting})
-		case <-h.intents:
-			hear(store.Hint{Subject: store.SubjectIntent})
+		case <-h.found:
+			for set := h.subjects.Swap(0); set != 0; set &= set - 1 {
+				hear(store.Hint{Subject: store.Subject(bits.TrailingZeros64(set))})
+			}
 		}
 	}
 }
@@ -204,8 +208,9 @@ func (v *watch) tell(c *lite.Conn) error {
 		if err != nil {
 			return err
 		}
-		if len(found) > 0 {
-			wake(h.intents)
+		for _, hint := range found {
+			h.subjects.Or(1 << hint.Subject)
+			wake(h.found)
 		}
 	}
 	return nil

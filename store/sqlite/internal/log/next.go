@@ -196,6 +196,32 @@ func Knows(p stream.Position) bool { return p.Epoch() == epoch }
 // CheckPosition refuses positions that are not of this log.
 func CheckPosition(c *lite.Snapshot, p stream.Position) error { return checkPosition(c, p) }
 
+const (
+	// newestEvent is by the number.
+	newestEvent = `SELECT coalesce(max(seq), 0)
+	FROM pawl_event`
+
+	// anyBehind is by the number, and passes over other namespaces.
+	anyBehind = `SELECT 1
+	FROM pawl_event NOT INDEXED
+	WHERE namespace = ? AND seq > ?
+	LIMIT 1`
+)
+
+// fewBehind is how many events are looked at to know whether one is of this namespace.
+const fewBehind = 100
+
+// NewerThan is the newest event's number, and whether there may be one of this namespace behind
+// another number.
+func NewerThan(c *lite.Snapshot, after int64) (newest int64, ours bool, err error) {
+	newest, err = c.Query(newestEvent).One()
+	if err != nil || newest <= after || newest-after > fewBehind {
+		return newest, newest > after, err
+	}
+	ours, err = c.On(anyBehind).Int(after).Found()
+	return newest, ours, err
+}
+
 // topicsBetween is by the number, and passes over other namespaces.
 const topicsBetween = `SELECT e.namespace = ?, t.name
 	FROM pawl_event AS e
