@@ -62,7 +62,7 @@ type life struct {
 	end    func()
 	gone   atomic.Pointer[error] // why no verdict counts any more
 
-	open    map[int64]*task
+	open    []*task // in no order: each knows its place
 	pending []sending
 	spare   []sending           // what was sent, for the next pending
 	said    []stream.Settlement // of the last call, for the next
@@ -188,7 +188,7 @@ func (c *Consumer) join(ctx context.Context, p *pauses) (*life, error) {
 
 // begin begins a life.
 func (c *Consumer) begin(ctx context.Context, feed stream.Feed) *life {
-	l := &life{feed: feed, open: map[int64]*task{}, more: true, waited: make(chan error, 1)}
+	l := &life{feed: feed, more: true, waited: make(chan error, 1)}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	var cancel context.CancelFunc
 	l.calls, cancel = context.WithCancel(ctx)

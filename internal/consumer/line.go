@@ -26,6 +26,7 @@ type task struct {
 	life     *life
 	line     *line // in ordered mode
 	stage    stage
+	place    int // in life.open; -1 when it is not there any more
 	failures int
 	rest     time.Duration // after its Kept is stored
 	until    time.Time     // of resting

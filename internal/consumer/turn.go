@@ -201,7 +201,8 @@ func (c *Consumer) room(l *life) int {
 // accept takes a delivery in. c.mu is held.
 func (c *Consumer) accept(l *life, it *task) {
 	d := it.delivery
-	l.open[d.Ref] = it
+	it.place = len(l.open)
+	l.open = append(l.open, it)
 	if c.config.Membership.Mode != stream.Ordered {
 		it.stage = ready
 		c.ready = append(c.ready, it)
@@ -257,9 +258,21 @@ func (c *Consumer) stored(l *life, sent []sending) (lots [][]*task) {
 			it.stage = running
 			run = append(run, it)
 		}
-		delete(l.open, it.delivery.Ref)
+		l.close(it)
 	}
 	return c.lots(run)
+}
+
+// close takes a task out of those that are open: the last takes its place.
+func (l *life) close(it *task) {
+	if it.place < 0 {
+		return
+	}
+	end := len(l.open) - 1
+	last := l.open[end]
+	l.open[it.place], last.place = last, it.place
+	l.open[end] = nil
+	l.open, it.place = l.open[:end], -1
 }
 
 // rest lets a task wait here for its next try. c.mu is held.

@@ -97,7 +97,7 @@ func (b *Backend) Join(ctx context.Context, m stream.Membership) (stream.Feed, e
 	delete(b.was, key)
 	b.mu.Unlock()
 	b.news.changed()
-	return &Feed{b: b, membership: m, hand: hand, open: map[int64]*delivery{}, named: map[int64]bool{}, seen: seen{next: -1}}, nil
+	return &Feed{b: b, membership: m, hand: hand, seen: seen{next: -1}}, nil
 }
 
 // lost remembers the hand of a member that has to join again.

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,17 +18,17 @@ type Feed struct {
 	b          *Backend
 	membership stream.Membership
 
-	mu    sync.Mutex // Wait, and acknowledgements in transactions, look beside Next
-	hand  store.Hand
-	open  map[int64]*delivery // by ref
-	named map[int64]bool      // refs of the call that is checked
-	refs  int64
-	gone  bool
-	seen  seen
+	mu   sync.Mutex // Wait, and acknowledgements in transactions, look beside Next
+	hand store.Hand
+	open []*delivery // by ref
+	refs int64
+	gone bool
+	seen seen
 }
 
 // delivery is one that is open.
 type delivery struct {
+	ref      int64
 	event    *stream.Event
 	stripe   int16
 	failures int
@@ -35,8 +36,18 @@ type delivery struct {
 	row      bool // the store has a row of it
 	alone    bool // it came alone, and was not kept since
 	told     bool // a transaction was told to acknowledge it
+	named    bool // in the call that is checked
 	closed   bool // by the turn that is being made
 	kept     bool // by it
+}
+
+// of is the open delivery of a ref. f.mu is held.
+func (f *Feed) of(ref int64) *delivery {
+	i, found := slices.BinarySearchFunc(f.open, ref, func(d *delivery, ref int64) int { return cmp.Compare(d.ref, ref) })
+	if !found {
+		return nil
+	}
+	return f.open[i]
 }
 
 func (d *delivery) seq() int64 { return d.event.Position.Seq() }
@@ -86,8 +97,8 @@ func (f *Feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 	for i := range reply.Given {
 		g := &reply.Given[i]
 		f.refs++
-		open[i] = delivery{event: &g.Event, stripe: g.Stripe, failures: g.Failures, losses: g.Losses, row: g.Row, alone: g.Alone}
-		f.open[f.refs] = &open[i]
+		open[i] = delivery{ref: f.refs, event: &g.Event, stripe: g.Stripe, failures: g.Failures, losses: g.Losses, row: g.Row, alone: g.Alone}
+		f.open = append(f.open, &open[i])
 		given[i] = stream.Delivery{Event: &g.Event, Ref: f.refs, Failures: g.Failures, Losses: g.Losses, Alone: g.Alone, Bad: g.Bad}
 	}
 	if len(t.Back)+len(t.Acked) > 0 || reply.Hand.Version != t.Hand.Version {
@@ -101,7 +112,7 @@ func (f *Feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 // member joins again: what was acknowledged is done, the rest comes again. f.mu is held.
 func (f *Feed) keepsInDoubt(settled []stream.Settlement) bool {
 	return slices.ContainsFunc(settled, func(s stream.Settlement) bool {
-		d := f.open[s.Ref]
+		d := f.of(s.Ref)
 		return s.Verdict == stream.Kept && d != nil && d.told
 	})
 }
@@ -111,17 +122,22 @@ func (f *Feed) check(settled []stream.Settlement) error {
 	if f.gone {
 		return stream.ErrFeedLost
 	}
-	clear(f.named)
+	for _, d := range f.open {
+		d.named = false
+	}
 	for _, s := range settled {
+		d := f.of(s.Ref)
 		switch {
 		case s.Verdict > stream.Released:
 			return job.Invalid("verdict", uint8(s.Verdict), "must be one that there is")
 		case s.Verdict == stream.Retried && f.membership.Mode == stream.Ordered:
 			return job.Invalid("verdict", s.Verdict, "must be kept in ordered mode: those behind it would overtake it")
-		case f.named[s.Ref]:
+		case d == nil:
+		case d.named:
 			return job.Invalid("ref", s.Ref, "must be settled once in a call")
+		default:
+			d.named = true
 		}
-		f.named[s.Ref] = true
 	}
 	return nil
 }
@@ -130,10 +146,10 @@ func (f *Feed) check(settled []stream.Settlement) error {
 // when the store has. f.mu is held, for after too.
 func (f *Feed) turn(settled []stream.Settlement) (t *store.Turn, after func()) {
 	t = &store.Turn{Hand: f.hand, Letters: f.membership.DeadLetter, Match: &f.membership.Match, Settles: len(settled) > 0}
-	closed := make([]int64, 0, len(settled))
+	closed := make([]*delivery, 0, len(settled))
 	var kept []*delivery
 	for _, s := range settled {
-		d := f.open[s.Ref]
+		d := f.of(s.Ref)
 		if d == nil {
 			continue
 		}
@@ -148,7 +164,7 @@ func (f *Feed) turn(settled []stream.Settlement) (t *store.Turn, after func()) {
 			})
 			continue
 		}
-		closed = append(closed, s.Ref)
+		closed = append(closed, d)
 		d.closed = true
 		f.say(t, d, &s)
 	}
@@ -174,9 +190,10 @@ func (f *Feed) turn(settled []stream.Settlement) (t *store.Turn, after func()) {
 	}
 	slices.Sort(t.Open)
 	return t, func() {
-		for _, ref := range closed {
-			delete(f.open, ref)
+		for _, d := range closed {
+			d.closed = true
 		}
+		f.open = slices.DeleteFunc(f.open, func(d *delivery) bool { return d.closed })
 		for _, d := range kept {
 			d.failures++
 			d.row, d.alone = true, false
@@ -253,7 +270,7 @@ func (f *Feed) Leave(ctx context.Context, settled []stream.Settlement) error {
 // The handler's own verdict is asked for all the same, and counts when it does not.
 func (f *Feed) Ack(ctx context.Context, tx store.TxGroups, ref int64) error {
 	f.mu.Lock()
-	d := f.open[ref]
+	d := f.of(ref)
 	if f.gone || d == nil {
 		f.mu.Unlock()
 		return stream.ErrFeedLost
@@ -268,7 +285,7 @@ func (f *Feed) Ack(ctx context.Context, tx store.TxGroups, ref int64) error {
 func (f *Feed) Unack(ref int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if d := f.open[ref]; d != nil {
+	if d := f.of(ref); d != nil {
 		d.told = false
 	}
 }
