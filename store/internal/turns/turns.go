@@ -287,13 +287,14 @@ func (t *Turns[T]) Scan(queue string, now time.Time) (after int64, due bool) {
 	r := t.ring(queue)
 	since := now.Sub(r.scanned)
 	switch {
-	case r.scanned.IsZero() || since < 0 || since >= max(ScanEvery, r.pause):
-	case r.stale && since >= r.pause:
-	case r.passed() && since >= r.pause:
+	case r.scanned.IsZero() || since < 0:
+	case r.passed() && since >= r.pause: // first: where scans are slow, or hints have no end, the others would never come
 		r.scanTells = r.tells
 		if n := len(r.gates); n > 0 {
 			return r.gates[n-1].Number, true
 		}
+	case since >= max(ScanEvery, r.pause):
+	case r.stale && since >= r.pause:
 	default:
 		return 0, false
 	}

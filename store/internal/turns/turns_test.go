@@ -124,17 +124,33 @@ func TestJ19_ScansComeWhenSomebodyTellsAndNowAndThen(t *testing.T) {
 
 // Many gates are seen through a window that moves on, and none is left out.
 func TestP10_AWindowMovesOverManyGates(t *testing.T) {
-	const all = 3*Window + 17
+	seesAll(t, 3*Window+17, time.Second, 0, false)
+}
+
+// What takes the window on is not a scan that is due anyway, nor one that a hint asks for: where scans are slow, or hints
+// have no end, the gates behind the window would never have a turn.
+func TestJ19_AWindowMovesOnWhereScansAreSlowAndHintsHaveNoEnd(t *testing.T) {
+	t.Run("slow scans", func(t *testing.T) { seesAll(t, 2*Window+17, 11*time.Second, time.Second, false) })
+	t.Run("hints", func(t *testing.T) { seesAll(t, 2*Window+17, 11*time.Second, 0, true) })
+	t.Run("both", func(t *testing.T) { seesAll(t, 2*Window+17, 11*time.Second, time.Second, true) })
+}
+
+// seesAll makes forty claims, so long after one another, with scans that take so long, and wants each gate to have a turn.
+func seesAll(t *testing.T, all int64, after, took time.Duration, hints bool) {
+	t.Helper()
 	var turns Turns[int]
 	seen := map[int64]bool{}
 	now := noon
 	for range 40 {
-		if after, due := turns.Scan("q", now); due {
+		if hints {
+			turns.Stale("q")
+		}
+		if behind, due := turns.Scan("q", now); due {
 			var list []Found
-			for n := max(after+1, 1); n <= all && len(list) < Window; n++ {
+			for n := max(behind+1, 1); n <= all && len(list) < Window; n++ {
 				list = append(list, Found{Number: n})
 			}
-			turns.Found("q", after, list, len(list) < Window, now, 0)
+			turns.Found("q", behind, list, len(list) < Window, now, took)
 		}
 		list, _, _ := turns.Next("q", Window, now)
 		for _, g := range list {
@@ -143,9 +159,9 @@ func TestP10_AWindowMovesOverManyGates(t *testing.T) {
 		if len(list) > 0 {
 			turns.Settle("q", nil, list[len(list)-1].Number+1, 0)
 		}
-		now = now.Add(time.Second)
+		now = now.Add(after)
 	}
-	if len(seen) != all {
+	if int64(len(seen)) != all {
 		t.Errorf("%d of %d gates had a turn", len(seen), all)
 	}
 }
