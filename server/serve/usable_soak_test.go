@@ -18,11 +18,10 @@ import (
 )
 
 // TestSoak_U7_UsableWithinASecond opens every page of Mission Control in a browser beside two million jobs in 500 queues of 50 workers,
-// one after another as people do. Each is usable within a second, in the middle of five rounds after one. The very first has nothing to
-// build on: the server has just begun, its connections have read nothing yet, and the browser knows no file of ours. It may take half
-// a second longer.
+// one after another as people do. The very first has nothing to build on: the server has just begun, the browser knows no file of ours.
+// It is usable within a second, and so is each page in the middle of five more rounds after one.
 func TestSoak_U7_UsableWithinASecond(t *testing.T) {
-	const most, mostCold, rounds = time.Second, 1500 * time.Millisecond, 6
+	const most, rounds = time.Second, 6
 	program := need.Tool(t, "chromium")
 	onStores(t, func(t *testing.T, address string) {
 		s, pages := amongMillions(t, address)
@@ -32,8 +31,8 @@ func TestSoak_U7_UsableWithinASecond(t *testing.T) {
 		cold := s.visit(t, tab, pages[0])
 		ended()
 		t.Logf("the very first, %s: %.1f ms, %v", pages[0], ms(cold.usable()), cold)
-		if cold.usable() > mostCold {
-			t.Errorf("the very first, %s, is usable after %v, want at most %v", pages[0], cold.usable(), mostCold)
+		if cold.usable() > most {
+			t.Errorf("the very first, %s, is usable after %v, want at most %v", pages[0], cold.usable(), most)
 		}
 		visits := map[string][]visit{}
 		for range rounds {
