@@ -5,9 +5,15 @@ import "github.com/pawlwork/pawl/store/postgres/internal/pg"
 // Plans are the statements of this room that find rows, with the indexes that must
 // serve them.
 var Plans = []pg.Plan{
-	{Name: "turnAll", Text: turnAll, Indexes: []string{"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_pkey", "topic_id"}},
-	{Name: "turnTopic", Text: turnTopic, Indexes: []string{"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id"}},
-	{Name: "turnTopics", Text: turnTopics, Indexes: []string{"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id"}},
+	{Name: "turnAll", Text: turnAll, Indexes: []string{
+		"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_pkey", "topic_id",
+	}},
+	{Name: "turnTopic", Text: turnTopic, Indexes: []string{
+		"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id",
+	}},
+	{Name: "turnTopics", Text: turnTopics, Indexes: []string{
+		"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id",
+	}},
 	{Name: "givenEvents", Text: givenEvents, Indexes: []string{"hand_at_pkey", "event_pkey"}},
 	{Name: "givenAll", Text: givenAll, Indexes: []string{"hand_at_pkey", "event_pkey"}},
 	{Name: "givenTopic", Text: givenTopic, Indexes: []string{"hand_at_pkey", "event_topic"}},
