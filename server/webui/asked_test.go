@@ -25,6 +25,7 @@ type asked struct {
 	mu    sync.Mutex
 	calls map[string]int
 	hold  chan struct{} // metrics are not answered before it is closed; nil: at once
+	count chan struct{} // as hold, of the counts of jobs
 }
 
 // askedEngine is an engine on such a store in memory.
@@ -83,6 +84,13 @@ func (a *asked) Queues(ctx context.Context, names []string) ([]store.QueueState,
 		a.note("queues by name")
 	}
 	return a.Store.Queues(ctx, names)
+}
+
+func (a *asked) Counts(ctx context.Context) ([]store.QueueCount, error) {
+	if a.count != nil {
+		<-a.count
+	}
+	return a.Store.Counts(ctx)
 }
 
 func (a *asked) Settings(ctx context.Context) (store.SettingsReply, error) {

@@ -66,7 +66,12 @@ func cached[T any](v *view, key string, ttl time.Duration, read func(context.Con
 // measured is cached for metrics, which may be hundreds of thousands of rows: a page does not wait long for them, its stream not at all.
 // Both get errLater then, and the stream asks again.
 func measured[T any](v *view, key string, ttl time.Duration, read func(context.Context) (T, error)) (T, error) {
-	one, before := find(v, key, ttl, true, read)
+	return patiently(v, key, ttl, true, read)
+}
+
+// patiently waits for an answer until the patience of its page is over, and then says errLater.
+func patiently[T any](v *view, key string, ttl time.Duration, measured bool, read func(context.Context) (T, error)) (T, error) {
+	one, before := find(v, key, ttl, measured, read)
 	if old, ok := before.(T); ok {
 		return old, nil
 	}

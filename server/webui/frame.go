@@ -42,9 +42,9 @@ type navEntry struct {
 var frameRegions = []region{
 	{name: "side", every: 2 * time.Second, class: "nav", load: func(v *view) (any, error) { return v.nav(), nil }},
 	{name: "tabbar", every: 2 * time.Second, class: "tabbar", load: func(v *view) (any, error) { return v.nav(), nil }},
-	{name: "banner", every: time.Second, load: func(v *view) (any, error) { return v.look() }, fails: "How the store stands"},
-	{name: "busy", every: time.Second, class: "busy", load: busy, fails: "Operations"},
-	{name: "foot", every: 5 * time.Second, class: "foot", load: foot, fails: "The store"},
+	{name: "banner", every: time.Second, load: func(v *view) (any, error) { return v.look() }, fails: "How the store stands", quiet: true},
+	{name: "busy", every: time.Second, class: "busy", load: busy, fails: "Operations", quiet: true},
+	{name: "foot", every: 5 * time.Second, class: "foot", load: foot, fails: "The store", quiet: true},
 }
 
 // nav is the sidebar, with the page that is open marked.

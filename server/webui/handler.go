@@ -36,7 +36,8 @@ type Options struct {
 	Settings []Setting
 	Tokens   func() []auth.Token
 	// Patience is how long a page waits for metrics that are being added up, of many queues or a long time, and how long it looks for text
-	// in jobs. It says what it did without: metrics are brought by its stream, a search goes on with the next page [200 ms].
+	// in jobs. It says what it did without: metrics are brought by its stream, a search goes on with the next page. The overview waits no
+	// longer for the first look of a server at its queues, either [200 ms].
 	Patience time.Duration
 	// NotFound answers programs, which do not ask for HTML, where there is no page [a page].
 	NotFound http.HandlerFunc

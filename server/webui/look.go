@@ -31,8 +31,14 @@ type look struct {
 	Slots                                         int
 }
 
-// look is the newest one.
-func (v *view) look() (*look, error) { return cached(v, "look", time.Second, v.app.readLook) }
+// look is the newest one. A page that comes early does not wait for the first of a server longer than its patience: its stream does,
+// and brings what is missing.
+func (v *view) look() (*look, error) {
+	if v.page != nil && v.page.early && !v.live {
+		return patiently(v, "look", time.Second, false, v.app.readLook)
+	}
+	return cached(v, "look", time.Second, v.app.readLook)
+}
 
 // cost is the time of all its questions, two of which are asked at the same time.
 func (l *look) cost() time.Duration { return l.took }

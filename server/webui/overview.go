@@ -10,7 +10,7 @@ import (
 )
 
 var overviewPages = []page{{
-	path: "/", name: "overview", title: "Overview", ranges: true, calm: true, load: loadOverview,
+	path: "/", name: "overview", title: "Overview", ranges: true, calm: true, early: true, load: loadOverview,
 	nav: nav{label: "Overview", icon: "n-over", order: 10, tab: true, key: "o", count: func(l *look) badge { return badge{Tab: l.needs()} }},
 	regions: []region{
 		{name: "need", every: time.Second, fails: "What needs someone", load: loadNeeds},
@@ -29,11 +29,11 @@ type overviewData struct {
 }
 
 func loadOverview(v *view) (any, error) {
-	l, err := v.look()
-	if err != nil {
-		return overviewData{}, nil // its parts say so
+	d := overviewData{Try: v.app.opts.Tour != nil && v.Prefs.Hide != "try"}
+	if l, err := v.look(); err == nil { // else its parts say so
+		d.New = l.All.Jobs == 0
 	}
-	return overviewData{New: l.All.Jobs == 0, Try: v.app.opts.Tour != nil && v.Prefs.Hide != "try"}, nil
+	return d, nil
 }
 
 func loadCharts(v *view) (any, error) {

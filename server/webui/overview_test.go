@@ -3,11 +3,13 @@ package webui_test
 import (
 	"fmt"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/server/auth"
 	"github.com/pawlwork/pawl/server/webui"
 )
@@ -69,5 +71,34 @@ func TestU7_APageComesBeforeItsMetrics(t *testing.T) {
 	b.accessible()
 	close(a.hold)
 	b.wait(`!document.querySelector("main").innerText.includes("still being added up")`)
+	b.wait(`document.documentElement.dataset.charts === "ready"`)
+}
+
+// The overview of a server that has just begun does not wait for its first look, which counts all jobs: it says that it counts, shows no
+// number that nobody has read, and its stream brings them.
+func TestU7_TheOverviewComesBeforeTheFirstLook(t *testing.T) {
+	a, e := askedEngine(t)
+	a.count = make(chan struct{})
+	let := sync.OnceFunc(func() { close(a.count) })
+	server := httptest.NewServer(webui.Handler(e, auth.Open("tester"), webui.Options{Version: "v7"}))
+	t.Cleanup(func() { // when the browser has left
+		let()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	if _, err := e.Enqueue(t.Context(), charge{}, pawl.Queue("nobody")); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, &control{t, e, server.URL}, "/")
+	for _, region := range []string{"#need", "#kpi"} {
+		b.has(region, "still being added up")
+	}
+	b.wait(`!document.querySelector("#kpi").innerText.includes("Ready") && !document.querySelector("#need").innerText.includes("Nothing")`)
+	b.wait(`document.querySelector("#banner").innerText.trim() === "" && document.querySelector("#busy").innerText.trim() === ""`)
+	b.accessible()
+	let()
+	b.wait(`!document.querySelector("main").innerText.includes("still being added up")`)
+	b.has("#need", "nobody")
+	b.has("#foot", "v7")
 	b.wait(`document.documentElement.dataset.charts === "ready"`)
 }

@@ -23,6 +23,7 @@ type page struct {
 	nav    nav    // its place in the sidebar; zero: none
 	under  string // name of the page that the sidebar marks instead, where it has no place of its own
 	ranges bool   // the top bar offers ranges; view.span reads the chosen one
+	early  bool   // it comes before the first look of a server is read: its parts say so, and its stream brings them
 	calm   bool   // all of it is from the look, or old anyway: its stream does not look again before that is read anew, or calmTime passed
 	// load reads what the page and its regions share; nil: nothing. It is called once for the page, and once for each tick of its
 	// stream.
@@ -44,6 +45,7 @@ type region struct {
 	// items is instead of load for lists whose entries keep their place: only those that changed are sent. The template is that of one.
 	items func(*view) ([]item, error)
 	grows bool // new entries are added at its end
+	quiet bool // it is empty while what it shows is still being read: others of the page say so
 }
 
 // item is one entry of such a list. Its element must have the id, and {{.OOB}} among its attributes.
@@ -261,6 +263,9 @@ func (v *view) failed(r *region, err error) (template.HTML, error) {
 	if v.heldBack(err) {
 		return "", err
 	} else if errors.Is(err, errLater) {
+		if r.quiet {
+			return "", nil
+		}
 		return v.render("later", what, "")
 	}
 	return v.render("failed", map[string]string{"What": what, "Why": v.app.faultOf(v.ctx, err).Text}, "")
