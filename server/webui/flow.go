@@ -37,15 +37,15 @@ type mark struct {
 // flow reads it; queue and kind narrow it, empty means all.
 func (v *view) flow(queue, kind string) (*flow, error) {
 	s := v.span()
-	var workers []pawl.WorkerInfo
-	if l, err := v.look(); err == nil {
-		workers = l.Workers
-	}
+	now, shared := v.Now, &view{app: v.app}
 	return measured(v, "flow "+s.key()+"\n"+queue+"\n"+kind, 5*time.Second, func(ctx context.Context) (*flow, error) {
 		f, err := v.app.readFlow(ctx, s, queue, kind)
 		if err == nil {
-			f.underway(v.Now)
-			f.Marks = marksOf(workers, s)
+			f.underway(now)
+			shared.ctx = ctx
+			if l, err := shared.wholeLook(); err == nil {
+				f.Marks = marksOf(l.Workers, s)
+			}
 		}
 		return f, err
 	})

@@ -37,8 +37,11 @@ func (v *view) look() (*look, error) {
 	if v.page != nil && v.page.early && !v.live {
 		return patiently(v, "look", time.Second, false, v.app.readLook)
 	}
-	return cached(v, "look", time.Second, v.app.readLook)
+	return v.wholeLook()
 }
+
+// wholeLook waits for it on every page: what is kept for long must not be made without it.
+func (v *view) wholeLook() (*look, error) { return cached(v, "look", time.Second, v.app.readLook) }
 
 // cost is the time of all its questions, two of which are asked at the same time.
 func (l *look) cost() time.Duration { return l.took }
