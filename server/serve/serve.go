@@ -111,7 +111,7 @@ func (s *server) routes() http.Handler {
 
 // pages are Mission Control's. Programs that ask for what is not there get a problem, as from the API.
 func (s *server) pages() http.Handler {
-	opts := webui.Options{Logger: s.Logger, Version: s.Version, Name: s.Name, Tour: s.Tour, Settings: s.Settings}
+	opts := webui.Options{Logger: s.Logger, Version: s.Version, Name: s.Name, Tour: s.Tour, Settings: s.Settings, Eager: true}
 	if s.sessions != nil {
 		opts.SignIn = func(w http.ResponseWriter, r *http.Request, token string) error {
 			_, _, err := s.signIn(w, r, token)

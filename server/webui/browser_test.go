@@ -314,11 +314,22 @@ func (b *tab) wait(expression string) {
 	}
 }
 
-// click clicks on what a selector finds first.
+// click clicks on what a selector finds first. A page that lives may replace it between finding and clicking: then nothing
+// was clicked, and it is found anew.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.wait(fmt.Sprintf("document.querySelector(%s)", quoted(selector)))
-	b.do(chromedp.Click(chromedp.CSS(selector)))
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node with given id") {
+			b.t.Fatalf("click on %s: %v", selector, err)
+		}
+	}
 }
 
 // press presses keys as a keyboard does: a key that the page takes types nothing.

@@ -118,7 +118,7 @@ func askBulk(verb string) func(*act) (*dialog, error) {
 			}
 		}
 		if n.Jobs == 0 {
-			return &dialog{Title: "There is nothing to do.", Text: "No job matches that this fits."}, nil
+			return &dialog{Title: "There is nothing to do.", Text: "No job that matches can be changed like this."}, nil
 		}
 		jobs := plural(n, "job", "jobs")
 		d.Title = bulkWords[verb].ask + " " + jobs + "?"

@@ -39,6 +39,9 @@ type Options struct {
 	// in jobs. It says what it did without: metrics are brought by its stream, a search goes on with the next page. The overview waits no
 	// longer for the first look of a server at its queues, either [200 ms].
 	Patience time.Duration
+	// Eager takes the first look, and gets the templates ready, when the handler is made: the first page of a server has to wait for
+	// neither [when somebody asks].
+	Eager bool
 	// NotFound answers programs, which do not ask for HTML, where there is no page [a page].
 	NotFound http.HandlerFunc
 }
@@ -65,7 +68,8 @@ type app struct {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// Handler serves Mission Control of an engine. It looks only when somebody does, and holds nothing that needs closing.
+// Handler serves Mission Control of an engine. But for an eager one, it looks only when somebody does, and it holds nothing that needs
+// closing.
 func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 	a := &app{e: e, who: who, assets: loadAssets(), cache: newCache(), mux: http.NewServeMux(), pages: allPages(), actions: allActions()}
 	if len(opts) > 0 {
@@ -95,6 +99,9 @@ func Handler(e *pawl.Engine, who auth.Auth, opts ...Options) http.Handler {
 	a.mux.HandleFunc("GET /prefs", a.setPrefs)
 	a.signIn()
 	a.mux.HandleFunc("/", a.nowhere)
+	if a.opts.Eager {
+		a.hurry()
+	}
 	return a
 }
 

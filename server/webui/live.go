@@ -169,8 +169,8 @@ func (h *hub) run(ctx context.Context, f *feed) {
 			h.beat(ctx, f)
 		}
 		if began = time.Now(); !began.Before(look) {
-			h.look(ctx, f, regions, due, began)
-			look = time.Now().Add(max(time.Second, leastRest*time.Since(began)))
+			worked := h.look(ctx, f, regions, due, began)
+			look = time.Now().Add(max(time.Second, leastRest*worked))
 		}
 		timer := time.NewTimer(time.Until(earlier(beat, look)))
 		select {
@@ -184,19 +184,22 @@ func (h *hub) run(ctx context.Context, f *feed) {
 	}
 }
 
-// look renders the regions that are due.
-func (h *hub) look(ctx context.Context, f *feed, regions []region, due map[string]time.Time, now time.Time) {
+// look renders the regions that are due, and answers how long that took. How things stand is read for all pages: to wait for it is no
+// work of this one.
+func (h *hub) look(ctx context.Context, f *feed, regions []region, due map[string]time.Time, now time.Time) time.Duration {
 	v := f.view
 	v.ctx = ctx
-	if l, err := v.look(); err == nil && v.page.calm {
+	l, err := v.look()
+	began := time.Now()
+	if err == nil && v.page.calm {
 		if l == f.seen && now.Before(f.again) {
-			return
+			return 0
 		}
 		f.seen, f.again = l, now.Add(calmTime)
 	}
 	if err := v.begin(); err != nil || v.redirect() != "" {
 		f.again = time.Time{}
-		return
+		return time.Since(began)
 	}
 	for i := range regions {
 		r := &regions[i]
@@ -208,6 +211,7 @@ func (h *hub) look(ctx context.Context, f *feed, regions []region, due map[strin
 			}
 		}
 	}
+	return time.Since(began)
 }
 
 func earlier(a, b time.Time) time.Time {

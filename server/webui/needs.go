@@ -57,10 +57,14 @@ func loadNeeds(v *view) (any, error) {
 		flows = "no worker is live"
 	}
 	oldest, _ := l.oldest()
-	late := "no job of a served queue waits"
+	late, other := "job waits", ""
 	if oldest > 0 {
-		late = "no ready job of a served queue is older than " + age(oldest+99*time.Millisecond)
+		late = "ready job is older than " + age(oldest+99*time.Millisecond)
 	}
+	if len(list) > 0 {
+		other = "other "
+	}
+	late = "no " + other + late
 	switch len(list) {
 	case 0:
 		n.Head, n.Text = "Nothing needs you.", says(capital(flows)+", and "+late+".")
@@ -114,7 +118,7 @@ func (v *view) findings(l *look) (list []finding, err error) {
 			add(finding{State: "cooling", weight: 50, Text: text, Since: says(left(v.Now, q.CoolDown.Until),
 				" left"), Action: button("queue", "reset", "name", q.Name)})
 		case q.Workers == 0:
-			action := see(v.PageLink("workers", "/workers"), "See workers")
+			action := see(v.PageLink("queues", "/queues/{}", q.Name), "See why")
 			if action == "" {
 				action = see(v.app.link("/jobs", "queue", q.Name, "state", "ready"), "See jobs")
 			}
@@ -163,7 +167,7 @@ func (v *view) deaths(add func(finding), see func(link, words string) template.H
 		add(finding{
 			State: "dead", weight: 30, Text: says(strong(count(g.Dead)), " jobs of kind ", strong(g.Kind), " died: ", said(g.Message),
 				"."), Since: says(ago(v.Now, g.Last.Time)),
-			Action: see(v.app.link("/jobs/dead", "error", g.Fingerprint, "kind", g.Kind), "See "+count(g.Dead)),
+			Action: see(v.app.link("/jobs/dead", "error", g.Fingerprint, "kind", g.Kind), "See the dead"),
 		})
 	}
 	if v.query.Get("range") == "" && v.query.Get("from") == "" {

@@ -2,9 +2,13 @@ package webui_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
@@ -101,4 +105,26 @@ func TestU7_TheOverviewComesBeforeTheFirstLook(t *testing.T) {
 	b.has("#need", "nobody")
 	b.has("#foot", "v7")
 	b.wait(`document.documentElement.dataset.charts === "ready"`)
+}
+
+// A server looks before anybody does, once: who comes first finds the look under way, or there.
+func TestU7_AServerLooksBeforeAnybodyDoes(t *testing.T) {
+	a, e := askedEngine(t)
+	a.count = make(chan struct{})
+	server := httptest.NewServer(webui.Handler(e, auth.Open("tester"), webui.Options{Eager: true, Patience: patience}))
+	t.Cleanup(server.Close)
+	defer close(a.count) // it may ask again
+	select {
+	case a.count <- struct{}{}: // it has asked
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody looks")
+	}
+	answer, err := http.Get(server.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(text), "Nothing was ever") || !strings.Contains(string(text), "</html>") {
+		t.Errorf("the first page: %v\n%s", err, text)
+	}
 }
