@@ -278,7 +278,9 @@ func eventTypeOf(data any) string {
 }
 
 // Decode reads the data of an event with the engine's codec.
-func (e *Engine) Decode(ev stream.Event, into any) error {
+func (e *Engine) Decode(ev stream.Event, into any) error { return e.decode(&ev, into) }
+
+func (e *Engine) decode(ev *stream.Event, into any) error {
 	if raw, ok := into.(*Raw); ok {
 		*raw = ev.Data
 		return nil

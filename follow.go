@@ -256,6 +256,7 @@ func (e *Engine) apply(now *store.Effective) {
 		}
 	}
 	f.runner.SetPauses(pauses)
+	f.runner.GoBy(now.Revision)
 	if f.scheduler != nil {
 		f.runner.Wake(schedules.Tick)
 	}

@@ -26,7 +26,7 @@ type Message[T any] struct {
 // messageOf decodes a delivery. What cannot be decoded is a dead letter, with its bytes.
 func messageOf[T any](e *Engine, d *consumer.Message) (*Message[T], bool) {
 	m := &Message[T]{Event: *d.Event, Failures: d.Failures, Losses: d.Losses, delivery: d}
-	if err := e.Decode(m.Event, &m.Data); err != nil {
+	if err := e.decode(d.Event, &m.Data); err != nil {
 		_ = d.Reject("its data cannot be decoded: " + err.Error()) // it has no verdict yet
 		return nil, false
 	}

@@ -14,10 +14,9 @@ import (
 const (
 	streamTopic = "bench"
 	streamGroup = "bench"
-	// pawlFetch is how many events a member fetches at once, as many as the raw loop, and
-	// pawlInFlight how many its handlers may have: more, so that the next are on their way while these are handled.
-	pawlFetch    = 256
-	pawlInFlight = 2 * pawlFetch
+	// How many events a member fetches at once: what suits each store. On SQLite it is as many as the raw loop. Its
+	// handlers may have twice as many, so that the next are on their way while these are handled.
+	fetchPostgres, fetchSQLite = 512, 256
 	// pawlPublish is how many events one PublishMany hands in.
 	pawlPublish = 1000
 )
@@ -28,13 +27,14 @@ type pawlStream struct {
 	table  string // of the events
 	engine *pawl.Engine
 	group  *pawl.Subscription
+	fetch  int
 	total  int // of events, when the work began
 }
 
-func openPawlStream(table string, opener store.Opener) (queue, error) {
+func openPawlStream(table string, fetch int, opener store.Opener) (queue, error) {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	engine, err := pawl.New(opener, pawl.Config{Logger: logger})
-	return &pawlStream{table: table, engine: engine}, err
+	return &pawlStream{table: table, fetch: fetch, engine: engine}, err
 }
 
 func pawlPostgresStream(_ context.Context, at place) (queue, error) {
@@ -42,11 +42,11 @@ func pawlPostgresStream(_ context.Context, at place) (queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openPawlStream("pawl.event", opener)
+	return openPawlStream("pawl.event", fetchPostgres, opener)
 }
 
 func pawlSQLiteStream(_ context.Context, at place) (queue, error) {
-	return openPawlStream("pawl_event", sqlite.File(at.file()))
+	return openPawlStream("pawl_event", fetchSQLite, sqlite.File(at.file()))
 }
 
 func (s *pawlStream) Enqueue(ctx context.Context, p payload) error {
@@ -73,7 +73,7 @@ func (s *pawlStream) Work(ctx context.Context, _ int, handle func(payload)) (fun
 	s.group = pawl.Subscribe(s.engine, streamGroup, streamTopic, func(_ context.Context, m *pawl.Message[payload]) error {
 		handle(m.Data)
 		return nil
-	}, pawl.InFlight(pawlInFlight), pawl.Fetch(pawlFetch))
+	}, pawl.InFlight(2*s.fetch), pawl.Fetch(s.fetch))
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.engine.Run(ctx) }()

@@ -12,7 +12,7 @@ import (
 )
 
 // rawBatch is how many events the loop reads and commits at once: as many as Pawl's member.
-const rawBatch = pawlFetch
+const rawBatch = fetchSQLite
 
 // rawStream is what one writes without Pawl, for one reader in one process, with the library that Pawl uses: a table of
 // events, a row that says how far was read, and a loop. It knows no retries, members, filters or lost readers.

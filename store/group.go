@@ -47,6 +47,24 @@ type TxGroups interface {
 	AckDelivery(ctx context.Context, h Hand, seq int64) error
 }
 
+// GroupAhead is a store whose log can be read before the turn that takes what was read: while
+// handlers work, beside everything else.
+type GroupAhead interface {
+	// ReadAhead reads events of a group in a shared mode, behind a place of its shelf, into the
+	// room that it is given. It may read fewer than there are, and passes over none.
+	ReadAhead(ctx context.Context, match *stream.Matcher, place int64, room []*Given) (Ahead, error)
+}
+
+// Ahead is what was read before the turn that takes it. Events behind a place that somebody has
+// looked at do not change, so the turn only has to find the shelf at that place.
+type Ahead struct {
+	Place int64    // of the shelf
+	Given []*Given // the next events behind it, in order: the beginning of the room
+	// Knew is what the store knew of its log, and compares in the turn. Of two that differ
+	// nothing can be taken together.
+	Knew any
+}
+
 // GroupJoin asks for a membership.
 type GroupJoin struct {
 	Group, Member string
@@ -98,6 +116,9 @@ type Turn struct {
 
 	Want  stream.Want
 	Match *stream.Matcher
+	// Ahead is what may be taken without reading, where the shelf is at its place. The store
+	// decides: elsewhere, and when it knows better, it reads.
+	Ahead *Ahead
 }
 
 // Ack is a delivery of which a transaction was told.
@@ -153,6 +174,11 @@ type TurnReply struct {
 	Next time.Duration
 	// More says that there may be more at once, though less came than was wanted.
 	More bool
+	// Taken is how many of Turn.Ahead were taken. They come after Given.
+	Taken int
+	// From is how far the shelf was read before, and Upto after the turn; -1: it did not look,
+	// or members have no shelf to share.
+	From, Upto int64
 }
 
 // Given is one delivery.
@@ -194,6 +220,18 @@ const (
 	// SuspectAfter is from how many losses on an event comes alone.
 	SuspectAfter = 2
 )
+
+// NoReply is the answer of a turn that has not looked yet.
+func (t *Turn) NoReply() TurnReply { return TurnReply{Hand: t.Hand, Next: -1, From: -1, Upto: -1} }
+
+// Seqs are the numbers of what was read ahead.
+func (a *Ahead) Seqs() []int64 {
+	seqs := make([]int64, len(a.Given))
+	for i, g := range a.Given {
+		seqs[i] = g.Event.Position.Seq()
+	}
+	return seqs
+}
 
 // Check refuses what cannot be asked.
 func (j *GroupJoin) Check() error {

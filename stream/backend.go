@@ -138,7 +138,7 @@ var ErrSettled = errors.New("pawl: the delivery has its verdict")
 
 // Delivery is one event for one member, once.
 type Delivery struct {
-	Event *Event // to read only
+	Event *Event // to read only, until it is settled as one that is free
 	Ref   int64  // names it to its feed
 	// Failures are its deliveries that failed, or were lost while it was alone in its turn.
 	Failures int
@@ -180,4 +180,7 @@ type Settlement struct {
 	// Failures of Dead: how many of its deliveries failed, with this one. The letter says it;
 	// a backend cannot know whether this one was begun.
 	Failures int
+	// Free: nothing refers to the event any more, so that once it is settled its memory may be
+	// used for another.
+	Free bool
 }

@@ -32,7 +32,7 @@ type Consumer struct {
 	life     *life // nil while it has no membership
 	lines    map[[2]string]*line
 	ready    []*task
-	queue    [][]*task     // lots that have slots, and no goroutine yet
+	queue    [][]*task     // lists that have slots, and no goroutine yet
 	coming   bool          // one is on its way
 	slots    int           // that deliveries have
 	reserved int           // that a Next under way may fill

@@ -51,38 +51,37 @@ type result struct {
 
 var errExited = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// flight is one lot on its way through the handler.
+// flight is one lot on its way through the handler. A goroutine uses one for lot after lot; what
+// handlers may keep, their messages, is made anew.
 type flight struct {
 	lot      []*task
 	messages []*Message
 	results  []result
-	begun    bool // the lot was handed over
-	apart    bool // the handler panicked over several: each is handed over by itself
-	next     int  // of those
-	one      struct {
-		message  Message
-		messages [1]*Message
-		results  [1]result
-	} // for a lot of one, which most are
+	fresh    []Message // for what comes
+	begun    bool      // the lot was handed over
+	apart    bool      // the handler panicked over several: each is handed over by itself
+	next     int       // of those
 }
 
-func (c *Consumer) newFlight(lot []*task) *flight {
-	f := &flight{lot: lot}
-	if len(lot) == 1 {
-		f.one.messages[0] = &f.one.message
-		f.messages, f.results = f.one.messages[:], f.one.results[:]
-	} else {
-		f.messages, f.results = make([]*Message, len(lot)), make([]result, len(lot))
-		for i := range f.messages {
-			f.messages[i] = new(Message)
-		}
+// madeAtOnce is how many messages are made at once. Who keeps one keeps these.
+const madeAtOnce = 16
+
+// board takes the next lot in; nil: there is none.
+func (f *flight) board(c *Consumer, lot []*task) {
+	clear(f.messages)
+	clear(f.results)
+	f.lot, f.messages, f.results = lot, f.messages[:0], f.results[:0]
+	f.begun, f.apart, f.next = false, false, 0
+	if len(f.fresh) < len(lot) {
+		f.fresh = make([]Message, max(len(lot), madeAtOnce))
 	}
 	for i, it := range lot {
-		d, m := it.delivery, f.messages[i]
+		d, m := it.delivery, &f.fresh[i]
 		m.Event, m.Feed, m.Ref, m.Failures, m.Losses = d.Event, it.life.feed, d.Ref, it.failures, d.Losses
-		m.consumer, m.life = c, it.life
+		m.id, m.consumer, m.life = d.Event.ID, c, it.life
+		f.messages, f.results = append(f.messages, m), append(f.results, result{})
 	}
-	return f
+	f.fresh = f.fresh[len(lot):]
 }
 
 // call runs the handler over the lot, so that there is a result for each. Where the handler

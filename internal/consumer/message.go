@@ -12,12 +12,13 @@ import (
 // Message is a delivery as its handler sees it. What it says of it counts once, and takes
 // effect when the handler returns; then it is too late to say something (stream.ErrSettled).
 type Message struct {
-	Event    *stream.Event // to read only: another try may get the same
+	Event    *stream.Event // to read only, until the handler returns: another try may get the same
 	Feed     stream.Feed   // whose it is, for an acknowledgement in a transaction ...
 	Ref      int64         // ... which knows it by this
 	Failures int           // deliveries before this one that failed
 	Losses   int
 
+	id       string    // of the event
 	consumer *Consumer // counts a second verdict
 	life     *life     // knows why nothing that is said counts any more
 
@@ -69,7 +70,7 @@ func (m *Message) say(r ruling) error {
 	m.mu.Unlock()
 	if again {
 		m.consumer.twice()
-		return fmt.Errorf("%w: %s", stream.ErrSettled, m.Event.ID)
+		return fmt.Errorf("%w: %s", stream.ErrSettled, m.id)
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func (m *Message) Open() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.said.what != nothing || m.closed {
-		return fmt.Errorf("%w: %s", stream.ErrSettled, m.Event.ID)
+		return fmt.Errorf("%w: %s", stream.ErrSettled, m.id)
 	}
 	return nil
 }

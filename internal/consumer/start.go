@@ -12,7 +12,7 @@ import (
 // start gives slots to what is ready, first come first served, and returns what runs now. What
 // is given up or has expired needs none. While one that must be alone is ready or runs, nothing
 // else starts. c.mu is held.
-func (c *Consumer) start() [][]*task {
+func (c *Consumer) start() []*task {
 	if len(c.ready) == 0 || c.life == nil || c.stopping.Err() != nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (c *Consumer) start() [][]*task {
 		}
 		return nil
 	}
-	return c.lots(list)
+	return list
 }
 
 // giveUp settles a delivery without its handler. c.mu is held.
@@ -95,19 +95,13 @@ func (c *Consumer) settle(it *task, s stream.Settlement) {
 	c.wake()
 }
 
-// lots divides tasks into calls of the handler.
-func (c *Consumer) lots(list []*task) (lots [][]*task) {
-	c.stats.Handled += uint64(len(list))
-	lots = make([][]*task, 0, (len(list)+c.config.Lot-1)/c.config.Lot)
-	for lot := range slices.Chunk(list, c.config.Lot) {
-		lots = append(lots, lot)
+// launch queues tasks for goroutines that call the handler. c.mu is held.
+func (c *Consumer) launch(list []*task) {
+	if len(list) == 0 {
+		return
 	}
-	return lots
-}
-
-// launch queues lots for goroutines that call the handler. c.mu is held.
-func (c *Consumer) launch(lots [][]*task) {
-	c.queue = append(c.queue, lots...)
+	c.stats.Handled += uint64(len(list))
+	c.queue = append(c.queue, list)
 	c.another()
 }
 
@@ -122,7 +116,7 @@ func (c *Consumer) another() {
 	select {
 	case c.come <- struct{}{}: // to one that is idle
 	default:
-		go c.run(nil)
+		go c.run(new(flight))
 	}
 }
 
@@ -131,9 +125,13 @@ func (c *Consumer) take() (lot []*task) {
 	if len(c.queue) == 0 {
 		return nil
 	}
-	lot, c.queue[0] = c.queue[0], nil
-	if c.queue = c.queue[1:]; len(c.queue) == 0 {
-		c.queue = nil
+	list := c.queue[0]
+	n := min(c.config.Lot, len(list))
+	if lot, c.queue[0] = list[:n:n], list[n:]; n == len(list) {
+		c.queue[0] = nil
+		if c.queue = c.queue[1:]; len(c.queue) == 0 {
+			c.queue = nil
+		}
 	}
 	c.another()
 	return lot
@@ -141,32 +139,30 @@ func (c *Consumer) take() (lot []*task) {
 
 // run calls the handler with one lot after another, until Run has ended and none is left.
 func (c *Consumer) run(f *flight) {
+	called := false
 	defer func() {
-		if f != nil {
+		if called {
 			go c.run(f) // the handler has ended this goroutine
 		}
 	}()
-	var lot []*task
 	for {
-		if f == nil {
+		if f.lot == nil {
 			c.mu.Lock()
 			c.coming = false
-			lot = c.take()
+			lot := c.take()
 			c.mu.Unlock()
+			f.board(c, lot)
 		}
-		for f != nil || lot != nil {
-			if f == nil {
-				f = c.newFlight(lot)
-			}
+		for f.lot != nil {
 			l := f.lot[0].life
+			called = true
 			f.call(l.ctx, c.config.Handler)
+			called = false
 			var cause error
 			if l.ctx.Err() != nil {
 				cause = context.Cause(l.ctx)
 			}
-			ended := f
-			f = nil
-			lot = c.returned(ended, cause)
+			f.board(c, c.returned(f, cause))
 		}
 		select {
 		case <-c.come:
@@ -208,10 +204,13 @@ func (c *Consumer) returned(f *flight, cause error) []*task {
 	for i, it := range f.lot {
 		c.slots--
 		d := &decisions[i]
-		if r := f.results[i]; r.stack != nil {
+		switch r := f.results[i]; {
+		case r.stack != nil:
 			c.note(Trouble{Scope: Panic, Err: r.err, Event: it.delivery.Event, Stack: r.stack})
-		} else if d.failed != nil {
+		case d.failed != nil:
 			c.note(Trouble{Scope: Failure, Err: d.failed, Event: it.delivery.Event})
+		default: // whoever had the event was the handler
+			d.verdict.Free = d.verdict.Verdict == stream.Acked
 		}
 		if it.delivery.Alone {
 			c.alone = false

@@ -170,7 +170,7 @@ func (c *Consumer) turn(l *life, p *pauses, must bool) (bool, error) {
 	if len(sent)+len(got) > 0 {
 		p.reset()
 	}
-	lots := c.stored(l, sent)
+	c.launch(c.stored(l, sent))
 	clear(sent)
 	l.spare = sent[:0]
 	tasks := make([]task, len(got))
@@ -180,7 +180,7 @@ func (c *Consumer) turn(l *life, p *pauses, must bool) (bool, error) {
 		c.accept(l, &tasks[i])
 	}
 	l.more = l.more || want.N > 0 && len(got) >= want.N
-	c.launch(append(lots, c.start()...))
+	c.launch(c.start())
 	return true, nil
 }
 
@@ -243,8 +243,7 @@ func (c *Consumer) moved(ln *line) {
 }
 
 // stored is told that verdicts are stored, and gives what may run because of it. c.mu is held.
-func (c *Consumer) stored(l *life, sent []sending) (lots [][]*task) {
-	var run []*task
+func (c *Consumer) stored(l *life, sent []sending) (run []*task) {
 	for _, s := range sent {
 		it := s.task
 		c.stats.count(s.Verdict)
@@ -260,7 +259,7 @@ func (c *Consumer) stored(l *life, sent []sending) (lots [][]*task) {
 		}
 		l.close(it)
 	}
-	return c.lots(run)
+	return run
 }
 
 // close takes a task out of those that are open: the last takes its place.

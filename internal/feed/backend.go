@@ -26,6 +26,9 @@ type Config struct {
 	Bounds stream.Bounds
 	// Poll is how often what nobody told of is looked for, once for all members [5 s].
 	Poll time.Duration
+	// Ahead is from how many deliveries of one turn on the next are read ahead [64]: with fewer it
+	// is not the reading that takes time.
+	Ahead int
 }
 
 // Backend is a store's groups, as one process sees them.
@@ -41,6 +44,7 @@ type Backend struct {
 // New makes one.
 func New(c Config) *Backend {
 	c.Poll = cmp.Or(c.Poll, 5*time.Second)
+	c.Ahead = cmp.Or(c.Ahead, 64)
 	b := &Backend{config: c, groups: c.Store, was: map[[2]string]int64{}}
 	b.news.init(b)
 	return b
@@ -97,7 +101,12 @@ func (b *Backend) Join(ctx context.Context, m stream.Membership) (stream.Feed, e
 	delete(b.was, key)
 	b.mu.Unlock()
 	b.news.changed()
-	return &Feed{b: b, membership: m, hand: hand, seen: seen{next: -1}}, nil
+	f := &Feed{b: b, membership: m, hand: hand, seen: seen{next: -1}}
+	f.ahead = ahead{match: &f.membership.Match, from: b.config.Ahead, place: -1}
+	if m.Mode != stream.Ordered {
+		f.ahead.store, _ = b.groups.(store.GroupAhead)
+	}
+	return f, nil
 }
 
 // lost remembers the hand of a member that has to join again.

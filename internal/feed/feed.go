@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,33 +23,10 @@ type Feed struct {
 	refs int64
 	gone bool
 	seen seen
-}
 
-// delivery is one that is open.
-type delivery struct {
-	ref      int64
-	event    *stream.Event
-	stripe   int16
-	failures int
-	losses   int
-	row      bool // the store has a row of it
-	alone    bool // it came alone, and was not kept since
-	told     bool // a transaction was told to acknowledge it
-	named    bool // in the call that is checked
-	closed   bool // by the turn that is being made
-	kept     bool // by it
+	ahead ahead       // of Next only
+	free  []*delivery // of before, for those to come
 }
-
-// of is the open delivery of a ref. f.mu is held.
-func (f *Feed) of(ref int64) *delivery {
-	i, found := slices.BinarySearchFunc(f.open, ref, func(d *delivery, ref int64) int { return cmp.Compare(d.ref, ref) })
-	if !found {
-		return nil
-	}
-	return f.open[i]
-}
-
-func (d *delivery) seq() int64 { return d.event.Position.Seq() }
 
 // seen is what the last Next knew that could have taken more.
 type seen struct {
@@ -78,11 +54,13 @@ func (f *Feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 		t.Want.N = 0
 	}
 	f.mu.Unlock()
+	t.Ahead = f.ahead.take(ctx, t.Want.N)
 	sent := time.Now()
 	reply, err := f.b.groups.Turn(ctx, t)
 	if err != nil {
 		return nil, f.failed(err)
 	}
+	defer f.ahead.taken(ctx, t, &reply)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	after()
@@ -90,16 +68,15 @@ func (f *Feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 	switch {
 	case reply.More:
 		f.seen.any = false
-	case len(reply.Given) < want.N:
+	case len(reply.Given)+reply.Taken < want.N:
 		f.seen = seen{reply.Head, reply.Hand.Version, reply.Next, sent, true}
 	}
-	given, open := make([]stream.Delivery, len(reply.Given)), make([]delivery, len(reply.Given))
+	given := make([]stream.Delivery, 0, len(reply.Given)+reply.Taken)
 	for i := range reply.Given {
-		g := &reply.Given[i]
-		f.refs++
-		open[i] = delivery{ref: f.refs, event: &g.Event, stripe: g.Stripe, failures: g.Failures, losses: g.Losses, row: g.Row, alone: g.Alone}
-		f.open = append(f.open, &open[i])
-		given[i] = stream.Delivery{Event: &g.Event, Ref: f.refs, Failures: g.Failures, Losses: g.Losses, Alone: g.Alone, Bad: g.Bad}
+		given = append(given, f.opened(&reply.Given[i]))
+	}
+	for i := range reply.Taken {
+		given = append(given, f.opened(t.Ahead.Given[i]))
 	}
 	if len(t.Back)+len(t.Acked) > 0 || reply.Hand.Version != t.Hand.Version {
 		f.b.news.changed()
@@ -112,8 +89,11 @@ func (f *Feed) Next(ctx context.Context, settled []stream.Settlement, want strea
 // member joins again: what was acknowledged is done, the rest comes again. f.mu is held.
 func (f *Feed) keepsInDoubt(settled []stream.Settlement) bool {
 	return slices.ContainsFunc(settled, func(s stream.Settlement) bool {
+		if s.Verdict != stream.Kept {
+			return false
+		}
 		d := f.of(s.Ref)
-		return s.Verdict == stream.Kept && d != nil && d.told
+		return d != nil && d.told
 	})
 }
 
@@ -165,7 +145,7 @@ func (f *Feed) turn(settled []stream.Settlement) (t *store.Turn, after func()) {
 			continue
 		}
 		closed = append(closed, d)
-		d.closed = true
+		d.closed, d.free = true, s.Free
 		f.say(t, d, &s)
 	}
 	t.Open = make([]int64, 0, len(f.open)-len(closed))
@@ -194,6 +174,13 @@ func (f *Feed) turn(settled []stream.Settlement) (t *store.Turn, after func()) {
 			d.closed = true
 		}
 		f.open = slices.DeleteFunc(f.open, func(d *delivery) bool { return d.closed })
+		for _, d := range closed {
+			if d.free {
+				f.ahead.use(d.given)
+			}
+			*d = delivery{}
+		}
+		f.free = append(f.free, closed...)
 		for _, d := range kept {
 			d.failures++
 			d.row, d.alone = true, false
@@ -226,7 +213,7 @@ func (f *Feed) say(t *store.Turn, d *delivery, s *stream.Settlement) {
 	case stream.Released:
 		t.Back = append(t.Back, back)
 	case stream.Dead:
-		given := stream.Delivery{Event: d.event, Failures: max(d.failures, s.Failures), Losses: d.losses}
+		given := stream.Delivery{Event: &d.given.Event, Failures: max(d.failures, s.Failures), Losses: d.losses}
 		b := store.Buried{Seq: d.seq(), Stripe: d.stripe, Losses: d.losses, Failures: given.Failures, Reason: stream.CutReason(s.Reason)}
 		if t.Letters != "" {
 			b.Letter = given.Letter(t.Letters, f.membership.Group, s.Reason, time.Time{})
@@ -256,6 +243,7 @@ func (f *Feed) Leave(ctx context.Context, settled []stream.Settlement) error {
 	}
 	t, _ := f.turn(settled)
 	f.mu.Unlock()
+	f.ahead.drop()
 	if err := f.b.groups.LeaveGroup(ctx, t); err != nil {
 		return f.failed(err)
 	}

@@ -80,7 +80,7 @@ func (n *news) look() {
 		for due := false; !due; {
 			select {
 			case <-hints.C():
-				due = hints.Take(func(int, time.Time) {}).Group
+				due = hints.Take(nil).Group
 			case <-n.come:
 				due = true
 			case <-timer.C:

@@ -96,7 +96,7 @@ func (t *Tail) look() {
 		t.mu.Unlock()
 		select {
 		case <-hints.C():
-			due = hints.Take(func(int, time.Time) {}).Topic
+			due = hints.Take(nil).Topic
 		case <-t.come:
 			due = true // it may have been appended since the caller looked
 		case <-timer.C:

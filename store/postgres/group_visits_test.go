@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pawlwork/pawl/internal/feed/feedtest"
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/stream"
 )
 
@@ -51,8 +52,11 @@ func (l *visitLab) turn(p *player, n int) (got, visited int) {
 	return got, visited
 }
 
+// onlyTurns reads nothing ahead, which would be counted with the turn that it is beside.
+type onlyTurns struct{ feedtest.Grouping }
+
 func (l *visitLab) join(t *testing.T, pattern string, mode stream.Mode) *player {
-	return joinOn(t, feedtest.New(t, l.s), memberOf(pattern+mode.String(), pattern, "m", mode))
+	return joinOn(t, feedtest.New(t, onlyTurns{l.s}), memberOf(pattern+mode.String(), pattern, "m", mode))
 }
 
 // A turn visits as many events at the end of a long log as at its beginning, and a group on a
@@ -91,6 +95,23 @@ func turnsVisit(t *testing.T, events int) {
 			t.Logf("%s, %s: %d events visited at the beginning, %d at the end", pattern, mode, first, last)
 			if first == 0 || last > first || first > 4*n {
 				t.Errorf("%s, %s: %d events visited for %d at the beginning, %d at the end", pattern, mode, first, n, last)
+			}
+		}
+	}
+	for _, pattern := range []string{">", "busy"} {
+		match := memberOf("g", pattern, "m", stream.Competing).Match
+		room := make([]*store.Given, n)
+		for i := range room {
+			room[i] = new(store.Given)
+		}
+		for _, place := range []int64{0, int64(events) - 2*n} {
+			visited := l.sent.During(s.pg.Texts.Schema, "event", func() {
+				if a, err := s.ReadAhead(t.Context(), &match, place, room); err != nil || len(a.Given) != n {
+					t.Errorf("%s: %d are read ahead, %v", pattern, len(a.Given), err)
+				}
+			})
+			if t.Logf("%s: %d events visited to read ahead behind %d", pattern, visited, place); visited == 0 || visited > 4*n {
+				t.Errorf("%s: %d events visited to read %d ahead behind %d", pattern, visited, n, place)
 			}
 		}
 	}

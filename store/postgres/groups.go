@@ -11,6 +11,7 @@ import (
 
 var (
 	_ store.Groups       = (*Store)(nil)
+	_ store.GroupAhead   = (*Store)(nil)
 	_ store.GroupObjects = (*Store)(nil)
 	_ store.TxGroups     = (*within)(nil)
 )
@@ -29,6 +30,11 @@ func (s *Store) Turn(ctx context.Context, t *store.Turn) (store.TurnReply, error
 		return store.TurnReply{}, err
 	}
 	return s.groups.Turn(ctx, t)
+}
+
+// ReadAhead reads what lies behind a place of a shelf.
+func (s *Store) ReadAhead(ctx context.Context, match *stream.Matcher, place int64, room []*store.Given) (store.Ahead, error) {
+	return s.groups.ReadAhead(ctx, match, place, room)
 }
 
 // LeaveGroup ends a membership.

@@ -74,3 +74,11 @@ func TestE8_GroupsAgreeWithAModel(t *testing.T) {
 	t.Parallel()
 	feedtest.RunModel(t, 12, fresh, func(t *testing.T, program func(*testing.T)) { t.Run("program", program) })
 }
+
+func TestReadAhead(t *testing.T) {
+	t.Parallel()
+	feedtest.RunAhead(t, func(t *testing.T) (one, other store.Opener) {
+		o := fresh(t)
+		return o, o
+	})
+}

@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	_ store.Groups   = (*Store)(nil)
-	_ store.TxGroups = within{}
+	_ store.Groups     = (*Store)(nil)
+	_ store.GroupAhead = (*Store)(nil)
+	_ store.TxGroups   = within{}
 )
 
 // JoinGroup makes a member of a group.
@@ -30,6 +31,11 @@ func (s *Store) Turn(ctx context.Context, turn *store.Turn) (store.TurnReply, er
 		return store.TurnReply{}, err
 	}
 	return ask(ctx, s, 1+turn.Want.N, func(t *jobs.Transition) (store.TurnReply, error) { return groups.Turn(&t.Session, turn) })
+}
+
+// ReadAhead reads what lies behind a place of a shelf.
+func (s *Store) ReadAhead(ctx context.Context, match *stream.Matcher, place int64, room []*store.Given) (store.Ahead, error) {
+	return view(ctx, s, func(c *lite.Snapshot) (store.Ahead, error) { return groups.ReadAhead(c, match, place, room) })
 }
 
 // LeaveGroup ends a membership.

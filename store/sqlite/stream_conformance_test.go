@@ -59,3 +59,10 @@ func (w within) Open(ctx context.Context, s store.Settings) (store.Store, error)
 func TestE8_GroupsAgreeWithAModel(t *testing.T) {
 	feedtest.RunModel(t, 150, memory, func(t *testing.T, program func(*testing.T)) { synctest.Test(t, program) })
 }
+
+func TestReadAhead(t *testing.T) {
+	feedtest.RunAhead(t, func(t *testing.T) (one, other store.Opener) {
+		path := filepath.Join(t.TempDir(), "work.db")
+		return sqlite.File(path), sqlite.File(path)
+	})
+}

@@ -131,7 +131,10 @@ func New(t testing.TB, s Grouping) *Backend {
 		t.Fatal(err)
 	}
 	hub := wake.NewHub()
-	b := feed.New(feed.Config{Store: s, Hub: hub, Tail: tail.New(s, hub, time.Second), Worker: func(context.Context) (job.WorkerID, error) { return id, nil }})
+	b := feed.New(feed.Config{
+		Store: s, Hub: hub, Tail: tail.New(s, hub, time.Second), Worker: func(context.Context) (job.WorkerID, error) { return id, nil },
+		Ahead: 1, // few events are enough for it
+	})
 	return &Backend{b, s, hub, map[[2]string]func() int64{}}
 }
 

@@ -14,6 +14,12 @@ var Plans = []pg.Plan{
 	{Name: "turnTopics", Text: turnTopics, Indexes: []string{
 		"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "event_topic", "topic_id",
 	}},
+	{Name: "turnAhead", Text: turnAhead, Indexes: []string{
+		"hand_at_pkey", "shelf_at_pkey", "retry_due", "retry_suspect", "topic_id",
+	}},
+	{Name: "aheadAll", Text: aheadAll, Indexes: []string{"event_pkey"}},
+	{Name: "aheadTopic", Text: aheadTopic, Indexes: []string{"event_topic"}},
+	{Name: "aheadTopics", Text: aheadTopics, Indexes: []string{"event_topic"}},
 	{Name: "givenEvents", Text: givenEvents, Indexes: []string{"hand_at_pkey", "event_pkey"}},
 	{Name: "givenAll", Text: givenAll, Indexes: []string{"hand_at_pkey", "event_pkey"}},
 	{Name: "givenTopic", Text: givenTopic, Indexes: []string{"hand_at_pkey", "event_topic"}},

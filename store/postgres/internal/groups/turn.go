@@ -207,7 +207,10 @@ reached AS MATERIALIZED (
 	WHERE cut.n > 0 OR looked.n > 0
 ),`
 
-	// written moves hand and shelf, and gives the hand what was picked. $8: something is
+	// fitting are the numbers of the events that are taken.
+	fitting = `array(SELECT seq FROM fit WHERE seq <= (SELECT upto FROM cut) ORDER BY seq)`
+
+	// written moves hand and shelf, and gives the hand what was picked and taken. $8: something is
 	// settled; $9: what stays open; $10: rows that are done. The turn of the shelf is a scalar, so
 	// that it is sought: a join would step over every version that a held snapshot keeps.
 	//
@@ -216,7 +219,7 @@ reached AS MATERIALIZED (
 put AS (
 	UPDATE pawl.hand_at
 	SET turn = turn + 1, turned = {now},
-		open = $9::bigint[] || array(SELECT seq FROM fit WHERE seq <= (SELECT upto FROM cut) ORDER BY seq)
+		open = $9::bigint[] || {taken}
 	WHERE namespace = $1 AND hand = $2 AND turn = $3
 		AND ($8::boolean OR EXISTS (SELECT FROM reached) OR EXISTS (SELECT FROM pick))
 	RETURNING 1 AS one
@@ -246,6 +249,7 @@ gone AS (
 SELECT me.version, me.same, me.topics = $13 OR me.paused, EXISTS (SELECT FROM put),
 	coalesce((SELECT wants FROM suspect), -1),
 	coalesce((SELECT more FROM reached), false),
+	coalesce((SELECT upto FROM place), -1), coalesce((SELECT upto FROM reached), (SELECT upto FROM place), -1),
 	(SELECT (extract(epoch FROM r.due - {now}) * 1000000)::bigint
 		FROM pawl.retry AS r
 		WHERE r.namespace = $1 AND r.shelf = $5 AND r.hand = 0 AND r.due > {now}
@@ -308,6 +312,7 @@ var (
 	turnAll    = turnBehind(behindAll)
 	turnTopic  = turnBehind(behindTopic)
 	turnTopics = turnBehind(behindTopics)
+	turnAhead  = strings.ReplaceAll(me+picked+foreseen+written, "{taken}", foreseenTaken)
 
 	givenAll   = givenOf("")
 	givenTopic = givenOf("AND e.topic = ANY (ARRAY[$11::int]) AND e.topic > 0 ")
@@ -315,7 +320,7 @@ var (
 
 // turnBehind is the statement that reads such events.
 func turnBehind(behind string) string {
-	return strings.ReplaceAll(me+picked+bound+fit+cut+written, "{behind}", behind)
+	return strings.NewReplacer("{behind}", behind, "{taken}", fitting).Replace(me + picked + bound + fit + cut + written)
 }
 
 // givenOf is the statement that reads what was taken of all topics, or of one.
@@ -342,15 +347,10 @@ func (r *Room) turnShared(ctx context.Context, t *store.Turn) (reply store.TurnR
 	next := *t
 	fresh, anew := false, false
 	for range 4 {
-		head, err := r.log.Known(ctx, fresh)
-		if err != nil {
+		u := &shared{turn: turn{room: r, t: &next}}
+		if err := u.know(ctx, fresh, anew); err != nil {
 			return reply, err
 		}
-		topics, err := r.matching(ctx, t.Match.Pattern, anew)
-		if err != nil {
-			return reply, err
-		}
-		u := &shared{turn: turn{room: r, t: &next}, head: head, topics: topics}
 		if err := u.run(ctx); err != nil {
 			return reply, err
 		}
@@ -360,7 +360,7 @@ func (r *Room) turnShared(ctx context.Context, t *store.Turn) (reply store.TurnR
 		}
 		reply = u.reply
 		reply.Given = given
-		short := len(given) < t.Want.N && !reply.More
+		short := len(given)+reply.Taken < t.Want.N && !reply.More
 		switch {
 		case u.suspect >= 0: // nothing comes beside it
 			return reply, nil
@@ -370,9 +370,13 @@ func (r *Room) turnShared(ctx context.Context, t *store.Turn) (reply store.TurnR
 			}
 		case !u.known:
 			anew = true
+		case next.Ahead != nil && short && reply.Taken == 0: // the shelf is elsewhere
+		case next.Ahead != nil:
+			reply.More = reply.More || short
+			return reply, nil
 		case short && !fresh:
 			now, err := r.log.Known(ctx, true)
-			if err != nil || now == head {
+			if err != nil || now == u.head {
 				return reply, err
 			}
 			fresh = true
@@ -416,21 +420,19 @@ type shared struct {
 
 func (u *shared) statement(open, done []int64) *pg.Statement {
 	t, h := u.t, &u.t.Hand
-	visits, m := 0, t.Match
-	if m.Narrow() {
-		visits = store.TurnVisits
-	}
+	m := t.Match
 	if open == nil {
 		open = []int64{}
 	}
 	if done == nil {
 		done = []int64{}
 	}
-	args := []any{
-		u.room.pg.Namespace, h.ID, h.Number, h.Group, h.Shelf, t.Want.N, t.Want.Idle, t.Settles, open, done,
-		u.head.Seq, u.head.Life, u.topics.newest, visits, m.Key, m.KeyPrefix, m.Type, m.Source, timeOrNull(m.After), timeOrNull(m.Before),
-		int64(store.TurnBytes),
+	args := []any{u.room.pg.Namespace, h.ID, h.Number, h.Group, h.Shelf, t.Want.N, t.Want.Idle, t.Settles, open, done}
+	if a := t.Ahead; a != nil {
+		args = append(args, a.Place, u.head.Life, u.topics.newest, a.Seqs())
+		return &pg.Statement{Text: turnAhead, Args: args, Each: u.read}
 	}
+	args = append(append(append(args, u.head.Seq, u.head.Life, u.topics.newest, visits(m)), chosen(m)...), int64(store.TurnBytes))
 	text := turnAll
 	if m.Pattern.String() != ">" {
 		text, args = turnTopics, append(args, u.topics.ids, u.head.Low)
@@ -439,6 +441,19 @@ func (u *shared) statement(open, done []int64) *pg.Statement {
 		}
 	}
 	return &pg.Statement{Text: text, Args: args, Each: u.read}
+}
+
+// visits is how many events are looked at; 0: as many as are wanted.
+func visits(m *stream.Matcher) int {
+	if m.Narrow() {
+		return store.TurnVisits
+	}
+	return 0
+}
+
+// chosen are the parameters of fits.
+func chosen(m *stream.Matcher) []any {
+	return []any{m.Key, m.KeyPrefix, m.Type, m.Source, timeOrNull(m.After), timeOrNull(m.Before)}
 }
 
 func timeOrNull(t time.Time) pgtype.Timestamptz {
@@ -451,7 +466,7 @@ func (u *shared) read(scan pg.Scan) error {
 	var seq int64
 	var failures, losses int32
 	g := store.Given{Row: true}
-	err := scan(&u.reply.Hand.Version, &u.same, &u.known, &u.put, &u.suspect, &u.reply.More, &due,
+	err := scan(&u.reply.Hand.Version, &u.same, &u.known, &u.put, &u.suspect, &u.reply.More, &u.reply.From, &u.reply.Upto, &due,
 		&seq, &g.Stripe, &failures, &losses, &g.Alone)
 	if err != nil {
 		return err
@@ -476,12 +491,11 @@ func (u *shared) given(had int) *pg.Statement {
 	dest := append([]any{&stripe}, w.Dest()...)
 	text, args := givenEvents, []any{u.room.pg.Namespace, h.ID, h.Number + 1, had}
 	m := u.t.Match
-	chosen := []any{m.Key, m.KeyPrefix, m.Type, m.Source, timeOrNull(m.After), timeOrNull(m.Before)}
 	switch {
 	case m.Pattern.String() == ">":
-		text, args = givenAll, append(args, chosen...)
+		text, args = givenAll, append(args, chosen(m)...)
 	case len(u.topics.ids) == 1:
-		text, args = givenTopic, append(append(args, chosen...), u.topics.ids[0])
+		text, args = givenTopic, append(append(args, chosen(m)...), u.topics.ids[0])
 	}
 	return &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
 		if err := scan(dest...); err != nil || !u.put {

@@ -40,7 +40,7 @@ func (u *shared) run(ctx context.Context) error {
 			steps = append(steps, u.forgetAcked())
 		}
 		steps = append(steps, u.statement(t.Open, t.Done))
-		if t.Want.N > 0 {
+		if t.Want.N > 0 && t.Ahead == nil {
 			steps = append(steps, u.given(len(t.Open)))
 		}
 		if u.news() {
@@ -65,6 +65,7 @@ func (u *shared) run(ctx context.Context) error {
 				u.open = append(u.open, g.Event.Position.Seq())
 			}
 		}
+		u.takeAhead()
 	}
 	if raised == u.reply.Hand.Version+1 {
 		u.reply.Hand.Version = raised
@@ -82,7 +83,7 @@ func (u *turn) prepare(ctx context.Context) error {
 
 // reset is before a try.
 func (u *turn) reset() {
-	u.reply = store.TurnReply{Hand: u.t.Hand, Next: -1}
+	u.reply = u.t.NoReply()
 	u.open, u.topicOf, u.found = nil, nil, false
 }
 

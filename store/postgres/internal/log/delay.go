@@ -146,6 +146,17 @@ func (r *Room) Told(p Published) {
 	}
 }
 
+// Left has others told of what was left in a transaction whose end is not seen.
+func (r *Room) Left(list []stream.PublishReply) {
+	var p Published
+	if p.Add(list); p.appended {
+		r.hints.Notifier.Left(store.Hint{Subject: store.SubjectTopic})
+	}
+	if p.delayed {
+		r.hints.Notifier.Left(store.Hint{Subject: store.SubjectDelay})
+	}
+}
+
 // Delayed tells other processes that events were accepted that are not due yet.
 func (r *Room) Delayed() { r.hints.Notifier.Say(store.Hint{Subject: store.SubjectDelay}) }
 

@@ -61,6 +61,7 @@ type head struct {
 }
 
 func (r *Room) head(ctx context.Context) (h head, err error) {
+	appends := r.known.ask()
 	err = r.pg.Retry(ctx, "read the head of the log", pg.Reading, func(ctx context.Context, _ bool) error {
 		for range 2 {
 			same := false
@@ -84,7 +85,7 @@ func (r *Room) head(ctx context.Context) (h head, err error) {
 		return errRestless
 	})
 	if err == nil {
-		r.known.put(h)
+		r.known.put(h, appends)
 	}
 	return h, err
 }

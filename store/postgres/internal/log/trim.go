@@ -228,7 +228,7 @@ func (t *trimming) topics(ctx context.Context, q *store.TrimRequest, reply *stor
 	if len(numbers) > 0 {
 		err = r.pg.Retry(ctx, "look for what to trim", pg.Reading, func(ctx context.Context, _ bool) error {
 			found = nil
-			return r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, &pg.Statement{
+			return r.pg.Send(ctx, r.pg.Upkeep, pg.SharedLimits, &pg.Statement{
 				Text: findTrimmable, Args: []any{r.pg.Namespace, numbers, keep, most, t.head}, Each: func(scan pg.Scan) error {
 					var topic int32
 					err := scan(&topic)
@@ -265,7 +265,7 @@ func (t *trimming) topic(ctx context.Context, topic int32, keep stream.TopicSett
 	left, bytes, count := t.left, t.bytes, t.count
 	return r.pg.Retry(ctx, "trim", pg.Always, func(ctx context.Context, _ bool) error {
 		t.left, t.bytes, t.count = left, bytes, count
-		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(x *pg.Transaction) error {
+		return r.pg.Transact(ctx, r.pg.Upkeep, pg.UpkeepLimits, func(x *pg.Transaction) error {
 			var s store.TrimState
 			var now time.Time
 			lock := &pg.Statement{Text: lockTrim, Args: []any{r.pg.Namespace, topic}, Each: func(scan pg.Scan) error {
@@ -326,7 +326,7 @@ func (t *trimming) expired(ctx context.Context) (removed int, err error) {
 		removed, t.left, t.bytes = 0, left, bytes
 		var seqs []int64
 		var topics []int32
-		err := r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, &pg.Statement{
+		err := r.pg.Send(ctx, r.pg.Upkeep, pg.SharedLimits, &pg.Statement{
 			Text: findExpired, Args: []any{r.pg.Namespace, t.head, t.left}, Each: func(scan pg.Scan) error {
 				var seq int64
 				var topic int32
@@ -344,7 +344,7 @@ func (t *trimming) expired(ctx context.Context) (removed int, err error) {
 		}
 		slices.Sort(topics)
 		topics = slices.Compact(topics)
-		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(x *pg.Transaction) error {
+		return r.pg.Transact(ctx, r.pg.Upkeep, pg.UpkeepLimits, func(x *pg.Transaction) error {
 			var of []int32
 			var gone []int64
 			locked := func(pg.Scan) error { return nil }

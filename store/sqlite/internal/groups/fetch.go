@@ -115,22 +115,19 @@ func (u *turn) fresh() error {
 	if err != nil {
 		return err
 	}
-	upto, err := u.read(log.Behind{From: from, Limit: u.visits(u.Want.N - len(u.reply.Given))}, u.Want.N)
-	if err != nil {
-		return err
+	u.reply.From, u.reply.Upto = from, from
+	upto := u.takeAhead(from)
+	if u.reply.Taken == 0 {
+		upto, err = u.read(log.Behind{From: from, Limit: visits(u.Match, u.Want.N-len(u.reply.Given))}, u.Want.N)
+		if err != nil {
+			return err
+		}
+		if !u.moved && len(u.reply.Given) == 0 {
+			return nil // it is found as fast from where it was
+		}
 	}
-	if !u.moved && len(u.reply.Given) == 0 {
-		return nil // it is found as fast from where it was
-	}
+	u.reply.Upto = max(from, upto)
 	return u.On(moveShelf).Int(u.Hand.Shelf).Int(upto).Exec()
-}
-
-// visits is how many events a turn looks at for so many that it wants.
-func (u *turn) visits(n int) int {
-	if u.Match.Narrow() {
-		return max(n, store.TurnVisits)
-	}
-	return n
 }
 
 // read takes new events until there are n deliveries, and says how far it came.

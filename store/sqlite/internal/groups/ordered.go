@@ -61,7 +61,7 @@ func (u *turn) fetchOrdered() error {
 	if p.Low == store.NotRead {
 		return nil
 	}
-	upto, err := u.read(log.Behind{From: p.Low, Limit: u.visits(p.Visits), Places: &p.From}, len(u.reply.Given)+p.N)
+	upto, err := u.read(log.Behind{From: p.Low, Limit: visits(u.Match, p.Visits), Places: &p.From}, len(u.reply.Given)+p.N)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type turn struct {
 
 // Turn settles what a member says and gives it more.
 func Turn(s *lite.Session, t *store.Turn) (store.TurnReply, error) {
-	u := &turn{Session: s, Turn: t, reply: store.TurnReply{Hand: t.Hand, Next: -1}}
+	u := &turn{Session: s, Turn: t, reply: t.NoReply()}
 	if err := u.enter(); err != nil {
 		return u.reply, err
 	}
@@ -86,13 +86,16 @@ func (u *turn) fetch() error {
 // put writes the hand, and raises the group's version where there is news. A turn in which
 // nothing has happened writes nothing: the hand stays at its number.
 func (u *turn) put() (err error) {
-	if !u.Settles && !u.moved && len(u.reply.Given) == 0 {
+	if !u.Settles && !u.moved && len(u.reply.Given)+u.reply.Taken == 0 {
 		return nil
 	}
 	for i := range u.reply.Given {
 		if g := &u.reply.Given[i]; !g.Row {
 			u.open = append(u.open, g.Event.Position.Seq())
 		}
+	}
+	for i := range u.reply.Taken {
+		u.open = append(u.open, u.Ahead.Given[i].Event.Position.Seq())
 	}
 	h := &u.reply.Hand
 	upto, behind, at := store.Places(h.Stripes)

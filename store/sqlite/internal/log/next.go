@@ -123,18 +123,18 @@ func Read(c *lite.Snapshot, b Behind, hand func(Number, *Entry) (goOn bool)) (lo
 
 // readEach hands over what a statement finds, of a topic where one is named.
 func readEach(q *lite.Query, b Behind, topic string, hand func(Number, *Entry) bool) (looked int, err error) {
-	var last stream.Event
+	var e, none Entry // one for all rows
 	for q.Step() {
 		looked++
 		n := b.number(q, 0, 14, 15)
-		var e Entry
+		this := &none
 		if n.Stripe != NotTaken {
-			if e.Event, e.Bad = event(q, &last); topic != "" {
+			if e.Event, e.Bad = event(q, &e.Event); topic != "" {
 				e.Topic = topic
 			}
-			last = e.Event
+			this = &e
 		}
-		if !hand(n, &e) {
+		if !hand(n, this) {
 			break
 		}
 	}
