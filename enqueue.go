@@ -50,20 +50,50 @@ func (e *Engine) EnqueueMany(ctx context.Context, items ...Item) ([]Receipt, err
 	if err != nil {
 		return nil, err
 	}
-	receipts, err := e.store.Enqueue(ctx, drafts)
+	receipts, err := e.accept(ctx, drafts)
 	end(err)
-	if err != nil {
-		if errors.Is(err, ErrOutcomeUnknown) {
-			receipts = make([]Receipt, len(drafts))
-			for i := range drafts {
-				receipts[i].ID = drafts[i].ID
-			}
-			e.hub.Ready(wake.Hints(drafts)...) // they may be there
-			return receipts, err
+	if errors.Is(err, ErrOutcomeUnknown) {
+		receipts = make([]Receipt, len(drafts))
+		for i := range drafts {
+			receipts[i].ID = drafts[i].ID
 		}
+	}
+	return receipts, err
+}
+
+// accept hands drafts to the store. Those for which a handler of this process is free
+// begin in the same commit (J34); claims are told of the others.
+func (e *Engine) accept(ctx context.Context, drafts []job.Draft) ([]Receipt, error) {
+	e.mu.Lock()
+	r := e.running
+	if e.run == nil {
+		r = nil
+	}
+	e.mu.Unlock()
+	if r != nil {
+		r.HandOver(drafts)
+	}
+	returned := false
+	defer func() {
+		if !returned { // it panicked: nobody knows
+			job.SettleHandOvers(drafts, job.HandedOver{Unknown: true})
+		}
+	}()
+	receipts, err := e.store.Enqueue(ctx, drafts)
+	returned = true
+	if errors.Is(err, ErrOutcomeUnknown) {
+		e.hub.Ready(wake.Hints(drafts)...) // they may be there
 		return nil, err
 	}
-	e.hub.Ready(wake.Hints(drafts)...)
+	job.SettleHandOvers(drafts, job.HandedOver{}) // what the store did not
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil:
+		r.Accepted(drafts)
+	default:
+		e.hub.Accepted(wake.Hints(drafts)...)
+	}
 	return receipts, nil
 }
 

@@ -79,7 +79,7 @@ func (r Remote) Claim(ctx context.Context, c RemoteClaim) (RemoteJobs, error) {
 		timer := time.NewTimer(min(left, next))
 		select {
 		case <-heard.C():
-			heard.Take(func(int, time.Time) {})
+			heard.Take(nil)
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()

@@ -138,7 +138,7 @@ func (e *Engine) scheduler(r *runner.Runner) *schedules.Scheduler {
 		return nil
 	}
 	return schedules.New(schedules.Config{
-		Store: st, Hub: e.hub, Logger: e.cfg.Logger, Known: e.followed.mirror.Known, Look: e.followed.mirror.Look,
+		Store: st, Begin: r, Logger: e.cfg.Logger, Known: e.followed.mirror.Known, Look: e.followed.mirror.Look,
 		Leads: r.Member().Leads, Drafts: e.scheduledDrafts,
 	})
 }
@@ -148,7 +148,7 @@ func (e *Engine) scheduledDrafts(ctx context.Context, s *schedules.Entry, due []
 	items := make([]Item, len(due))
 	for i, at := range due {
 		items[i] = scheduledItem(s, func(d *draftBuilder) {
-			d.ID, d.Resend, d.At = job.ScheduledID(s.Name, at), true, at
+			d.ID, d.At = job.ScheduledID(s.Name, at), at
 			if err := d.SetHeader(job.HeaderDue, at.UTC().Format(time.RFC3339Nano)); err != nil {
 				d.errs = append(d.errs, err)
 			}
@@ -157,6 +157,9 @@ func (e *Engine) scheduledDrafts(ctx context.Context, s *schedules.Entry, due []
 	drafts, end, err := e.drafts(ctx, items)
 	if err == nil {
 		end(nil)
+	}
+	for i := range drafts {
+		drafts[i].At = time.Time{} // it has come, by the store's clock
 	}
 	return drafts, err
 }

@@ -12,6 +12,8 @@ type Stats struct {
 	Looks   uint64 // claims sent
 	Claimed uint64 // jobs they returned
 	Began   uint64 // handlers started
+	// HandedOver are jobs that began in the commit that accepted them, without a claim.
+	HandedOver uint64
 
 	Finished  map[OutcomeKind]uint64 // ends the store applied, by outcome
 	InTx      uint64                 // runs finished in their handler's transaction
@@ -72,7 +74,7 @@ func (e *Engine) Stats() Stats {
 // statsOf shows the runner's counters. A test looks for one that was forgotten.
 func statsOf(s runner.Stats) Stats {
 	out := Stats{
-		Looks: s.Looks, Claimed: s.Claimed, Began: s.Began,
+		Looks: s.Looks, Claimed: s.Claimed, Began: s.Began, HandedOver: s.HandedOver,
 		Finished: s.Finished, InTx: s.InTx, Panics: s.Panics, Refused: s.Refused, Unclear: s.Unclear, Unkept: s.Unkept,
 		LeasesLost: s.LeasesLost, Registered: s.Registered, Released: s.Released, Returned: s.Returned, Alone: s.Alone, Deferred: s.Deferred,
 		Running: s.Running, Ready: s.Ready, Ending: s.Ending,

@@ -47,6 +47,7 @@ type way struct {
 	turns   atomic.Int64          // of groups, that were made
 	heads   atomic.Int64          // of the log, that were read
 	dues    atomic.Int64          // looks for delayed events
+	panics  atomic.Bool           // where jobs are accepted
 }
 
 // opening makes the way when the engine opens the store.
@@ -66,6 +67,13 @@ func (w *way) Settings(ctx context.Context) (store.SettingsReply, error) {
 		return store.SettingsReply{}, *err
 	}
 	return w.Store.Settings(ctx)
+}
+
+func (w *way) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
+	if w.panics.Load() {
+		panic("the store is broken")
+	}
+	return w.Store.Enqueue(ctx, drafts)
 }
 
 func (w *way) Listen(ctx context.Context, hear func(store.Hint)) error {

@@ -19,12 +19,28 @@ const (
 
 // idle measures how long a job waits that meets an idle system: from the call that enqueues it until its handler begins.
 func idle(open opener) func(context.Context, place) (measurement, error) {
+	return idleFrom(open, false)
+}
+
+// idleOther is idle where another process enqueues than the one that works. The two share a process here, and nothing else.
+func idleOther(open opener) func(context.Context, place) (measurement, error) {
+	return idleFrom(open, true)
+}
+
+func idleFrom(open opener, other bool) func(context.Context, place) (measurement, error) {
 	return func(ctx context.Context, at place) (m measurement, err error) {
 		q, err := open(ctx, at)
 		if err != nil {
 			return measurement{}, err
 		}
 		defer func() { err = errors.Join(err, q.Close()) }()
+		sender := q
+		if other {
+			if sender, err = open(ctx, at); err != nil {
+				return measurement{}, err
+			}
+			defer func() { err = errors.Join(err, sender.Close()) }()
+		}
 		type start struct {
 			seq int64
 			at  time.Time
@@ -43,7 +59,7 @@ func idle(open opener) func(context.Context, place) (measurement, error) {
 				return measurement{}, err
 			}
 			begin := time.Now()
-			if err := q.Enqueue(ctx, newPayload(seq)); err != nil {
+			if err := sender.Enqueue(ctx, newPayload(seq)); err != nil {
 				return measurement{}, err
 			}
 			select {

@@ -203,12 +203,25 @@ func postgresIdle() work {
 		systems: []contender{
 			{name: pawlName, needs: pawlOnPostgres, measure: idle(pawlPostgres)},
 			{name: "river", needs: onPostgres, measure: idle(riverPostgresPrompt)},
+			{name: bareName, needs: onPostgres, measure: idle(openBarePostgres)},
 		},
 		targets: []target{
-			sooner("River tuned, p50", "river", 1, 2),
-			below("2 ms, p50", 2, p50, 1, 2),
-			below("6 ms, p99", 6, p99, 1, 2),
+			sooner("River tuned, p50", "river", 1.7, 2.2),
+			sooner("one insert and its commit (postgres-idle-commit)", bareName, 0.7, 0.8),
 		},
+	}
+}
+
+func postgresIdleOther() work {
+	return work{
+		name: "postgres-idle-other",
+		what: "the same, enqueued by another process than the one that works, Postgres",
+		unit: p50,
+		systems: []contender{
+			{name: pawlName, needs: pawlOnPostgres, measure: idleOther(pawlPostgres)},
+			{name: "river", needs: onPostgres, measure: idleOther(riverPostgresPrompt)},
+		},
+		targets: []target{sooner("River tuned, p50", "river", 1, 1.5)},
 	}
 }
 

@@ -67,8 +67,12 @@ func sqliteIdle() work {
 		systems: []contender{
 			{name: pawlName, measure: idle(pawlSQLite)},
 			{name: "backlite", measure: idle(openBacklite)},
+			{name: bareName, measure: idle(openBareSQLite)},
 		},
-		targets: []target{sooner("backlite, p50", "backlite", 1, 2)},
+		targets: []target{
+			sooner("backlite, p50", "backlite", 1.4, 1.7),
+			sooner("one insert and its commit (sqlite-idle-commit)", bareName, 0.7, 0.8),
+		},
 	}
 }
 

@@ -68,6 +68,7 @@ var (
 // works are all of them, in the order of PERFORMANCE.md.
 func works() []work {
 	return []work{
+		postgresEnqueue1(),
 		postgresEnqueue16(),
 		postgresEnqueue256(),
 		postgresBulk(),
@@ -78,13 +79,16 @@ func works() []work {
 		postgresDrainTied(),
 		postgresKeyed(),
 		postgresDrainBeside(),
+		postgresSteady(),
 		postgresIdle(),
+		postgresIdleOther(),
 		postgresDrainMemory(),
 		postgresIdleStatements(),
 		sqliteEnqueue(16, 5, 8),
 		sqliteEnqueue(256, 20, 35),
 		sqliteDrain100(),
 		sqliteKeyed(),
+		sqliteSteady(),
 		sqliteIdle(),
 		postgresStreamPublish("postgres-stream-publish-16", 16, 1.3, 2),
 		postgresStreamPublish("postgres-stream-publish-256", 256, 5, 7),

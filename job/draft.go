@@ -54,6 +54,9 @@ type Draft struct {
 	// Zero is none.
 	Gate        int64
 	HeaderBytes []byte // the headers as a store keeps them; see Headers and SetHeader
+	// HandOver asks that it begins in the commit that accepts it. A store may ignore it
+	// but for settling it.
+	HandOver *HandOver
 }
 
 // Unique asks for at most one job per hash: while that job is live, and for

@@ -24,6 +24,8 @@
 //   - Locks are taken in this order: worker, lane, flow, edge group, job; within
 //     a table by ascending id. An operation ([Operations]) is locked before the jobs
 //     of its page, and by whoever locks nothing else.
+//   - A draft that asks to begin ([job.HandOver]) is settled by whoever takes it:
+//     it begins in the commit that accepts it, or waits as if it had not asked.
 //   - A returned job's byte slices belong to the caller.
 //
 // storetest proves these rules for each store.

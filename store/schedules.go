@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
@@ -66,7 +67,18 @@ type Firing struct {
 	Cron, Zone   string
 	Anchor, Next time.Time
 	Last         time.Time // the newest due time that is dealt with; zero: none is
-	Jobs         []job.Draft
+	// Jobs are those of the due times. Their ids come of these, so each may have been
+	// accepted before; it is looked for whether it says Resend or not.
+	Jobs []job.Draft
+}
+
+// Drafts are the jobs as they are accepted: as resends.
+func (f *Firing) Drafts() []job.Draft {
+	list := slices.Clone(f.Jobs)
+	for i := range list {
+		list[i].Resend = true
+	}
+	return list
 }
 
 // Fired is what became of a firing.

@@ -59,7 +59,8 @@ const (
 type Jobs interface {
 	// Enqueue accepts drafts (already checked), all or none, in order. A draft
 	// whose unique key is held, or whose id was accepted before when Resend is
-	// set, adds nothing and is answered as a duplicate. Nil means on disk (P1).
+	// set, adds nothing and is answered as a duplicate. Nil means on disk (P1). Drafts
+	// that ask for it begin in the commit (job.HandOver).
 	Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error)
 	// Claim leases ready jobs to a worker. Repeating a Seq returns the jobs of
 	// that claim which the worker still holds, and claims nothing new.

@@ -23,6 +23,9 @@ type Upkeep interface {
 	// MarkLostRequest.Beat is what is stored for the caller, and no older than half its
 	// LostAfter, nobody is lost. A beat that lies ahead of the clock counts from
 	// now. It also answers which workers the caller can tell to be dead.
+	//
+	// A store with many workers looks at some of them, and with the next call at those
+	// behind them: every process asks, and none has to know all.
 	MarkLost(ctx context.Context, l MarkLostRequest) (MarkLostReply, error)
 	// MarkDead declares workers lost that are proven dead, whenever they beat. It
 	// is for proof only: a number is never given twice, so proof stays proof. One
@@ -86,8 +89,12 @@ type MarkLostReply struct {
 	Workers int // declared lost
 	// Orphans says that there may be something to rescue, also without them.
 	Orphans bool
+	// More says that some were lost and that there are others, at which this call has
+	// not looked.
+	More bool
 	// Neighbours are live workers besides the caller that it may be able to tell
-	// to be dead: those of its machine, and those the store has proof of.
+	// to be dead: those of its machine, and those the store has proof of. Of many they
+	// are the newest.
 	Neighbours []Neighbour
 }
 

@@ -75,7 +75,8 @@ type Beat struct {
 	// answer to an earlier beat; 0 before the first, which changes nothing. A
 	// worker shares from the first beat on that names one which every worker that
 	// shares has stored, or a later one: who never comes so far takes nothing from
-	// others. The answer to that beat is still of before.
+	// others. The answer to that beat is still of before. What has been stored stays: a
+	// beat that arrives late takes no newer version back.
 	Version int64
 	// Serves replaces the queues and totals of the worker; nil leaves them as they
 	// are. It is done first: the answer is of after it. Where the worker shares and
@@ -107,7 +108,8 @@ type BeatReply struct {
 	// version. Only then may the caller's portions grow: who has not stored it may
 	// still use more.
 	Settled bool
-	// Crews tells who shares the total of each queue of the worker that has one.
+	// Crews tells who shares the total of each queue of the worker that has one. It may
+	// be the answer to an earlier beat, too: nobody changes it.
 	Crews map[string]Crew
 }
 

@@ -180,6 +180,12 @@ var layers = []layer{
 	},
 
 	{
+		at: "store/internal/crews", is: "who shares totals, by the version of the registry; knows no database",
+		may:   list("job/...", "store"),
+		never: list(".", loops, stores, drivers, sqlHTTP),
+	},
+
+	{
 		at: "store/internal/table/...", is: "the tables of a store as data; knows no database",
 		may:   list("store/internal/table"),
 		never: list(".", domain, loops, stores, drivers, sqlHTTP),
@@ -194,8 +200,8 @@ var layers = []layer{
 	// Within(e, tx) gives a *pawl.Tx, so a store may know the facade; it has no business with the loops behind it.
 	{
 		at: "store/sqlite/...", is: "the embedded store: the only SQLite code",
-		may: list(".", domain, "batch", "supervise", "store/internal/check", "store/internal/commit", "store/internal/meet", "store/internal/table",
-			"store/sqlite/...", sqlite, uuid),
+		may: list(".", domain, "batch", "supervise", "store/internal/check", "store/internal/commit", "store/internal/meet", "store/internal/crews",
+			"store/internal/table", "store/sqlite/...", sqlite, uuid),
 		never: list("store/postgres/...", pgx),
 	},
 	{
@@ -220,7 +226,7 @@ var layers = []layer{
 	},
 	{
 		at: "store/sqlite/internal/workers", is: "the registry",
-		may:   list("job/...", "store", "store/internal/table", rooms("store/sqlite", "lite", "workers")),
+		may:   list("job/...", "store", "store/internal/crews", "store/internal/table", rooms("store/sqlite", "lite", "workers")),
 		never: list(".", "store/postgres/...", pgx),
 	},
 	{
@@ -287,7 +293,8 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/internal/workers", is: "the registry and its leases",
-		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints", "store/postgres/internal/settings", pgx),
+		may: list(domain, "store/internal/crews", "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/hints",
+			"store/postgres/internal/settings", pgx),
 		never: list("."),
 	},
 	{

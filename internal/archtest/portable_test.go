@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os/exec"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -95,4 +96,35 @@ func TestPortable_RuleCatches(t *testing.T) {
 		finds(t, checkPortable(mustParse(t, "docs/x.md", text), nil))
 	}
 	finds(t, checkPortable(mustParse(t, "x.png", "\x00 "+slash+"root/x"), nil))
+}
+
+// mostBytes is the most that one committed file may have: what is larger was built, and everybody who clones the project
+// has it for ever.
+const mostBytes = 1 << 20
+
+// checkSource refuses what a build leaves behind: large files, and bytes that are no picture.
+func checkSource(f file) []string {
+	switch {
+	case len(f.text) > mostBytes:
+		return []string{fmt.Sprintf("%s has %d bytes, at most %d", f.path, len(f.text), mostBytes)}
+	case f.binary() && path.Ext(f.path) != ".png":
+		return []string{f.path + " is neither text nor a picture"}
+	}
+	return nil
+}
+
+func TestPortable_NothingBuiltIsCommitted(t *testing.T) {
+	for _, f := range tree(t) {
+		for _, finding := range checkSource(f) {
+			t.Error(finding)
+		}
+	}
+}
+
+func TestPortable_RuleCatchesWhatWasBuilt(t *testing.T) {
+	program := "\x7fELF\x02\x01\x01\x00"
+	finds(t, checkSource(file{path: "bench/bench", text: []byte(program)}), "neither text nor a picture")
+	finds(t, checkSource(file{path: "docs/large.md", text: bytes.Repeat([]byte("a"), mostBytes+1)}), "at most")
+	finds(t, checkSource(file{path: "docs/shot.png", text: []byte(program)}))
+	finds(t, checkSource(file{path: "docs/small.md", text: []byte("a")}))
 }

@@ -45,6 +45,8 @@ var roles = map[string]role{
 	"acquirer":  {limited, acquire},
 	"keyed":     {byKey, inTurn},
 	"consumer":  {config, consume},
+	"own":       {config, own},
+	"crowd":     {leases, inCrowd},
 }
 
 // goOn is closed when the test says "go on".
@@ -94,10 +96,10 @@ func perform(name string) error {
 }
 
 // counters are what a worker counted, as it says at its end.
-type counters struct{ Began, InTx, Refused, LeasesLost, Registered uint64 }
+type counters struct{ Began, HandedOver, InTx, Refused, LeasesLost, Registered uint64 }
 
 func tally(s pawl.Stats) counters {
-	return counters{s.Began, s.InTx, s.Refused, s.LeasesLost, s.Registered}
+	return counters{s.Began, s.HandedOver, s.InTx, s.Refused, s.LeasesLost, s.Registered}
 }
 
 // counted reads the counters in a process's last words.

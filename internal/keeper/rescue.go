@@ -17,6 +17,7 @@ type Rescued struct {
 	Members int  // of groups, that were theirs
 	Dead    int  // those of them that were proven dead
 	Full    bool // there may be more to rescue
+	Others  bool // some were lost, and others have not been looked at
 	Left    bool // the store left out some that are proven dead: their last call is still under way
 }
 
@@ -39,7 +40,7 @@ func (k *Keeper) RescueOnce(ctx context.Context, limit int) (Rescued, error) {
 		if err != nil && !errors.Is(err, job.ErrWorkerLost) { // then it is for others to judge
 			faults = append(faults, fmt.Errorf("declare workers lost: %w", err))
 		}
-		orphans = err != nil || lost.Orphans
+		orphans, report.Others = err != nil || lost.Orphans, lost.More
 		var dead int
 		dead, report.Left, err = k.declareDead(ctx, lost.Neighbours)
 		if err != nil {

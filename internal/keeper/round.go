@@ -86,8 +86,8 @@ func (k *Keeper) rescueRound(ctx context.Context, limit int) (report store.Upkee
 	report.Add("jobs dead", rescued.RescueReply.Dead)
 	report.Add("jobs cancelled", rescued.Cancelled)
 	report.Add("members of groups lost", rescued.Members)
-	report.More = rescued.Full || rescued.Left || rescued.Members == store.MaxLoseMembers
-	if rescued.Left && !rescued.Full {
+	report.More = rescued.Full || rescued.Others || rescued.Left || rescued.Members == store.MaxLoseMembers
+	if rescued.Left && !rescued.Full && !rescued.Others {
 		report.Pause = leftFor
 	}
 	return report, err

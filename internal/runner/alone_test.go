@@ -123,8 +123,10 @@ func TestJ12_SuspectsDoNotStarveBesideLongHandlers(t *testing.T) {
 				time.Sleep(time.Duration(37+others.Add(1)*13%41) * time.Second) // virtual; no two slots end at once
 				return succeed
 			}
-			most.Store(max(most.Load(), now.Add(1)))
+			running := now.Add(1)
 			defer now.Add(-1)
+			for seen := most.Load(); running > seen && !most.CompareAndSwap(seen, running); seen = most.Load() {
+			}
 			time.Sleep(3 * time.Second) // virtual
 			if t.Job.Deferred < 1 || t.Job.Deferred > job.MaxDeferred {
 				l.t.Errorf("a suspect runs beside others and was deferred %d times, want 1..%d", t.Job.Deferred, job.MaxDeferred)
@@ -202,8 +204,10 @@ func TestJ12_BeginningOfALostJobIsCommittedBeforeItBegins(t *testing.T) {
 			if t.Job.Lost > 0 && noted.Load() == 0 {
 				l.t.Error("a job that was lost before begins, and the store does not know")
 			}
-			most.Store(max(most.Load(), now.Add(1)))
+			running := now.Add(1)
 			defer now.Add(-1)
+			for seen := most.Load(); running > seen && !most.CompareAndSwap(seen, running); seen = most.Load() {
+			}
 			time.Sleep(time.Second) // virtual
 			return succeed
 		}, func(c *runner.Config) {

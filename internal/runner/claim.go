@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -29,9 +30,9 @@ const (
 	soonest = time.Millisecond
 )
 
-// followUps are the looks after a hint from outside: a throttle there may have
-// swallowed the hints of the commits right after it.
-var followUps = [...]time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
+// laterLooks are the looks at a queue after a hint from outside about it: a throttle
+// there may have swallowed the hints of the commits right after it.
+var laterLooks = [...]time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
 
 // claims is the state of the claim loop. It belongs to that loop, except for
 // what Runner.mu guards.
@@ -45,8 +46,6 @@ type claims struct {
 	turn     int          // the queue to begin with when they are not all asked for
 	slowness int          // doublings of the time that a claim for one job may take
 	held     time.Time    // of the last report
-	heardAt  time.Time    // of the last hint from outside
-	followed int          // looks after it
 	cancels  bool         // look for cancels
 	asked    time.Time    // of the last look for cancels
 	timer    *time.Timer
@@ -86,38 +85,54 @@ func (r *Runner) takeHints(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgetRemoved()
-	heard := r.hints.Take(func(i int, due time.Time) {
-		at := now
-		if !due.IsZero() {
-			at = due.Add(-r.offset)
+	heard := r.hints.Take(func(i int, what wake.Hinted) {
+		q, at := r.queues[i], now
+		if !what.Due.IsZero() {
+			at = what.Due.Add(-r.offset)
 		}
-		r.queues[i].lookBy(at)
+		if what.Counted() && what.Due.IsZero() {
+			q.lookSooner(at)
+		} else {
+			q.lookBy(at)
+		}
+		if what.Outside() {
+			q.heard, q.later = now, 0
+		}
 	})
-	c := &r.claims
-	c.cancels = c.cancels || heard.Job
+	r.claims.cancels = r.claims.cancels || heard.Job
 	if heard.Members && len(r.serves.Totals) > 0 {
 		r.wakeBeat()
 	}
-	if heard.Outside {
-		c.heardAt, c.followed = now, 0
-	}
-	if !c.heardAt.IsZero() {
-		for c.followed < len(followUps) && now.Sub(c.heardAt) >= followUps[c.followed] {
-			c.followed++
-			for _, q := range r.queues {
-				q.lookBy(now)
-			}
+	for _, q := range r.queues {
+		for at, ok := q.laterLook(); ok && !now.Before(at); at, ok = q.laterLook() {
+			q.later++
+			q.lookBy(now)
 		}
 	}
 }
 
-// lookBy moves the next look forward, and says whether it did.
+// lookBy moves the next look forward, because jobs may be ready by then that nobody
+// here has counted, and says whether it did.
 func (q *queue) lookBy(at time.Time) bool {
+	q.unseen.hint(at)
+	return q.lookSooner(at)
+}
+
+// lookSooner moves the next look forward, and says whether it did.
+func (q *queue) lookSooner(at time.Time) bool {
 	if !at.Before(q.look) {
 		return false
 	}
 	q.look = at
 	return true
+}
+
+// laterLook is the next look after a hint from outside, if there is one.
+func (q *queue) laterLook() (time.Time, bool) {
+	if q.heard.IsZero() || q.later == len(laterLooks) {
+		return time.Time{}, false
+	}
+	return q.heard.Add(laterLooks[q.later]), true
 }
 
 // claimOnce does what is due: cancels, the report of what is held, the suspect,
@@ -207,7 +222,9 @@ func (r *Runner) claim(ctx context.Context, claim *store.Claim, now time.Time) e
 	}
 	if err != nil {
 		for _, asked := range claim.Queues {
-			r.named[asked.Queue].lookBy(now)
+			q := r.named[asked.Queue]
+			q.unseen.answered(false)
+			q.lookBy(now)
 		}
 	}
 	switch {
@@ -294,6 +311,7 @@ func (r *Runner) wantedClaim(worker job.WorkerID, now time.Time) (store.Claim, b
 			queues = append(queues, store.QueueClaim{Queue: q.name, Start: start, Limit: start + ahead, Aging: q.setting.Aging})
 			// What asks for a look while this one is under way moves it forward again.
 			q.looked, q.look = now, r.config.Rhythm.After(now, r.config.Poll)
+			q.unseen.ask(now)
 		}
 	}
 	if len(queues) == 0 {
@@ -336,9 +354,6 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 	c := &r.claims
 	poll := r.poll()
 	wait := poll
-	if !c.heardAt.IsZero() && c.followed < len(followUps) {
-		wait = min(wait, c.heardAt.Add(followUps[c.followed]).Sub(now))
-	}
 	if c.cancels && r.lease.Healthy && !r.stopping() {
 		wait = min(wait, c.asked.Add(cancelsEvery).Sub(now))
 	}
@@ -346,6 +361,9 @@ func (r *Runner) nextLook(now time.Time) time.Duration {
 		return max(wait, soonest) // a token comes when that changes
 	}
 	for _, q := range r.queues {
+		if at, ok := q.laterLook(); ok {
+			wait = min(wait, at.Sub(now))
+		}
 		start, ahead := q.wants(r.horizon)
 		if start+ahead == 0 {
 			continue // a token comes when a slot frees

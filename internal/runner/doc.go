@@ -8,6 +8,8 @@
 //	             +--> alone.go ---------+                       |
 //	              (suspects)       given back: never started, stop, lost lease
 //
+//	enqueue, end --- commit ---> running: what this process accepts while it has a slot (hand_over.go)
+//
 // A task is in exactly one of these places (place.go), under one lock, from the
 // claim's answer to the verdict of its finish; together they are what a worker
 // reports to hold (report.go). A handler that outlasts the stop of its runner is

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 )
@@ -100,6 +99,11 @@ func (r *Runner) finishOnce(ctx context.Context) (more bool, err error) {
 	sent := time.Now()
 	verdicts, err := r.store.Finish(limited, batch[0].worker, ends)
 	cancel()
+	for _, t := range batch {
+		if t.end.Then.Some() && !unclear(err) {
+			job.SettleHandOvers(t.end.Then.Drafts, job.HandedOver{}) // what the store did not
+		}
+	}
 	if n := len(verdicts); err != nil && n > 0 && n < len(batch) { // the others failed
 		for _, t := range batch[:n] {
 			bytes -= t.weight
@@ -179,6 +183,9 @@ func (r *Runner) nextBatch(size int, l load) ([]*Task, int) {
 	r.finishes.batch = batch[:n]
 	for _, t := range batch[:n] {
 		r.tasks.move(t, placeInflight)
+		if t.end.Then.Some() && t.doubt == 0 { // else they may be on their way to the store
+			r.handOver(t.end.Then.Drafts)
+		}
 	}
 	return batch[:n], bytes
 }
@@ -206,6 +213,12 @@ func (r *Runner) keepForLater(batch []*Task, unclear bool) {
 // longer held, so that the next report, in its time, gives the job back. It
 // reports whether the run was let go.
 func (r *Runner) refused(t *Task, err error) bool {
+	var brought *job.FollowUps // with an end that is given up
+	defer func() {
+		if brought.Some() { // an earlier try may have stored it
+			job.SettleHandOvers(brought.Drafts, job.HandedOver{Unknown: true})
+		}
+	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.refusals == 0 {
@@ -218,6 +231,7 @@ func (r *Runner) refused(t *Task, err error) bool {
 	if !t.stripped {
 		t.stripped, t.refusals = true, 0
 		t.outcome = job.Outcome{Kind: job.Failed, Message: "its outcome could not be stored: " + err.Error()}
+		brought = t.end.Then
 		t.end = r.decide(t, t.outcome)
 		weight := weightOfEnd(&t.end)
 		r.tasks.endBytes += weight - t.weight
@@ -247,7 +261,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 		r.tasks.move(t, placeNone)
 		r.openGate(t, now)
 		if t.end.Then != nil {
-			ready = append(ready, wake.Hints(t.end.Then.Drafts)...) // whatever the verdict: an earlier try may have been applied
+			ready = append(ready, r.countWaiting(t.end.Then.Drafts)...) // whatever the verdict: an earlier try may have been applied
 		}
 		if verdicts[i] == job.Applied && t.outcome.Kind == job.Succeeded && r.config.Hooks.Finish == nil {
 			r.endApplied(t, now) // as nearly all: nobody is to be told, and what would be is large
@@ -291,7 +305,7 @@ func (r *Runner) settle(batch []*Task, verdicts []job.Verdict) []*Task {
 	}
 	r.mu.Unlock()
 	clear(batch)
-	r.config.Hub.Ready(ready...)
+	r.config.Hub.Accepted(ready...)
 	for i := range told {
 		r.measureFailure(&told[i])
 		r.tell(told[i])

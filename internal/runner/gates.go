@@ -27,7 +27,7 @@ func (r *Runner) SetGates(rules *job.GateRules) {
 	}
 	r.gates.rules = rules
 	for _, q := range r.queues {
-		q.look = q.looked // what was closed may be open
+		q.lookAgain() // what was closed may be open
 	}
 	r.signal(r.claimWanted)
 }

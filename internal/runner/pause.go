@@ -23,6 +23,7 @@ func (r *Runner) SetPauses(p Pauses) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.setOffer(p.Kinds)
+	r.pauses = p
 	paused := func(t *Task) bool {
 		return p.All || slices.Contains(p.Queues, t.Job.Queue) || slices.Contains(p.Kinds, t.Job.Kind)
 	}
@@ -30,7 +31,8 @@ func (r *Runner) SetPauses(p Pauses) {
 		r.giveBack(t, 0)
 	}
 	for _, q := range r.queues {
-		q.look, q.coolUntil = q.looked, time.Time{} // what was resumed may have jobs
+		q.coolUntil = time.Time{}
+		q.lookAgain() // what was resumed may have jobs
 	}
 	r.signal(r.claimWanted)
 }
@@ -52,3 +54,9 @@ func (r *Runner) setOffer(paused []string) {
 
 // offers reports whether a claim has anything to ask for. The caller holds mu.
 func (r *Runner) offers() bool { return len(r.offer.Kinds) > 0 || len(r.kinds) == 0 }
+
+// lookAgain asks for a look at once: more may be ready than the last one could see.
+func (q *queue) lookAgain() {
+	q.look = q.looked
+	q.unseen.hint(q.looked)
+}

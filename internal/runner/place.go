@@ -15,6 +15,7 @@ const (
 	placeReady                 // claimed, in the order to start
 	placeSuspect               // it waits to run alone (alone.go)
 	placeMarking               // its beginning is being committed; a slot is kept for it
+	placeReserved              // it is being handed over (hand_over.go); a slot is kept for it
 	placeRunning               // its handler runs
 	placeEnding                // ended, until the next call to store ends
 	placeInflight              // its end is on its way to the store
@@ -24,7 +25,7 @@ const (
 )
 
 // takesSlot reports whether a slot of its queue is taken.
-func (p place) takesSlot() bool { return p == placeMarking || p == placeRunning }
+func (p place) takesSlot() bool { return placeMarking <= p && p <= placeRunning }
 
 // unstored reports whether there is an end that the store does not have.
 func (p place) unstored() bool { return placeEnding <= p && p <= placeWaiting }

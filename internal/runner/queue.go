@@ -25,6 +25,9 @@ type queue struct {
 
 	looked time.Time // last look
 	look   time.Time // next look, when nothing else asks for one sooner
+	heard  time.Time // last hint from outside
+	later  int       // looks after it
+	unseen unseen    // what waits as far as claims have not seen
 	mean   float64   // of the time a handler takes, in ns; 0 before the first
 	bytes  float64   // of the payload of a job, mean
 }

@@ -57,6 +57,7 @@ func (r *Runner) setQueues(queues []QueueConfig) {
 		}
 		if q.removed {
 			q.removed, q.look = false, now
+			q.unseen.hint(now)
 			r.removed--
 		}
 		q.set(queues[i])

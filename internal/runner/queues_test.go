@@ -217,10 +217,14 @@ func TestJ30_ATotalComesAndGoesWhileItRuns(t *testing.T) {
 		}
 		want("without a total", 12)
 		for _, p := range p {
+			asked := make(chan struct{})
+			p.faults.set(func(f *faults) { f.before = func(string) error { <-asked; return nil } })
 			p.setQueues(with(4))
 			if n := p.Slots("q"); n != 0 {
 				t.Errorf("%d slots before the registry was asked", n)
 			}
+			p.faults.set(func(f *faults) { f.before = nil })
+			close(asked)
 		}
 		after(agreed)
 		want("with a total", 4)

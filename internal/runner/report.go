@@ -13,15 +13,21 @@ import (
 // reportHeld tells the store which runs this worker holds. Jobs leased to it
 // that it does not hold (the answer of their claim was lost) go back; runs
 // that are not its own are cancelled. It is called by the claim loop, so that
-// no claim is under way.
+// no claim is under way, and nothing is handed over meanwhile: what is leased after the
+// list was made would look as if nobody held it. What is being handed over is listed,
+// and is not stale when the store does not know of it yet.
 func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 	r.mu.Lock()
 	held := r.held(worker)
-	r.claims.unclear = false
+	coming := r.tasks.lists[placeReserved].copy()
+	r.claims.unclear, r.reporting = false, true
 	r.mu.Unlock()
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	answer, err := r.store.ReportRuns(limited, worker, held)
+	r.mu.Lock()
+	r.reporting = false
+	r.mu.Unlock()
 	if errors.Is(err, job.ErrWorkerLost) {
 		r.member.Lost(worker)
 		return nil
@@ -34,6 +40,9 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 		return fmt.Errorf("report the runs held: %w", err)
 	}
 	r.stats.Returned += uint64(answer.Returned)
+	answer.Stale = slices.DeleteFunc(answer.Stale, func(run store.RunRef) bool {
+		return slices.ContainsFunc(coming, func(t *Task) bool { return t.Ref() == run })
+	})
 	for t := range r.tasks.in(placeRunning) {
 		// One that ends in a transaction, or whose end is on its way, is over, not lost.
 		if slices.Contains(answer.Stale, t.Ref()) && !t.tx().ending() {
@@ -44,7 +53,7 @@ func (r *Runner) reportHeld(ctx context.Context, worker job.WorkerID) error {
 	r.takeUnstarted(func(t *Task) bool { return slices.Contains(answer.Stale, t.Ref()) })
 	if answer.Returned > 0 {
 		for _, q := range r.queues {
-			q.look = q.looked
+			q.lookAgain()
 		}
 	}
 	return nil

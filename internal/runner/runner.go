@@ -45,11 +45,15 @@ type Runner struct {
 	offset  time.Duration   // the store's clock minus ours
 	horizon time.Duration   // how far ahead to claim
 
-	offer   job.Offer // of claims: without the kinds that are paused
-	queues  []*queue  // in the order of the hints' places
-	named   map[string]*queue
-	removed int           // of the queues: not served any more
-	serves  *store.Serves // what the store is to know of them; another one after each change
+	offer  job.Offer // of claims: without the kinds that are paused
+	pauses Pauses
+	// revision is that of the settings from which all of this is made; 0: not known.
+	revision  int64
+	reporting bool     // a report is under way: what is leased meanwhile would not be in it
+	queues    []*queue // in the order of the hints' places
+	named     map[string]*queue
+	removed   int           // of the queues: not served any more
+	serves    *store.Serves // what the store is to know of them; another one after each change
 
 	tasks     tasks
 	abandoned []*Task // their handlers have not returned, long after the stop

@@ -384,6 +384,14 @@ func TestJ18_ARunOfALostWorkerCostsOnlyItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		version := int64(0)
+		for range 3 { // it is told the version, names it, and shares
+			r, err := l.store.Beat(ctx, store.Beat{Worker: w, Splits: true, Version: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			version = r.Version
+		}
 		l.add(1, nil)
 		if c, err := l.store.Claim(ctx, store.Claim{Worker: w, Seq: 1, Offer: offer, Queues: []store.QueueClaim{{Queue: "q", Limit: 1, Start: 1}}}); err != nil || len(c.Jobs) != 1 {
 			t.Fatal(c.Jobs, err)

@@ -11,6 +11,8 @@ type Stats struct {
 	Looks   uint64 // claims sent
 	Claimed uint64 // jobs they returned
 	Began   uint64 // handlers started
+	// HandedOver are jobs that began in the commit that accepted them, without a claim.
+	HandedOver uint64
 
 	Finished map[job.OutcomeKind]uint64 // ends the store applied, by outcome
 	InTx     uint64                     // runs finished in their handler's transaction

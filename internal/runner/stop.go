@@ -118,7 +118,7 @@ func (r *Runner) noneRunning() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tasks.counts[placeRunning] == 0 && !r.claims.underWay
+	return r.tasks.count(placeRunning, placeReserved) == 0 && !r.claims.underWay
 }
 
 func (r *Runner) noneEnding() bool {

@@ -42,6 +42,7 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 	for _, asked := range claim.Queues {
 		q := r.named[asked.Queue]
 		n := got[asked.Queue]
+		q.unseen.answered(n < asked.Start && !answer.More)
 		switch {
 		case n >= asked.Limit || answer.More:
 			q.lookBy(now)
@@ -52,7 +53,9 @@ func (r *Runner) takeOver(claim *store.Claim, answer store.ClaimReply, now time.
 		}
 	}
 	for _, c := range answer.Cooling {
-		r.cool(r.named[c.Queue], now.Add(max(c.Left, soonest)))
+		q, until := r.named[c.Queue], now.Add(max(c.Left, soonest))
+		q.unseen.hint(until) // nothing was looked at
+		r.cool(q, until)
 	}
 	r.startReady()
 	if len(suspects) > 0 {

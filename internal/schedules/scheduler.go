@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/supervise"
@@ -40,7 +39,7 @@ const (
 // Config says what to fire. All of it must be given, but for Logger and Leads.
 type Config struct {
 	Store  store.Schedules
-	Hub    *wake.Hub    // told of jobs that were accepted
+	Begin  Beginner
 	Logger *slog.Logger // [slog.Default()]
 	// Known is what is declared and set, nil before that is known; Look reads it anew.
 	Known func() *store.Effective
@@ -49,6 +48,15 @@ type Config struct {
 	Leads func() bool
 	// Drafts makes the jobs of due times.
 	Drafts func(ctx context.Context, e *Entry, due []time.Time) ([]job.Draft, error)
+}
+
+// Beginner is who works on jobs in this process.
+type Beginner interface {
+	// HandOver has those of the drafts ask to begin in the commit that accepts them for
+	// which a slot is free (J34).
+	HandOver(drafts []job.Draft)
+	// Accepted takes note of drafts that the store has accepted.
+	Accepted(drafts []job.Draft)
 }
 
 // Scheduler fires schedules. Its Service does the ticking.
@@ -268,7 +276,7 @@ func (s *Scheduler) fire(ctx context.Context, list []pending) (moved []bool, err
 	for i := range list {
 		firings[i] = list[i].firing
 	}
-	fired, err := s.config.Store.Fire(ctx, s.revision, firings)
+	fired, err := s.begin(ctx, firings)
 	if err == nil {
 		for i := range fired {
 			moved[i] = s.note(ctx, &list[i], &fired[i])
@@ -283,7 +291,7 @@ func (s *Scheduler) fire(ctx context.Context, list []pending) (moved []bool, err
 	}
 	for i := range list {
 		if len(list) > 1 {
-			fired, err = s.config.Store.Fire(ctx, s.revision, firings[i:i+1])
+			fired, err = s.begin(ctx, firings[i:i+1])
 		}
 		if err != nil {
 			s.fail(list[i].entry.Name, err)
@@ -294,6 +302,31 @@ func (s *Scheduler) fire(ctx context.Context, list []pending) (moved []bool, err
 	return moved, nil
 }
 
+// begin has the store fire. Jobs for which a handler of this process is free begin in the
+// same commit.
+func (s *Scheduler) begin(ctx context.Context, firings []store.Firing) ([]store.Fired, error) {
+	for i := range firings {
+		s.config.Begin.HandOver(firings[i].Jobs)
+	}
+	settle := func(h job.HandedOver) { // what the store did not
+		for i := range firings {
+			job.SettleHandOvers(firings[i].Jobs, h)
+		}
+	}
+	returned := false
+	defer func() {
+		if !returned { // it panicked: nobody knows
+			settle(job.HandedOver{Unknown: true})
+		}
+	}()
+	fired, err := s.config.Store.Fire(ctx, s.revision, firings)
+	returned = true
+	if !errors.Is(err, job.ErrOutcomeUnknown) {
+		settle(job.HandedOver{})
+	}
+	return fired, err
+}
+
 // note logs what a firing has come to, and lets claims know of its jobs.
 func (s *Scheduler) note(ctx context.Context, p *pending, fired *store.Fired) bool {
 	if !fired.Moved {
@@ -302,7 +335,7 @@ func (s *Scheduler) note(ctx context.Context, p *pending, fired *store.Fired) bo
 	s.mu.Lock()
 	delete(s.failed, p.entry.Name)
 	s.mu.Unlock()
-	s.config.Hub.Ready(wake.Hints(p.firing.Jobs)...)
+	s.config.Begin.Accepted(p.firing.Jobs)
 	for i, r := range fired.Receipts {
 		text := "a schedule has fired"
 		if r.Duplicate {

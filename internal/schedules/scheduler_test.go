@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl/internal/schedules"
-	"github.com/pawlwork/pawl/internal/wake"
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/sqlite"
@@ -74,10 +73,16 @@ func (o *office) known() *store.Effective {
 	return &known
 }
 
+// nobody works in the process that fires.
+type nobody struct{}
+
+func (nobody) HandOver([]job.Draft) {}
+func (nobody) Accepted([]job.Draft) {}
+
 // scheduler follows the settings at once; one that knows something follows nothing.
 func (o *office) scheduler(st store.Schedules, known *store.Effective) *schedules.Scheduler {
 	return schedules.New(schedules.Config{
-		Store: st, Hub: wake.NewHub(), Logger: slog.New(slog.DiscardHandler),
+		Store: st, Begin: nobody{}, Logger: slog.New(slog.DiscardHandler),
 		Known: func() *store.Effective {
 			if known != nil {
 				return known
@@ -91,7 +96,7 @@ func (o *office) scheduler(st store.Schedules, known *store.Effective) *schedule
 				if err != nil {
 					return nil, err
 				}
-				d.Resend, d.Attempts, d.Queue = true, 1, "q"
+				d.Attempts, d.Queue = 1, "q"
 				d.Args = []byte(at.UTC().Format(time.RFC3339))
 				d.Tags = []string{e.Name}
 				list = append(list, d)

@@ -3,6 +3,7 @@ package wake
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
@@ -20,16 +21,28 @@ type Hub struct {
 func NewHub() *Hub { return &Hub{} }
 
 // Ready gives hints that come from this process.
-func (h *Hub) Ready(hints ...store.Hint) { h.give(false, hints...) }
+func (h *Hub) Ready(hints ...store.Hint) { h.give(here, hints...) }
 
-// give merges hints into every subscription. Outside marks hints from other
-// processes, where a throttle may have swallowed those that follow.
-func (h *Hub) give(outside bool, hints ...store.Hint) {
+// Accepted gives hints of jobs of this process that its runner has counted
+// (Runner.Accepted).
+func (h *Hub) Accepted(hints ...store.Hint) { h.give(counted, hints...) }
+
+// origin is where a hint comes from.
+type origin uint8
+
+const (
+	counted origin = iota
+	here
+	outside // another process, where a throttle may have swallowed the hints that follow
+)
+
+// give merges hints into every subscription.
+func (h *Hub) give(from origin, hints ...store.Hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.subs {
 		for i := range hints {
-			s.add(outside, &hints[i])
+			s.add(from, &hints[i])
 		}
 	}
 }
@@ -58,10 +71,11 @@ type Subscription struct {
 	hub   *Hub
 	token chan struct{}
 
+	uncounted atomic.Bool // there are hints about jobs that the runner has not counted
+
 	// Guarded by hub.mu.
-	queues map[string]int // to its place in due
-	hinted []bool
-	due    []time.Time // the lowest of the hints; zero means now
+	queues map[string]int // to its place in hinted
+	hinted []Hinted
 	heard  Heard
 	match  func(queue string) bool // of others that are collected by name; nil: none
 	found  []string                // those
@@ -111,13 +125,12 @@ func (s *Subscription) SetQueues(queues ...string) {
 }
 
 func (s *Subscription) set(queues []string) {
-	before, hinted, due := s.queues, s.hinted, s.due
-	s.queues = make(map[string]int, len(queues))
-	s.hinted, s.due = make([]bool, len(queues)), make([]time.Time, len(queues))
+	before, hinted := s.queues, s.hinted
+	s.queues, s.hinted = make(map[string]int, len(queues)), make([]Hinted, len(queues))
 	for i, q := range queues {
 		s.queues[q] = i
 		if was, ok := before[q]; ok {
-			s.hinted[i], s.due[i] = hinted[was], due[was]
+			s.hinted[i] = hinted[was]
 		}
 	}
 }
@@ -132,6 +145,23 @@ func (s *Subscription) Close() {
 // C holds a token when there is something to Take.
 func (s *Subscription) C() <-chan struct{} { return s.token }
 
+// Uncounted reports whether there are hints about jobs to Take that the runner has not
+// counted.
+func (s *Subscription) Uncounted() bool { return s.uncounted.Load() }
+
+// Hinted is what was heard of one queue.
+type Hinted struct {
+	some bool
+	from origin
+	Due  time.Time // the lowest of the hints, by the store's clock; zero means now
+}
+
+// Counted reports whether all of it is jobs that the runner has counted.
+func (h Hinted) Counted() bool { return h.from == counted }
+
+// Outside reports whether some of it came from another process.
+func (h Hinted) Outside() bool { return h.from == outside }
+
 // Heard is what Take found besides the queues, by subject.
 type Heard struct {
 	Job     bool // a run may have been asked to cancel, or a job have ended
@@ -141,21 +171,22 @@ type Heard struct {
 	Intent  bool // a transaction may have left intents
 	Group   bool // a group may have news for its members
 	Delay   bool // events may have been accepted that are not due yet
-	Outside bool // a hint about jobs came from another process
 }
 
 // Take removes what was hinted. It calls ready for each hinted queue, by its
-// place in Subscribe or SetQueues, with the lowest due time by the store's clock (zero: now).
-// ready must not call the hub.
-func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
+// place in Subscribe or SetQueues; nil drops them. ready must not call the hub.
+func (s *Subscription) Take(ready func(queue int, what Hinted)) Heard {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	for i, hinted := range s.hinted {
-		if hinted {
-			ready(i, s.due[i])
-			s.hinted[i] = false
+	for i := range s.hinted {
+		if s.hinted[i].some {
+			if ready != nil {
+				ready(i, s.hinted[i])
+			}
+			s.hinted[i] = Hinted{}
 		}
 	}
+	s.uncounted.Store(false)
 	heard := s.heard
 	s.heard = Heard{}
 	select {
@@ -166,16 +197,14 @@ func (s *Subscription) Take(ready func(queue int, due time.Time)) Heard {
 }
 
 // add merges one hint. The caller holds hub.mu.
-func (s *Subscription) add(outside bool, hint *store.Hint) {
-	jobs := false // others say nothing of jobs, and ask for no later looks at queues
+func (s *Subscription) add(from origin, hint *store.Hint) {
 	switch hint.Subject {
 	case store.SubjectQueue:
-		if !s.hintQueue(hint) {
+		if !s.hintQueue(from, hint) {
 			return
 		}
-		jobs = true
 	case store.SubjectJob:
-		s.heard.Job, jobs = true, true
+		s.heard.Job = true
 	case store.SubjectMembers:
 		s.heard.Members = true
 	case store.SubjectSetting:
@@ -189,15 +218,11 @@ func (s *Subscription) add(outside bool, hint *store.Hint) {
 	case store.SubjectDelay:
 		s.heard.Delay = true
 	case store.SubjectAll:
-		s.hintQueue(&store.Hint{Due: hint.Due})
-		s.heard = Heard{
-			Job: true, Members: true, Setting: true, Topic: true, Intent: true, Delay: true, Group: true, Outside: s.heard.Outside,
-		}
-		jobs = true
+		s.hintQueue(from, &store.Hint{Due: hint.Due})
+		s.heard = Heard{Job: true, Members: true, Setting: true, Topic: true, Intent: true, Delay: true, Group: true}
 	default:
 		return
 	}
-	s.heard.Outside = s.heard.Outside || outside && jobs
 	select {
 	case s.token <- struct{}{}:
 	default:
@@ -206,17 +231,17 @@ func (s *Subscription) add(outside bool, hint *store.Hint) {
 
 // hintQueue notes what became ready: in one queue, or in any of them where the
 // hint has no name. It reports whether one of the subscription's may be meant.
-func (s *Subscription) hintQueue(hint *store.Hint) bool {
+func (s *Subscription) hintQueue(from origin, hint *store.Hint) bool {
 	if hint.Name == "" {
 		for i := range s.hinted {
-			s.merge(i, hint.Due)
+			s.merge(i, from, hint.Due)
 		}
 		s.any = true
 		return true
 	}
 	i, mine := s.queues[hint.Name]
 	if mine {
-		s.merge(i, hint.Due)
+		s.merge(i, from, hint.Due)
 	}
 	if s.match == nil || !s.match(hint.Name) {
 		return mine
@@ -230,9 +255,13 @@ func (s *Subscription) hintQueue(hint *store.Hint) bool {
 	return true
 }
 
-func (s *Subscription) merge(i int, due time.Time) {
-	if !s.hinted[i] || due.Before(s.due[i]) {
-		s.due[i] = due
+func (s *Subscription) merge(i int, from origin, due time.Time) {
+	h := &s.hinted[i]
+	if !h.some || due.Before(h.Due) {
+		h.Due = due
 	}
-	s.hinted[i] = true
+	h.some, h.from = true, max(h.from, from)
+	if from != counted {
+		s.uncounted.Store(true)
+	}
 }

@@ -47,7 +47,7 @@ func (h *Hub) listen(ctx context.Context, l store.Listener) error {
 	}()
 	err := l.Listen(ctx, func(hint store.Hint) {
 		rely()
-		h.give(true, hint)
+		h.give(outside, hint)
 	})
 	if err == nil && ctx.Err() == nil {
 		return errListenEnded

@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -19,8 +20,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // take returns what was hinted, by queue name.
 func take(s *Subscription, names ...string) (map[string]time.Time, Heard) {
 	got := map[string]time.Time{}
-	heard := s.Take(func(i int, due time.Time) { got[names[i]] = due })
+	heard := s.Take(func(i int, what Hinted) { got[names[i]] = what.Due })
 	return got, heard
+}
+
+// origins returns where the hints came from, by queue name.
+func origins(s *Subscription, names ...string) map[string]origin {
+	got := map[string]origin{}
+	s.Take(func(i int, what Hinted) { got[names[i]] = what.from })
+	return got
 }
 
 func token(s *Subscription) bool {
@@ -46,7 +54,7 @@ func TestHub_HintsAreMerged(t *testing.T) {
 	if len(got) != 1 || !got["a"].Equal(noon.Add(-time.Hour)) {
 		t.Errorf("hinted %v, want a at its lowest due time", got)
 	}
-	if heard.Job || heard.Outside {
+	if heard.Job {
 		t.Errorf("heard %+v", heard)
 	}
 	if got, _ := take(s, "a", "b"); len(got) != 0 {
@@ -90,15 +98,15 @@ func TestHub_CancelHintAloneAsksForNoLook(t *testing.T) {
 func TestHub_MembersHintAsksForABeatOnly(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")
-	h.give(true, store.Hint{Subject: store.SubjectMembers})
+	h.give(outside, store.Hint{Subject: store.SubjectMembers})
 	if !token(s) {
 		t.Error("no token")
 	}
 	if got, heard := take(s, "a"); len(got) != 0 || heard != (Heard{Members: true}) {
 		t.Errorf("hinted %v, %+v", got, heard)
 	}
-	h.give(true, store.Hint{Subject: store.SubjectQueue}, store.Hint{Subject: store.SubjectJob})
-	if got, heard := take(s, "a"); len(got) != 1 || heard != (Heard{Job: true, Outside: true}) {
+	h.give(outside, store.Hint{Subject: store.SubjectQueue}, store.Hint{Subject: store.SubjectJob})
+	if got, heard := take(s, "a"); len(got) != 1 || heard != (Heard{Job: true}) {
 		t.Errorf("of any queue and job: hinted %v, %+v", got, heard)
 	}
 }
@@ -108,7 +116,7 @@ func TestHub_SubjectsAreHandedThrough(t *testing.T) {
 	h := NewHub()
 	s := h.Subscribe("a")
 	for subject, want := range map[store.Subject]Heard{
-		store.SubjectJob:     {Job: true, Outside: true},
+		store.SubjectJob:     {Job: true},
 		store.SubjectMembers: {Members: true},
 		store.SubjectSetting: {Setting: true},
 		store.SubjectTopic:   {Topic: true},
@@ -116,7 +124,7 @@ func TestHub_SubjectsAreHandedThrough(t *testing.T) {
 		store.SubjectDelay:   {Delay: true},
 		store.SubjectGroup:   {Group: true},
 	} {
-		h.give(true, store.Hint{Subject: subject, Name: "a"})
+		h.give(outside, store.Hint{Subject: subject, Name: "a"})
 		if !token(s) {
 			t.Errorf("%v: no token", subject)
 		}
@@ -124,7 +132,7 @@ func TestHub_SubjectsAreHandedThrough(t *testing.T) {
 			t.Errorf("%v: hinted %v, heard %+v, want %+v", subject, got, heard, want)
 		}
 	}
-	h.give(true, store.Hint{Subject: store.SubjectGroup + 1, Name: "a"})
+	h.give(outside, store.Hint{Subject: store.SubjectGroup + 1, Name: "a"})
 	if token(s) {
 		t.Error("woken for a subject that nobody knows")
 	}
@@ -192,7 +200,7 @@ func TestListen_HealthFollowsTheConnection(t *testing.T) {
 			t.Error("no look after the listener came up: what came before was not heard")
 		}
 		first.hear(store.Hint{Subject: store.SubjectQueue, Name: "a"})
-		if _, heard := take(s, "a"); !heard.Outside {
+		if origins(s, "a")["a"] != outside {
 			t.Error("a hint from the listener does not say so")
 		}
 		first.end <- errors.New("connection lost")
@@ -233,5 +241,33 @@ func TestHub_QueuesOfASubscriptionChange(t *testing.T) {
 	h.Ready(store.Hint{Subject: store.SubjectQueue, Name: "c"}, store.Hint{Subject: store.SubjectQueue, Name: "a"})
 	if got, _ := take(s, "b", "c"); len(got) != 2 {
 		t.Errorf("hinted %v, want b, which was before the change, and c", got)
+	}
+}
+
+// Where hints come from is known of each queue: what the runner has counted, what came
+// from here otherwise, and what came from outside, the furthest of those that were merged.
+func TestJ34_OriginsOfHints(t *testing.T) {
+	h := NewHub()
+	s := h.Subscribe("a", "b", "c", "d")
+	on := func(queue string) store.Hint { return store.Hint{Subject: store.SubjectQueue, Name: queue} }
+	h.Accepted(on("a"), on("b"), on("c"))
+	if s.Uncounted() {
+		t.Error("counted jobs pass for others")
+	}
+	h.Ready(on("b"))
+	h.give(outside, on("c"))
+	h.Accepted(on("b"), on("c"))
+	if !s.Uncounted() {
+		t.Error("others are not seen before Take")
+	}
+	if got, want := fmt.Sprint(origins(s, "a", "b", "c", "d")), fmt.Sprint(map[string]origin{"a": counted, "b": here, "c": outside}); got != want {
+		t.Errorf("origins %s, want %s", got, want)
+	}
+	if s.Uncounted() {
+		t.Error("they are seen after Take")
+	}
+	h.give(outside, store.Hint{Subject: store.SubjectJob})
+	if s.Uncounted() {
+		t.Error("what is not about queues passes for jobs that wait")
 	}
 }

@@ -12,13 +12,14 @@
 //
 // # Connections
 //
-// [Pool] takes the user's pool and opens two small ones of its own with the same
-// settings: one for enqueue, claim and reading, and a reserved one for
-// heartbeat, finish and upkeep, so that neither user code nor a flood of
-// enqueues keeps a worker from renewing its lease. The user's pool serves the
-// user's transactions only. One more connection listens. [Options.Connections] is
-// all of them together, 2 at least (then nothing listens); with
-// [Options.OnlyPool] there are none, and nothing is reserved.
+// [Pool] takes the user's pool and opens a small one of its own with the same
+// settings, which six roles share (internal/pg/role.go): heartbeat, finish, upkeep,
+// claim, work and reading. Each has connections that no other takes, so that neither
+// user code nor a flood of enqueues keeps a worker from renewing its lease, and slow
+// reads hold up reads alone. The user's pool serves the user's transactions only. One
+// more connection listens. [Options.Connections] is all of them together, 2 at least
+// (then nothing listens); with [Options.OnlyPool] there are none, and the user may
+// exhaust what there is.
 //
 // Namespaces that one process opens with [NewSpaces] share all of that, and what
 // they ask for while they are idle: calls that come at one moment are one statement

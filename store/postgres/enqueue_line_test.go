@@ -309,7 +309,7 @@ func TestP8_AFreeKeyAmongManyHeldOnes(t *testing.T) {
 				}
 				// The shared commit, one look at each key, and one of each worker at every size
 				// from the first down to two; at two once more, after the free one.
-				workers, sizes := b.s.options.sorting(), bits.Len(uint(held+1))
+				workers, sizes := b.s.options.sorting(b.s.pg.Users.Config()), bits.Len(uint(held+1))
 				if n, most := b.proxy.Refused(lockTimeout)-before, 1+held+workers*(sizes+1); n > most {
 					t.Errorf("the server was asked %d times for %d held keys, want at most %d", n, held, most)
 				}

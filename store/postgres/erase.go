@@ -24,7 +24,7 @@ func (s *Store) Erase(ctx context.Context, limit int) (n int, more bool, err err
 	}
 	defer s.pg.Leave()
 	err = s.pg.Retry(ctx, "erase", pg.Always, func(ctx context.Context, _ bool) error {
-		return s.pg.Transact(ctx, s.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+		return s.pg.Transact(ctx, s.pg.Upkeep, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			var list []store.WorkerInfo
 			var now time.Time
 			if err := t.Run(ctx, s.workers.RegistryStep(&list, &now)); err != nil {

@@ -24,12 +24,16 @@ func (s *Store) WaitingIntents(ctx context.Context, limit int) ([]store.IntentIn
 }
 
 // Intend leaves intents with the transaction. Its commit cannot be seen from here,
-// so this process looks for them from time to time.
+// so this process looks for them from time to time. Of a kind that only others
+// apply they are told soon.
 func (w *within) Intend(ctx context.Context, list []store.Intent) error {
 	if err := w.intend(ctx, list); err != nil {
 		return err
 	}
 	w.s.intents.Left()
+	if w.s.intents.Foreign(list) {
+		w.s.hints.Notifier.Left(store.Hint{Subject: store.SubjectIntent})
+	}
 	return nil
 }
 

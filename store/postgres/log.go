@@ -50,12 +50,21 @@ func (s *Store) Topics(ctx context.Context, pattern stream.TopicPattern, after s
 	return s.log.Topics(ctx, pattern, after, n)
 }
 
-// Append accepts events with the transaction.
+// Append accepts events with the transaction. Its commit cannot be seen from here, so
+// readers are told soon to look.
 func (w *within) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer w.s.pg.Leave()
+	receipts, err := w.append(ctx, drafts)
+	if err == nil {
+		w.s.log.Left(receipts)
+	}
+	return receipts, err
+}
+
+func (w *within) append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
 	receipts, err := w.s.log.AppendIn(ctx, w.in, drafts)
 	if err != nil {
 		return nil, pg.Explain("append", w.foreign(err))
@@ -65,7 +74,11 @@ func (w *within) Append(ctx context.Context, drafts []stream.Publication) ([]str
 
 // Append accepts events with the transaction; others hear of them when it has committed.
 func (o *ownTx) Append(ctx context.Context, drafts []stream.Publication) ([]stream.PublishReply, error) {
-	receipts, err := o.within.Append(ctx, drafts)
+	if err := o.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer o.s.pg.Leave()
+	receipts, err := o.append(ctx, drafts)
 	o.published.Add(receipts)
 	return receipts, err
 }

@@ -45,10 +45,76 @@ func TestJ32_LostAnswers_Enqueue(t *testing.T) {
 		}),
 		enqueueing("bulk", func(l *lossy) []job.Draft { return l.drafts(jobs.Bulk) }),
 		enqueueing("bulk unique", func(l *lossy) []job.Draft { return append(l.drafts(jobs.Bulk), l.draft(l.unique("a"))) }),
+		lostCase{name: "hand-over", wakes: true, silent: true, play: handedOver(1)},
+		lostCase{name: "hand-over of callers", wakes: true, play: handedOver(4)},
 		lostCase{name: "held key", wakes: true, play: heldKey},
 		lostCase{name: "same key", wakes: true, play: sameKey},
 		lostCase{name: "callers", wakes: true, play: callers},
 	)
+}
+
+// handedOver asks that some drafts begin. What their process is told is what happened,
+// by the first try or a later one; the others wait, and are told of.
+func handedOver(callers int) func(l *lossy) (func(context.Context) error, func(error)) {
+	return func(l *lossy) (func(context.Context) error, func(error)) {
+		w := l.hired()
+		settings, err := l.s.Settings(l.t.Context())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		calls, takers := make([][]job.Draft, callers), make([]told, callers)
+		for n := range calls {
+			calls[n] = l.drafts(2) // the second one waits
+			calls[n][0].HandOver = &job.HandOver{Worker: w, Revision: settings.Revision, Taker: &takers[n]}
+		}
+		call := func(ctx context.Context) error {
+			return together(callers, func(n int) error {
+				_, err := l.s.Enqueue(ctx, calls[n])
+				return err
+			})
+		}
+		return call, func(err error) {
+			l.surely(err)
+			held := l.held(w)
+			for n := range calls {
+				h := takers[n].first(l.t)
+				if _, leased := held[calls[n][0].ID]; h.Unknown || h.Started.IsZero() == leased {
+					l.t.Errorf("told %+v, and that it is leased to the worker is %v", h, leased)
+				}
+				if h.Started.IsZero() {
+					l.t.Error("it does not begin, although nothing forbids it")
+				}
+			}
+			if len(held) != callers {
+				l.t.Errorf("%d runs are leased to the worker, want %d", len(held), callers)
+			}
+			l.count(2 * callers)
+		}
+	}
+}
+
+// told is a taker that keeps what it is told.
+type told struct {
+	mu    sync.Mutex
+	calls []job.HandedOver
+}
+
+func (t *told) Settle(h job.HandedOver) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls = append(t.calls, h)
+}
+
+// first is the call that counts.
+func (t *told) first(tb testing.TB) job.HandedOver {
+	tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.calls) == 0 {
+		tb.Error("nobody was told what became of a hand-over")
+		return job.HandedOver{}
+	}
+	return t.calls[0]
 }
 
 // heldKey asks for a key that another job has: a duplicate, however often it is asked.

@@ -174,3 +174,56 @@ func TestJ32_LostAnswers_ReleasedAndClaimedSince(t *testing.T) {
 		})
 	}
 }
+
+// An end brings jobs along that begin with it. Where the first answer is lost nobody
+// knows whether they did: then the slot is not kept, and a report gives them back.
+func TestJ32_LostAnswers_FollowUpsThatBegin(t *testing.T) {
+	loseEach(t, lostCase{name: "follow-up", play: func(l *lossy) (func(context.Context) error, func(error)) {
+		w, jobs := l.running(1)
+		settings, err := l.s.Settings(l.t.Context())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		taker := &told{}
+		then := l.draft()
+		then.HandOver = &job.HandOver{Worker: w, Revision: settings.Revision, Taker: taker}
+		end := done(&jobs[0])
+		end.Then = &job.FollowUps{Drafts: []job.Draft{then}}
+		var verdicts []job.Verdict
+		call := func(ctx context.Context) (err error) {
+			verdicts, err = l.s.Finish(ctx, w, []job.End{end})
+			return err
+		}
+		return call, func(err error) {
+			l.surely(err)
+			if verdicts[0] != job.Applied {
+				l.t.Errorf("verdict %v, want applied", verdicts[0])
+			}
+			l.handedOver(taker, w, then.ID)
+			l.count(2)
+		}
+	}})
+}
+
+// handedOver checks what the taker of a job was told: what the store has, or that nobody knows; then a report gives the job back.
+func (l *lossy) handedOver(by *told, w job.WorkerID, id job.ID) {
+	l.t.Helper()
+	h := by.first(l.t)
+	_, leased := l.held(w)[id]
+	switch {
+	case !h.Started.IsZero() && !leased:
+		l.t.Error("it is said to have begun, and is not leased to the worker")
+	case h == job.HandedOver{} && leased:
+		l.t.Error("it is leased to the worker, who is told that it is not")
+	case h.Unknown:
+		others := l.held(w)
+		delete(others, id)
+		var runs []store.RunRef
+		for other, run := range others {
+			runs = append(runs, store.RunRef{ID: other, Run: run})
+		}
+		if report, err := l.direct.ReportRuns(l.t.Context(), w, runs); err != nil || leased && report.Returned != 1 {
+			l.t.Errorf("a report gives %+v back, %v", report, err)
+		}
+	}
+}

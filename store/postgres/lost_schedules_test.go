@@ -18,7 +18,7 @@ func TestJ16_LostAnswers_Schedules(t *testing.T) {
 	}
 	fired := func(l *lossy) store.Firing {
 		d := someDraft()
-		d.ID, d.Resend, d.Queue = job.ScheduledID(l.queue, due), true, l.queue
+		d.ID, d.Queue = job.ScheduledID(l.queue, due), l.queue
 		f := begun(l)
 		f.New, f.Was, f.Next, f.Last, f.Jobs = false, due, due.Add(time.Hour), due, []job.Draft{d}
 		return f
@@ -67,6 +67,22 @@ func TestJ16_LostAnswers_Schedules(t *testing.T) {
 				if jobs.Jobs != 1 {
 					l.t.Errorf("%d jobs, want 1", jobs.Jobs)
 				}
+			}
+		}},
+		lostCase{name: "fire that begins", play: func(l *lossy) (func(context.Context) error, func(error)) {
+			by := revision(l)
+			_, err := l.direct.Fire(l.t.Context(), by, []store.Firing{begun(l)})
+			l.surely(err)
+			w, _ := l.running(1)
+			f, taker := fired(l), &told{}
+			f.Jobs[0].HandOver = &job.HandOver{Worker: w, Revision: by, Taker: taker}
+			return func(ctx context.Context) error { _, err := l.s.Fire(ctx, by, []store.Firing{f}); return err }, func(err error) {
+				l.surely(err)
+				l.handedOver(taker, w, f.Jobs[0].ID)
+				if s := state(l); s.Fires != 1 {
+					l.t.Errorf("state: %+v", s)
+				}
+				l.count(2)
 			}
 		}},
 		lostCase{name: "trigger", play: func(l *lossy) (func(context.Context) error, func(error)) {

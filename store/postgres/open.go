@@ -111,7 +111,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.settings = settings.New(s.pg, s.hints)
 	s.workers = workers.New(s.pg, s.hints, s.settings, o.meets.workers)
 	s.jobs = jobs.New(s.pg, s.hints, s.settings, s.workers, o.meets.jobs, jobs.Config{
-		KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting(), Tables: tables, Asks: asks,
+		KeepFor: given.Keep, MaxLost: given.MaxLost, BusyLimit: options.BusyLimit, Sorting: options.sorting(o.pool.Config()), Tables: tables, Asks: asks,
 	})
 	s.claims = claims.New(s.pg, s.hints, s.workers, s.jobs, o.meets.claims)
 	s.lists = lists.New(s.pg, s.settings, s.workers, s.jobs)
@@ -126,7 +126,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
-	if err := s.pg.Open(ctx, s.options.working(), s.options.Reserved, s.given.Logger); err != nil {
+	if err := s.pg.Open(ctx, s.options.shared(s.spaces.pool.Config()), s.given.Logger); err != nil {
 		return err
 	}
 	if err := s.spaces.migrateOnce(s.given.Migrate, func() error { return s.migrate(ctx) }); err != nil {

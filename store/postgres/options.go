@@ -23,20 +23,21 @@ type Options struct {
 	// does not listen, prepares no statements by name and keeps nothing in the
 	// session. Work that another process enqueued is then found by polling.
 	PollOnly bool
-	// Connections bounds the connections that the store makes for itself [10]:
-	// Reserved of them, one that listens, and the rest for enqueue, claim and
-	// reading. With 2, the least, nothing listens, as in PollOnly: one carries
-	// heartbeat, finish and upkeep, the other everything else.
+	// Connections bounds the connections that the store makes for itself [10]: one
+	// that listens, and the rest for six roles (heartbeat, finish, upkeep, claim, what
+	// callers write, reading). From 7 on each role has one that no other takes. With 2,
+	// the least, nothing listens, as in PollOnly: one carries heartbeat, finish and
+	// upkeep, the other everything else. An idle process has about three open.
 	Connections int
-	// Reserved is how many of them are kept for heartbeat, finish and upkeep [a
-	// third, 3 at most].
-	Reserved int
+	// ReadLimit ends a list, a count or a search that takes longer [10 s], also where
+	// it waits for others to end: one of eight connections is what they may have at
+	// once. It is answered ErrBusy.
+	ReadLimit time.Duration
 	// OnlyPool makes the store use the caller's pool for everything and no
 	// connection of its own; it does not listen then. What it costs: whoever
 	// exhausts the pool also holds up heartbeats, and a worker that cannot beat is
 	// declared lost. A transaction sets what it needs anew each time. The pool must
-	// have two connections at least. Connections and Reserved mean nothing then,
-	// and are refused.
+	// have two connections at least. Connections means nothing then, and is refused.
 	OnlyPool bool
 	// BusyLimit is how long a call waits for a row that somebody's open
 	// transaction holds before it is answered ErrBusy [30 s]. Only calls that
@@ -56,7 +57,7 @@ const maxIdentifier = 63 // bytes, of Postgres
 func (o Options) withDefaults(lostAfter time.Duration) Options {
 	o.Schema = cmp.Or(o.Schema, "pawl")
 	o.Connections = cmp.Or(o.Connections, 10)
-	o.Reserved = cmp.Or(o.Reserved, min(max(o.Connections/3, 1), 3))
+	o.ReadLimit = cmp.Or(o.ReadLimit, 10*time.Second)
 	o.BusyLimit = cmp.Or(o.BusyLimit, 30*time.Second)
 	if o.TxIdle == 0 {
 		o.TxIdle = 25 * time.Second
@@ -70,32 +71,32 @@ func (o Options) withDefaults(lostAfter time.Duration) Options {
 // listens reports whether the store has a connection that listens.
 func (o Options) listens() bool { return !o.PollOnly && !o.OnlyPool && o.Connections > 2 }
 
-// working is how many connections are for enqueue, claim and reading.
-func (o Options) working() int {
-	n := o.Connections - o.Reserved
-	if o.listens() {
-		n--
+// shared is how many connections the roles share; given is the caller's pool.
+func (o Options) shared(given *pgxpool.Config) int {
+	switch {
+	case o.OnlyPool:
+		return int(given.MaxConns)
+	case o.listens():
+		return o.Connections - 1
 	}
-	return n
+	return o.Connections
 }
 
 // sorting is how many connections may sort shared commits out at one time: most
-// of their looks wait for a key, and claims need the others.
-func (o Options) sorting() int { return min(max(o.working()/2, 1), 4) }
+// of their looks wait for a key, and other commits need one, too.
+func (o Options) sorting(given *pgxpool.Config) int {
+	return min(max(pg.Share(nil, o.shared(given)).Work.Size()-1, 1), 4)
+}
 
 // checkGiven looks at what only the options as they were given can tell.
 func (o Options) checkGiven() error {
 	if !o.OnlyPool {
 		return nil
 	}
-	var errs []error
 	if o.Connections != 0 {
-		errs = append(errs, job.Invalid("Options.Connections", o.Connections, "must be 0 with Options.OnlyPool: the store makes no connections then, the pool's own size counts"))
+		return job.Invalid("Options.Connections", o.Connections, "must be 0 with Options.OnlyPool: the store makes no connections then, the pool's own size counts")
 	}
-	if o.Reserved != 0 {
-		errs = append(errs, job.Invalid("Options.Reserved", o.Reserved, "must be 0 with Options.OnlyPool: nothing can be reserved in the caller's pool"))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // check reports every fault of options with their defaults at once.
@@ -110,8 +111,9 @@ func (o Options) check(lostAfter time.Duration) error {
 	}
 	if o.Connections < 2 || o.Connections > 200 {
 		bad("connections", o.Connections, "must be 2..200")
-	} else if o.Reserved < 1 || o.working() < 1 {
-		bad("reserved", o.Reserved, fmt.Sprintf("must leave one of %d connections for other work", o.Connections))
+	}
+	if o.ReadLimit < 100*time.Millisecond || o.ReadLimit > 10*time.Minute {
+		bad("read limit", o.ReadLimit, "must be 100ms..10m")
 	}
 	if o.BusyLimit < 100*time.Millisecond || o.BusyLimit > 10*time.Minute {
 		bad("busy limit", o.BusyLimit, "must be 100ms..10m")

@@ -11,33 +11,29 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// Connections is all of them: what listens and what is reserved is part of it.
+// Connections is all of them: what listens is part of it.
 func TestP10_ConnectionsAreDivided(t *testing.T) {
 	for _, c := range []struct {
-		options           Options
-		working, reserved int
-		listens           bool
+		options Options
+		shared  int
+		listens bool
 	}{
-		{Options{}, 6, 3, true},
-		{Options{PollOnly: true}, 7, 3, false},
-		{Options{Connections: 2}, 1, 1, false},
-		{Options{Connections: 3}, 1, 1, true},
-		{Options{Connections: 6}, 3, 2, true},
-		{Options{Connections: 40}, 36, 3, true},
-		{Options{Connections: 40, Reserved: 10}, 29, 10, true},
-		{Options{OnlyPool: true}, 7, 3, false},
+		{Options{}, 9, true},
+		{Options{PollOnly: true}, 10, false},
+		{Options{Connections: 2}, 2, false},
+		{Options{Connections: 3}, 2, true},
+		{Options{Connections: 40}, 39, true},
+		{Options{OnlyPool: true}, 4, false},
 	} {
 		o := c.options.withDefaults(0)
 		if err := o.check(0); err != nil {
 			t.Errorf("%+v: %v", c.options, err)
 		}
-		if o.working() != c.working || o.Reserved != c.reserved || o.listens() != c.listens {
-			t.Errorf("%+v: %d work, %d are reserved, listens is %v; want %d, %d, %v", c.options, o.working(), o.Reserved, o.listens(), c.working, c.reserved, c.listens)
-		}
-		if all := o.working() + o.Reserved + map[bool]int{true: 1}[o.listens()]; all != o.Connections {
-			t.Errorf("%+v: %d connections, want %d", c.options, all, o.Connections)
+		if n := o.shared(&pgxpool.Config{MaxConns: 4}); n != c.shared || o.listens() != c.listens {
+			t.Errorf("%+v: %d are shared, listens is %v; want %d, %v", c.options, n, o.listens(), c.shared, c.listens)
 		}
 	}
 	for _, c := range []struct {
@@ -46,11 +42,28 @@ func TestP10_ConnectionsAreDivided(t *testing.T) {
 	}{
 		{Options{Connections: 1}, []string{"connections", "1", "2..200"}},
 		{Options{Connections: 201}, []string{"connections", "201", "2..200"}},
-		{Options{Connections: 2, Reserved: 2}, []string{"reserved", "2", "one of 2 connections"}},
-		{Options{Reserved: 9}, []string{"reserved", "9", "one of 10 connections"}},
-		{Options{Reserved: -1}, []string{"reserved", "-1", "one of 10 connections"}},
+		{Options{ReadLimit: time.Millisecond}, []string{"read limit", "1ms", "100ms..10m"}},
 	} {
 		faulty(t, c.options.withDefaults(0).check(0), c.want)
+	}
+}
+
+// What roles may have of n connections: no two of different groups take each other's last one.
+func TestP10_ConnectionsAreSharedByRoles(t *testing.T) {
+	for n, want := range map[int]struct{ reserved, finish, upkeep, claim, work, reading int }{
+		2:  {1, 1, 1, 1, 1, 1},
+		3:  {1, 1, 1, 1, 1, 1},
+		6:  {1, 1, 1, 1, 1, 1},
+		7:  {2, 2, 1, 2, 2, 1},
+		9:  {3, 4, 2, 3, 3, 1},
+		16: {10, 11, 4, 10, 10, 2},
+		39: {33, 34, 9, 33, 33, 4},
+	} {
+		r := pg.Share(nil, n)
+		got := [...]int{r.Reserved.Size(), r.Finish.Size(), r.Upkeep.Size(), r.Claim.Size(), r.Work.Size(), r.Reading.Size()}
+		if got != [...]int{want.reserved, want.finish, want.upkeep, want.claim, want.work, want.reading} {
+			t.Errorf("of %d connections the roles may have %v, want %v", n, got, want)
+		}
 	}
 }
 
@@ -117,7 +130,6 @@ func TestP10_OptionsThatContradictAreRefused(t *testing.T) {
 	}{
 		{Options{OnlyPool: true}, 0, nil},
 		{Options{OnlyPool: true, Connections: 5}, 0, []string{"Options.Connections 5", "must be 0 with Options.OnlyPool"}},
-		{Options{OnlyPool: true, Reserved: 2}, 0, []string{"Options.Reserved 2", "must be 0 with Options.OnlyPool"}},
 		{Options{}, 30 * time.Second, nil},
 		{Options{}, 6 * time.Second, nil}, // the default goes below
 		{Options{TxIdle: 29 * time.Second}, 30 * time.Second, nil},

@@ -24,7 +24,7 @@ func TestP8_AHeldKeyDelaysOneSchedule(t *testing.T) {
 	}
 	fire := func(name string) store.Firing {
 		d := someDraft()
-		d.ID, d.Resend, d.Unique.Hash = job.ScheduledID(name, due), true, job.ScheduleUnique(name)
+		d.ID, d.Unique.Hash = job.ScheduledID(name, due), job.ScheduleUnique(name)
 		f := begin(name)
 		f.New, f.Was, f.Next, f.Last, f.Jobs = false, due, due.Add(time.Hour), due, []job.Draft{d}
 		return f

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl"
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/job"
+	"github.com/pawlwork/pawl/store/postgres/internal/claims"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 )
 
@@ -66,6 +67,66 @@ func TestSoak_J14_UnknownKindsInFront(t *testing.T) {
 	t.Logf("%d of %d known jobs ran behind 200,000 of an unknown kind, the slowest began after %v", ran.Load(), sent, time.Duration(slowest.Load()))
 	if ran.Load() != sent || time.Duration(slowest.Load()) > 3*time.Second {
 		t.Errorf("%d of %d ran, the slowest began after %v", ran.Load(), sent, time.Duration(slowest.Load()))
+	}
+}
+
+// TestSoak_J14_MillionsOfUnknownKindsInFront puts three million jobs of a kind that nobody knows in front of a queue at work,
+// and tells nobody. Known ones behind them, of its own process and of another, start within 0.2 s, and what claims visit
+// meanwhile is bounded.
+func TestSoak_J14_MillionsOfUnknownKindsInFront(t *testing.T) {
+	const unknown, seconds, entries = 3_000_000, 30, 20_000
+	at := newSite(t, need.PostgresServer(t, "shared_buffers=512MB", "max_wal_size=8GB"), "a")
+	other, err := pawl.New(Pool(newPool(t, at.users.Config().ConnString()), Options{Schema: "pawl"}), pawl.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	began := make(chan time.Duration, 1)
+	pawl.Handle(at.e, func(_ context.Context, j *pawl.Job[known]) error {
+		began <- time.Since(j.Args.At)
+		return nil
+	})
+	stop := at.work()
+	defer stop()
+	read := func() (n int64) {
+		t.Helper()
+		const of = `SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'job_ready'`
+		if err := at.users.QueryRow(t.Context(), of).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	send := func(when string) (visited float64) {
+		var slowest time.Duration
+		before, from := read(), time.Now()
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for n := range 5 * seconds {
+			<-tick.C // stimulus: five a second
+			by := at.e
+			if n%2 == 1 {
+				by = other
+			}
+			if _, err := by.Enqueue(t.Context(), known{time.Now()}, pawl.Queue("q")); err != nil {
+				t.Fatal(err)
+			}
+			slowest = max(slowest, <-began)
+		}
+		visited = float64(read()-before) / time.Since(from).Seconds()
+		t.Logf("%s: the slowest of %d began after %v, %.0f entries visited a second", when, 5*seconds, slowest.Round(100*time.Microsecond), visited)
+		if slowest > 200*time.Millisecond {
+			t.Errorf("%s the slowest began after %v", when, slowest)
+		}
+		return visited
+	}
+	send("before")
+	at.exec(`INSERT INTO pawl.job (namespace, priority, state, id, due, created, max_attempts, queue, kind, args)
+		SELECT $1, 5, 2, gen_random_uuid(), now() - interval '1 hour' + n * interval '1 millisecond', now(), 5, 'q', 'unknown', '{}'
+		FROM generate_series(1, $2::int) AS n`, at.s.pg.Namespace, unknown)
+	at.exec("VACUUM ANALYZE pawl.job")
+	time.Sleep(2 * claims.SweepEvery) // stimulus: sweeps come upon them
+	if n := send("beside three million that nobody knows"); n > entries {
+		t.Errorf("%.0f entries a second, want %d at most", n, entries)
 	}
 }
 

@@ -98,7 +98,9 @@ func (o *Spaces) share(options Options, logger *slog.Logger) {
 	if o.link != nil {
 		return
 	}
-	o.link = pg.NewLink(pg.LinkConfig{Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool})
+	o.link = pg.NewLink(pg.LinkConfig{
+		Users: o.pool, Schema: options.Schema, PollOnly: options.PollOnly, OnlyPool: options.OnlyPool, ReadLimit: options.ReadLimit,
+	})
 	o.wire = hints.NewWire(o.link, logger)
 	if !o.alone {
 		o.together = pg.NewTogether(o.link)

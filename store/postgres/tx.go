@@ -98,7 +98,7 @@ func (w *within) enter(ctx context.Context) error {
 
 // Enqueue accepts drafts with the transaction. Its commit cannot be seen from
 // here, so it carries hints for claims: they are rows, found whenever the commit
-// comes, and a notification now and then.
+// comes, and everybody is told soon to look for them.
 func (w *within) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
 	if err := w.enter(ctx); err != nil {
 		return nil, err

@@ -31,11 +31,18 @@ func (w *within) Delete(ctx context.Context, ids []job.ID, op store.Operator) ([
 }
 
 // operateAndLeave carries hints for claims in the transaction, as Enqueue does.
-// Runs that are asked to stop find out by their process's next look for cancels.
+// Processes are told soon to look for runs that were asked to stop; those of a
+// later commit are found with a heartbeat.
 func (w *within) operateAndLeave(ctx context.Context, ids []job.ID, op store.Operator, verb jobs.Verb) ([]store.Change, error) {
-	changes, told, _, err := w.operate(ctx, ids, op, verb)
-	if err != nil || len(told) == 0 {
+	changes, told, asked, err := w.operate(ctx, ids, op, verb)
+	if err != nil {
 		return changes, err
+	}
+	if asked {
+		w.s.hints.Notifier.Left(store.Hint{Subject: store.SubjectJob})
+	}
+	if len(told) == 0 {
+		return changes, nil
 	}
 	if err := w.enter(ctx); err != nil {
 		return nil, err

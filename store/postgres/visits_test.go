@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pawlwork/pawl/internal/need"
 	"github.com/pawlwork/pawl/internal/need/visits"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 // sentStatements keeps what a store sends, so that a test can count what that
@@ -26,6 +28,7 @@ func openTraced(t testing.TB) (*Store, *sentStatements) {
 func openTracedOn(t testing.TB, address, schema string) (*Store, *sentStatements) {
 	t.Helper()
 	sent := &sentStatements{Sent: visits.Connect(t, address), t: t}
+	sent.Settings = []string{strings.NewReplacer("$1", "'0'", "$2", "'0'").Replace(pg.SettingsText)}
 	opened, err := Pool(sent.Pool, Options{Schema: schema}).Open(t.Context(), store.Settings{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/crews"
 	"github.com/pawlwork/pawl/store/internal/meet"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -43,7 +44,7 @@ func (h *shared) beatTogether(ctx context.Context, asks []beatAsk) []*store.Beat
 		clear(answers)
 		for i, a := range asks {
 			in := t.Continue(lite.NewSession(t.Conn, a.of.namespace, &a.of.clock), a.of.rules)
-			reply, err := beat(&in, &a.beat)
+			reply, err := beat(&in, &a.beat, &a.of.crews)
 			switch {
 			case err == nil:
 				answers[i] = &reply
@@ -73,7 +74,7 @@ func (s *Store) beatWith(ctx context.Context, b store.Beat) (reply store.BeatRep
 }
 
 // beat renews a lease, and says what the worker has to know.
-func beat(t *jobs.Transition, b *store.Beat) (store.BeatReply, error) {
+func beat(t *jobs.Transition, b *store.Beat, known *crews.Known) (store.BeatReply, error) {
 	beaten, err := workers.Beat(&t.Session, b)
 	if err != nil {
 		return beaten, err
@@ -85,7 +86,7 @@ func beat(t *jobs.Transition, b *store.Beat) (store.BeatReply, error) {
 		return beaten, err
 	}
 	if b.Splits {
-		err = workers.ShareTotals(&t.Session, b, &beaten)
+		err = workers.ShareTotals(&t.Session, b, &beaten, known)
 	}
 	return beaten, err
 }
@@ -99,6 +100,7 @@ func (s *Store) came(w job.WorkerID) {
 
 // gone notes one that is no more.
 func (s *Store) gone(w job.WorkerID) {
+	s.crews.Forget(w)
 	if _, known := s.workers.LoadAndDelete(w); known && s.beats != nil {
 		s.beats.members.Add(-1)
 	}

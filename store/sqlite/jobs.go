@@ -16,8 +16,14 @@ func (s *Store) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt,
 		return nil, nil
 	}
 	receipts, err := ask(ctx, s, len(drafts), func(t *jobs.Transition) ([]job.Receipt, error) { return t.Enqueue(drafts) })
+	job.SettleHandOvers(drafts, unknown(err))
 	s.noteGates(drafts)
 	return receipts, err
+}
+
+// unknown is what became of the hand-overs of a call that nothing else is known of.
+func unknown(err error) job.HandedOver {
+	return job.HandedOver{Unknown: errors.Is(err, job.ErrOutcomeUnknown)}
 }
 
 // noteGates tells claims of drafts that wait behind gates.
@@ -58,8 +64,9 @@ func (s *Store) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]j
 	}
 	verdicts, err := ask(ctx, s, jobs.RowsOfEnds(ends), func(t *jobs.Transition) ([]job.Verdict, error) { return t.Finish(w, ends) })
 	for i := range ends {
-		if ends[i].Then.Some() {
-			s.noteGates(ends[i].Then.Drafts)
+		if then := ends[i].Then; then.Some() {
+			job.SettleHandOvers(then.Drafts, unknown(err))
+			s.noteGates(then.Drafts)
 		}
 	}
 	return verdicts, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/crews"
 	"github.com/pawlwork/pawl/store/sqlite/internal/claims"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
@@ -53,6 +54,7 @@ type Store struct {
 	intents   intents.Appliers
 	applier   *applier
 	splits    atomic.Bool // a worker of this process has totals: listen for changes of the registry
+	crews     crews.Known
 	delays    delayWatch
 	newest    atomic.Int64 // event that a listener has seen
 

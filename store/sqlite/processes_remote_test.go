@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/rpc"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,8 +157,13 @@ func call[A any](r *remote, method string, args ...any) (value A, err error) {
 
 // Each method of a spread store: here, or over there.
 
+// What a process begins itself it accepts itself.
+func handsOver(drafts []job.Draft) bool {
+	return slices.ContainsFunc(drafts, func(d job.Draft) bool { return d.HandOver != nil })
+}
+
 func (s *spread) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, error) {
-	if r := s.next(ctx); r != nil {
+	if r := s.next(ctx); r != nil && !handsOver(drafts) {
 		return call[[]job.Receipt](r, "Enqueue", drafts)
 	}
 	return s.Store.Enqueue(ctx, drafts)
@@ -229,7 +235,8 @@ func (s *spread) Claim(ctx context.Context, c store.Claim) (store.ClaimReply, er
 }
 
 func (s *spread) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]job.Verdict, error) {
-	if r := s.next(ctx); r != nil {
+	own := slices.ContainsFunc(ends, func(e job.End) bool { return e.Then.Some() && handsOver(e.Then.Drafts) })
+	if r := s.next(ctx); r != nil && !own {
 		return call[[]job.Verdict](r, "Finish", w, ends)
 	}
 	return s.Store.Finish(ctx, w, ends)
@@ -387,7 +394,8 @@ func (s *spread) ScheduleStates(ctx context.Context) (store.ScheduleStates, erro
 }
 
 func (s *spread) Fire(ctx context.Context, revision int64, list []store.Firing) ([]store.Fired, error) {
-	if r := s.next(ctx); r != nil {
+	begins := slices.ContainsFunc(list, func(f store.Firing) bool { return handsOver(f.Jobs) })
+	if r := s.next(ctx); r != nil && !begins {
 		return call[[]store.Fired](r, "Fire", revision, list)
 	}
 	return s.Store.(store.Schedules).Fire(ctx, revision, list)

@@ -25,7 +25,11 @@ func (s *Store) Fire(ctx context.Context, revision int64, list []store.Firing) (
 	for i := range list {
 		rows += len(list[i].Jobs)
 	}
-	return ask(ctx, s, rows, func(t *jobs.Transition) ([]store.Fired, error) { return schedules.Fire(t, revision, list) })
+	fired, err := ask(ctx, s, rows, func(t *jobs.Transition) ([]store.Fired, error) { return schedules.Fire(t, revision, list) })
+	for i := range list {
+		job.SettleHandOvers(list[i].Jobs, unknown(err))
+	}
+	return fired, err
 }
 
 // TriggerSchedule accepts a job beside the due times, with its audit entry.

@@ -37,14 +37,22 @@ func (s *Store) Beat(ctx context.Context, b store.Beat) (store.BeatReply, error)
 	if b.Serves != nil && len(b.Serves.Totals) > 0 {
 		s.splits.Store(true)
 	}
-	if reply, met := s.beatWith(ctx, b); met {
-		return reply, nil
+	if b.Serves != nil {
+		s.crews.Forget(b.Worker)
 	}
-	reply, err := ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) { return beat(t, &b) })
-	if errors.Is(err, job.ErrWorkerLost) {
-		s.gone(b.Worker)
+	reply, met := s.beatWith(ctx, b)
+	if !met {
+		var err error
+		reply, err = ask(ctx, s, 1+len(b.Begun), func(t *jobs.Transition) (store.BeatReply, error) { return beat(t, &b, &s.crews) })
+		if errors.Is(err, job.ErrWorkerLost) {
+			s.gone(b.Worker)
+		}
+		if err != nil {
+			return reply, err
+		}
 	}
-	return reply, err
+	s.crews.Note(&b, &reply)
+	return reply, nil
 }
 
 // Cancels lists the worker's runs that were asked to cancel.

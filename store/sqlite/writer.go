@@ -107,7 +107,7 @@ func (w *writer) commit(batch []*call) {
 // Calls that were refused before they wrote anything keep their own error; the
 // rest of the batch does not suffer from them.
 func (w *writer) together(batch []*call) bool {
-	w.t = jobs.Transition{}
+	w.t = jobs.Transition{Own: true}
 	var of *Store
 	for _, c := range batch {
 		if c.of != of {
@@ -128,6 +128,7 @@ func (w *writer) together(batch []*call) bool {
 		w.rollback()
 		return false
 	}
+	w.t.Committed()
 	return true
 }
 
@@ -137,6 +138,7 @@ func (w *writer) alone(c *call) error {
 		return err
 	}
 	w.t = c.of.transition(w.conn)
+	w.t.Own = true
 	if err := run(c, &w.t); err != nil {
 		w.rollback()
 		return w.s.file.Explain("write to", err)
@@ -145,6 +147,7 @@ func (w *writer) alone(c *call) error {
 		w.rollback()
 		return w.s.file.CommitError(err)
 	}
+	w.t.Committed()
 	return nil
 }
 

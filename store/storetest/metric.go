@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -395,7 +396,7 @@ func (d *database) metricsModel(steps int) {
 				model.Add(metric.Began)
 			}
 		}
-		if len(all) > 0 && all[0].at.Before(from.Add(2*time.Hour)) {
+		if slices.ContainsFunc(all, func(h happened) bool { return h.at.Before(from.Add(2 * time.Hour)) }) {
 			return // the range begins to cut hours
 		}
 		var sum metric.Jobs

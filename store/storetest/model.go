@@ -138,6 +138,16 @@ func (m *model) enqueue(d modelDraft) job.Receipt {
 	return job.Receipt{ID: d.id}
 }
 
+// beginAtOnce lets a draft that was just accepted begin, if it asks for that and may.
+func (m *model) beginAtOnce(d modelDraft) bool {
+	j := m.jobs[d.id]
+	if d.beginner == 0 || d.outdated || !m.workers[d.beginner-1].live() || j.run > 0 {
+		return false
+	}
+	j.state, j.worker, j.run = job.Running, d.beginner-1, 1
+	return true
+}
+
 // claim gives ready jobs to a worker; false when it is lost.
 func (m *model) claim(w int, seq int64, queues []store.QueueClaim, offer job.Offer) ([]*modelJob, bool) {
 	worker := &m.workers[w]

@@ -33,6 +33,8 @@ type modelDraft struct {
 	in, period                  int    // ticks
 	key                         string // of uniqueness
 	owner                       string
+	beginner                    int  // for which worker it asks to begin, from 1; 0: it does not
+	outdated                    bool // by settings that hold no more
 }
 
 func (d modelDraft) String() string {

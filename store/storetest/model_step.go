@@ -50,6 +50,10 @@ func (p *program) enqueue(t *rapid.T) {
 			at := p.model.now.tick + choose(t, "ticks", -2, -1, 0, 1, 2, 3)
 			d.at = &at
 		}
+		plain := !d.resend && d.key == "" && d.in == 0 && d.at == nil && d.owner == "" && !slices.Contains(p.keyed, d.queue)
+		if plain && !p.model.paused[d.queue] && oneIn(t, 3, "begins") {
+			d.beginner, d.outdated = 1+p.mostlyLive(t), oneIn(t, 4, "outdated")
+		}
 		if oneIn(t, 5, "deadline") {
 			deadline := p.model.now.tick + choose(t, "ticks", 1, 2, 5)
 			d.deadline = &deadline
@@ -70,26 +74,54 @@ func (p *program) resend(t *rapid.T) {
 		if until, buried := p.model.graves[d.id]; buried && !until.after(p.model.now) {
 			t.Skip("a grave past its time may be there or not until the next purge")
 		}
-		d.resend = true
+		d.resend, d.beginner = true, 0
 		list = append(list, d)
 	}
 	p.send(t, list)
 }
 
+// accepted is what both sides must agree on about drafts.
+type accepted struct {
+	Receipts []job.Receipt
+	Began    []bool
+}
+
 func (p *program) send(t *rapid.T, list []modelDraft) {
 	p.sent = append(p.sent, list...)
-	play(t, p, fmt.Sprintf("enqueue %v", list), func(m *model) ([]job.Receipt, error) {
-		var receipts []job.Receipt
+	play(t, p, fmt.Sprintf("enqueue %v", list), func(m *model) (a accepted, _ error) {
 		for _, d := range list {
-			receipts = append(receipts, m.enqueue(d))
+			a.Receipts = append(a.Receipts, m.enqueue(d))
+			began := m.beginAtOnce(d)
+			if a.Began = append(a.Began, began); began {
+				p.runs = append(p.runs, pastRun{d.beginner - 1, d.queue, store.RunRef{ID: d.id, Run: 1}})
+			}
 		}
-		return receipts, nil
-	}, func(pl *player) ([]job.Receipt, error) {
+		return a, nil
+	}, func(pl *player) (a accepted, err error) {
 		var drafts []job.Draft
-		for _, d := range list {
+		takers := make([]*taker, len(list))
+		for i, d := range list {
 			drafts = append(drafts, pl.draft(d, p.rules(1)))
+			if takers[i] = (&taker{}); d.beginner > 0 {
+				settings, err := pl.store.Settings(pl.ctx)
+				if err != nil {
+					return a, err
+				}
+				if d.outdated {
+					settings.Revision--
+				}
+				drafts[i].HandOver = &job.HandOver{Worker: pl.workers[d.beginner-1], Revision: settings.Revision, Taker: takers[i]}
+			}
 		}
-		return pl.store.Enqueue(pl.ctx, drafts)
+		a.Receipts, err = pl.store.Enqueue(pl.ctx, drafts)
+		for i := range list {
+			h, told := takers[i].told()
+			if list[i].beginner > 0 && !told {
+				t.Fatalf("nobody was told what became of %v", list[i])
+			}
+			a.Began = append(a.Began, !h.Started.IsZero())
+		}
+		return a, err
 	})
 }
 

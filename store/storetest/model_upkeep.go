@@ -68,6 +68,7 @@ func (p *program) splitting(m *model, w int) (b beaten) {
 			switch {
 			case !mine:
 				continue
+			case !other.live() && other.split == 0: // it never shared
 			case !other.live():
 				for _, r := range p.held(i) {
 					if m.jobs[r.ID].queue == theirs.Queue {

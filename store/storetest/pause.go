@@ -8,12 +8,18 @@ import (
 	"github.com/pawlwork/pawl/store"
 )
 
+// pause begins or ends a pause.
+func (d *database) pause(p store.Pause, paused bool) {
+	d.Helper()
+	if err := d.Store.SetPaused(d.ctx, p, paused, store.Operator{}); err != nil {
+		d.Fatalf("set paused: %v", err)
+	}
+}
+
 func pause() []testCase {
 	set := func(d *database, queue string, paused bool) {
 		d.Helper()
-		if err := d.Store.SetPaused(d.ctx, store.OfQueue(queue), paused, store.Operator{}); err != nil {
-			d.Fatalf("set paused: %v", err)
-		}
+		d.pause(store.OfQueue(queue), paused)
 	}
 	return []testCase{
 		{name: "J30_NothingIsClaimedFromAPausedQueue", run: func(d *database) {

@@ -65,7 +65,7 @@ func (c clerk) begin(name string) store.ScheduleState {
 // due is the firing of a state's next due time.
 func dueOf(s store.ScheduleState, edit ...func(*job.Draft)) store.Firing {
 	d := draft(edit...)
-	d.ID, d.Resend = job.ScheduledID(s.Name, s.Next), true
+	d.ID = job.ScheduledID(s.Name, s.Next)
 	return store.Firing{
 		Name: s.Name, Was: s.Next, Cron: s.Cron, Zone: s.Zone, Anchor: s.Anchor, Next: s.Next.Add(time.Hour), Last: s.Next, Jobs: []job.Draft{d},
 	}
@@ -190,7 +190,7 @@ func schedules() []testCase {
 			f := dueOf(s)
 			for range 99 {
 				next := draft()
-				next.ID, next.Resend = job.ScheduledID("nightly", f.Last.Add(time.Hour)), true
+				next.ID = job.ScheduledID("nightly", f.Last.Add(time.Hour))
 				f.Last, f.Next = f.Last.Add(time.Hour), f.Next.Add(time.Hour)
 				f.Jobs = append(f.Jobs, next)
 			}

@@ -167,7 +167,7 @@ func split() []testCase {
 			}
 			equal(d, "the newcomer", settled(b), []bool{false})
 		}},
-		{name: "J18_ALateBeatOfAnOlderVersionSettlesNothing", run: func(d *database) {
+		{name: "J18_ALateBeatOfAnOlderVersionTakesNothingBack", run: func(d *database) {
 			a := d.share(x(4, 4))
 			d.agree(a)
 			old := a.version
@@ -175,7 +175,12 @@ func split() []testCase {
 			d.agree(a, b)
 			equal(d, "before", settled(b), []bool{true})
 			must[store.BeatReply](d, "beat")(d.Store.Beat(d.ctx, store.Beat{Worker: a.id, Splits: true, Version: old}))
-			equal(d, "after", settled(b), []bool{false})
+			equal(d, "after: the other has heard of the newer one", settled(b), []bool{true})
+			c := d.share(x(4, 4))
+			for range 3 { // all who share have stored what there is: it is let in
+				c.hear()
+			}
+			equal(d, "crew with one that came then", len(b.hear().Crews["x"].Workers), 3)
 		}},
 		{name: "J18_WhoHasNotHeardTakesNothing", run: func(d *database) {
 			a, b := d.share(x(4, 4)), d.share(x(4, 4))
@@ -224,9 +229,11 @@ func split() []testCase {
 		{name: "J18_ALateFirstBeatDoesNotUndoThatItShares", run: func(d *database) {
 			a, b := d.share(x(4, 4)), d.share(x(4, 4))
 			d.agree(a, b)
+			before := b.hear().Version
 			b.hearAgain(0)
 			equal(d, "crew", a.hear().Crews["x"].Workers, []int{4, 4})
 			equal(d, "settled", settled(a, b), []bool{true, true})
+			equal(d, "version", a.hear().Version, before)
 		}},
 		{name: "J18_WhoeverLeavesOrIsLostChangesTheVersion", run: func(d *database) {
 			a, b, c, e := d.share(x(4, 4)), d.share(x(4, 4)), d.share(x(4, 4)), d.share(x(4, 4))
@@ -278,6 +285,18 @@ func split() []testCase {
 			equal(d, "left with a run", held(), []int{1, 0})
 			d.rescue()
 			equal(d, "without", held(), []int{0, 0})
+		}},
+		{name: "J18_WhatOneHoldsThatNeverSharedIsNobodysPortion", run: func(d *database) {
+			a := d.share(x(4, 4))
+			d.agree(a)
+			b := d.share(x(4, 4)) // the version of the registry does not tell that it comes or goes
+			d.one(onQueue("x"))
+			equal(d, "claimed", len(b.ask(store.QueueClaim{Queue: "x", Limit: 1, Start: 1}).Jobs), 1)
+			must[int](d, "mark dead")(d.Store.MarkDead(d.ctx, []job.WorkerID{b.id}))
+			equal(d, "crew", a.hear().Crews["x"], store.Crew{Total: 4, Workers: []int{4}})
+			c := d.share(x(4, 4))
+			d.agree(a, c)
+			equal(d, "crew of another version", a.hear().Crews["x"], store.Crew{Total: 4, Workers: []int{4, 4}})
 		}},
 		{name: "J18_WhatALostWorkerHoldsKeepsNobodyFromSharing", run: func(d *database) {
 			a, b := d.share(x(4, 4)), d.share(x(4, 4))

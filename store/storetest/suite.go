@@ -51,6 +51,7 @@ func suite() []verb {
 		{"resend", resend()},
 		{"unique", unique()},
 		{"job_claim", jobClaim()},
+		{"hand_over", handOver()},
 		{"claim_filter", claimFilter()},
 		{"gate", slices.Concat(gates(), gateTurns(), gateOrder())},
 		{"claim_repeat", claimRepeat()},

@@ -215,9 +215,10 @@ func unreadable() []testCase {
 	}})
 	cases = append(cases, testCase{name: "P8_TotalsOfAWorker", run: func(d *database) {
 		total := store.Total{Queue: queue, Total: 4, Workers: 2}
-		a, b := d.share(total), d.share(total)
-		d.agree(a, b)
+		a, b, c := d.share(total), d.share(total), d.share(total)
+		d.agree(a, b, c)
 		d.spoilWorker(Totals, b.employee)
+		c.leave() // with another version of the registry the others read it
 		equal(d, "crews of the other", a.hear().Crews, map[string]store.Crew{queue: {Total: 4, Workers: []int{2}}})
 		equal(d, "crews of its own", len(b.hear().Crews), 0)
 		workers := must[[]store.WorkerInfo](d, "registry")(d.Store.Registry(d.ctx))

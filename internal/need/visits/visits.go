@@ -7,6 +7,7 @@ package visits
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,10 +18,12 @@ import (
 // Sent keeps the batches that the connections of its pool send, while it is told to. It is their tracer.
 type Sent struct {
 	Pool *pgxpool.Pool
-	t    testing.TB
-	mu   sync.Mutex
-	on   bool
-	list []pgx.TraceBatchQueryData
+	// Settings are statements by which a session plans as those of the store do: where statistics are old, others plan otherwise.
+	Settings []string
+	t        testing.TB
+	mu       sync.Mutex
+	on       bool
+	list     []pgx.TraceBatchQueryData
 }
 
 // Connect makes a pool, which is closed when the test ends.
@@ -43,27 +46,37 @@ func Connect(t testing.TB, address string) *Sent {
 // and each statement that it sent is run again in one transaction, behind others that undo what it wrote. So it must only read,
 // or they must.
 func (s *Sent) During(schema, tables string, call func(), undo ...string) int {
+	s.t.Helper()
+	return s.again("pg_stat_get_xact_tuples_returned", schema, tables, call, undo)
+}
+
+// Scans counts in the same way how often a table or an index is begun to be read: a seek is one.
+func (s *Sent) Scans(schema, tables string, call func(), undo ...string) int {
+	s.t.Helper()
+	return s.again("pg_stat_get_xact_numscans", schema, tables, call, undo)
+}
+
+// again makes a call, runs its statements again, and tells by how much that raised a number that the server keeps of each table.
+func (s *Sent) again(number, schema, tables string, call func(), undo []string) int {
 	t := s.t
 	t.Helper()
-	s.record(true)
-	call()
-	list := s.record(false)
+	list := s.Statements(call)
 	ctx := context.Background()
 	tx, err := s.Pool.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
-	count := func() (n int) {
-		const all = `SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint
+	all := `SELECT coalesce(sum(` + number + `(c.oid)), 0)::bigint
 		FROM pg_class AS c
 		WHERE c.relnamespace = $1::regnamespace AND c.relname LIKE $2 || '%' AND c.relkind IN ('r', 'i')`
+	count := func() (n int) {
 		if err := tx.QueryRow(ctx, all, schema, tables).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	for _, text := range undo {
+	for _, text := range slices.Concat(s.Settings, undo) {
 		if _, err := tx.Exec(ctx, text); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -80,6 +93,13 @@ func (s *Sent) During(schema, tables string, call func(), undo ...string) int {
 		}
 	}
 	return count() - before
+}
+
+// Statements are those that a call sends.
+func (s *Sent) Statements(call func()) []pgx.TraceBatchQueryData {
+	s.record(true)
+	call()
+	return s.record(false)
 }
 
 // record begins to keep what is sent, or ends it and returns that.

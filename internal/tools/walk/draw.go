@@ -13,7 +13,7 @@ type phase struct{ name, root string }
 
 var phases = []phase{
 	{"enqueue", "pawl.Engine.Enqueue"},
-	{"claim", "runner.Runner.claimLoop"},
+	{"hand-over", "runner.reservation.Settle"},
 	{"run", "runner.slot.loop"},
 	{"finish", "runner.Runner.finishLoop"},
 	{"purge", "keeper.Keeper.PurgeOnce"},

@@ -17,7 +17,8 @@ func page(walks []walk, windows int) string {
 	fmt.Fprintf(&b, `# The walk of one job
 
 Every function of ours that one plain job passes from %[1]sEnqueue%[1]s to purge, in the order of its life. A plain job has no
-options, and a handler that returns nil at once; the engine has one queue with one worker and has done jobs before.
+options, and a handler that returns nil at once; the engine has one queue with one worker and has done jobs before. It has a free
+slot for the job, so the job is handed over and passes no claim ([ADR 0021](adr/0021-hand-over.md)).
 
 It is measured: [internal/tools/walk](../internal/tools/walk) runs such jobs, one at a time, and counts what runs for each. The
 page has what ran for nine of ten of %[2]d jobs on each store, so that what the engine does by the clock beside them (beats,

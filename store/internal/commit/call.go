@@ -60,6 +60,10 @@ func (c *Call) answer() error {
 // Then nobody else knows the call any more, and it may be used again.
 func (c *Call) Answered() bool { return c.place == answered }
 
+// Taken reports, when Do has returned, whether the call was taken into a batch. If it
+// was, and is not Answered, it is answered later.
+func (c *Call) Taken() bool { return c.place == taken || c.place == answered }
+
 // Gone reports whether the caller has given up: nobody hears the answer, unless it
 // comes at the same moment.
 func (c *Call) Gone() bool { return c.gone.Load() }

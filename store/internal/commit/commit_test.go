@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -260,6 +262,69 @@ func TestJ2_CloseAnswersThoseWhoWaitAndRefusesOthers(t *testing.T) {
 		b.wantBatches([]int{1}, []int{2, 3}, []int{4})
 		b.Close() // again
 	})
+}
+
+// Who finds nobody else there, and cannot give up, commits in its own goroutine; what
+// arrives meanwhile is committed as ever, and so is who could give up.
+func TestJ34_ACallerThatFindsNobodyCommitsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		var by []string
+		m := Start(Options[*someCall]{MaxRows: 10, Closed: errClosed, Commit: func(batch []*someCall) {
+			stack := string(debug.Stack())
+			by = append(by, fmt.Sprintf("%v by its caller: %v", idsOf(batch), strings.Contains(stack, "itself")))
+			<-proceed
+			for _, c := range batch {
+				c.Answer(nil)
+			}
+		}})
+		var wg sync.WaitGroup
+		for id := range 3 {
+			wg.Go(func() {
+				if err := m.Do(context.Background(), newCall(id, 1)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		proceed <- struct{}{}
+		proceed <- struct{}{}
+		wg.Wait()
+		go func() { proceed <- struct{}{} }()
+		if err := m.Do(t.Context(), newCall(3, 1)); err != nil {
+			t.Error(err)
+		}
+		if got, want := fmt.Sprint(by), "[[0] by its caller: true [1 2] by its caller: false [3] by its caller: false]"; got != want {
+			t.Errorf("committed %s, want %s", got, want)
+		}
+		m.Close()
+	})
+}
+
+// A panic in such a commit ends the caller's work and nobody else's.
+func TestP8_ACommitThatPanicsInItsCaller(t *testing.T) {
+	panics := true
+	m := Start(Options[*someCall]{MaxRows: 10, Commit: func(batch []*someCall) {
+		if panics {
+			panics = false
+			panic("no luck")
+		}
+		for _, c := range batch {
+			c.Answer(nil)
+		}
+	}})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not reach its caller")
+			}
+		}()
+		_ = m.Do(context.Background(), newCall(1, 1))
+	}()
+	if err := m.Do(t.Context(), newCall(2, 1)); err != nil {
+		t.Error(err)
+	}
+	m.Close()
 }
 
 func TestJ2_ACallHasOneAnswer(t *testing.T) {

@@ -41,6 +41,8 @@ type Committer[C Shareable] struct {
 	arrived sync.Cond // something waits, or it closes
 	waiting []C       // in order of arrival, with those who left
 	left    int       // of them
+	busy    bool      // a batch is on its way, or about to be taken
+	batch   []C       // the last one; belongs to who made it busy
 	closed  bool
 
 	ended chan struct{}
@@ -55,7 +57,9 @@ func Start[C Shareable](options Options[C]) *Committer[C] {
 }
 
 // Do hands a call in and waits for its answer. A call whose caller gives up before
-// it was taken does nothing; afterwards the options decide.
+// it was taken does nothing; afterwards the options decide. A caller that finds nobody
+// else there, and cannot give up, commits itself: waking another goroutine and being
+// woken by it takes as long as a small commit.
 func (m *Committer[C]) Do(ctx context.Context, call C) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -69,8 +73,14 @@ func (m *Committer[C]) Do(ctx context.Context, call C) error {
 	c.place, c.err = waiting, nil
 	c.gone.Store(false)
 	m.waiting = append(m.waiting, call)
+	alone := !m.busy && len(m.waiting) == 1 && ctx.Done() == nil
+	m.busy = m.busy || alone
 	m.mu.Unlock()
-	m.arrived.Signal()
+	if alone {
+		m.itself()
+	} else {
+		m.arrived.Signal()
+	}
 
 	select {
 	case <-c.done:
@@ -133,40 +143,67 @@ func (m *Committer[C]) Close() {
 // work commits batch after batch, until it is closed and nobody waits any more.
 func (m *Committer[C]) work() {
 	defer close(m.ended)
-	var batch []C
-	for {
-		m.mu.Lock()
-		for len(m.waiting) == m.left && !m.closed {
-			m.arrived.Wait()
-		}
-		over := len(m.waiting) == m.left
-		m.mu.Unlock()
-		if over {
-			return
-		}
-		var err error
-		if m.options.Begin != nil {
-			err = m.options.Begin()
-		}
-		batch = m.take(batch[:0])
-		switch {
-		case err != nil:
-			for _, c := range batch {
-				c.shared().Answer(err)
-			}
-		case len(batch) > 0:
-			m.options.Commit(batch)
-		}
-		if m.options.End != nil {
-			m.options.End()
-		}
-		m.yield(len(batch))
-		if m.options.Reuse {
-			clear(batch)
-		} else {
-			batch = nil
-		}
+	for m.wait() {
+		answered := m.round()
+		m.yield(answered)
+		m.rest()
 	}
+}
+
+// wait waits until there is something to commit and nobody does, and makes the
+// committer busy. False means that it is closed and all is done.
+func (m *Committer[C]) wait() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.busy || len(m.waiting) == m.left {
+		if m.closed && !m.busy {
+			return false
+		}
+		m.arrived.Wait()
+	}
+	m.busy = true
+	return true
+}
+
+// rest ends being busy.
+func (m *Committer[C]) rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy = false; len(m.waiting) > m.left || m.closed {
+		m.arrived.Signal() // only work waits
+	}
+}
+
+// itself commits in the goroutine of a caller, who may outlive a panic of it.
+func (m *Committer[C]) itself() {
+	defer m.rest()
+	m.round()
+}
+
+// round commits a batch of those who wait, and says how many they were.
+func (m *Committer[C]) round() int {
+	var err error
+	if m.options.Begin != nil {
+		err = m.options.Begin()
+	}
+	batch := m.take(m.batch[:0])
+	switch {
+	case err != nil:
+		for _, c := range batch {
+			c.shared().Answer(err)
+		}
+	case len(batch) > 0:
+		m.options.Commit(batch)
+	}
+	if m.options.End != nil {
+		m.options.End()
+	}
+	n := len(batch)
+	if m.batch = nil; m.options.Reuse {
+		clear(batch)
+		m.batch = batch
+	}
+	return n
 }
 
 // take moves waiting calls into a batch, up to the bound.

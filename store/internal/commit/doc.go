@@ -1,8 +1,8 @@
 // Package commit is group commit: calls of many goroutines become few
 // transactions. Both stores write through it, and it knows no database.
 //
-// One goroutine takes what is waiting and commits it; what arrives meanwhile is
-// the next batch. An idle committer therefore answers a call at once, and a busy
+// One goroutine at a time takes what is waiting and commits it: that of the committer,
+// or a caller who found nobody else there. What arrives meanwhile is the next batch. An idle committer therefore answers a call at once, and a busy
 // one makes large batches, without a timer and without a size to tune.
 //
 //	arrive ──> waiting ──> taken ──> answered

@@ -187,14 +187,16 @@ CREATE TABLE pawl.job_log (
     PRIMARY KEY (namespace, job, line)
 );
 
--- One row per boot of a process. Leases are its heartbeat, not a time per job.
+-- One row per boot of a process. Leases are its heartbeat, not a time per job. Beats are not
+-- written here but in worker_beat: while a snapshot is held every version of a row stays, and
+-- claims read this one.
 CREATE TABLE pawl.worker (
     namespace  int         NOT NULL,
     id         bigint      NOT NULL,               -- no sequence, see newWorker
     label      text        NOT NULL,
     host       text        NOT NULL,
     process    int         NOT NULL,
-    machine    text        NOT NULL,               -- and start: see internal/boot
+    machine    text        COLLATE "C" NOT NULL,   -- and start: see internal/boot
     start      text        NOT NULL,
     owner      text        COLLATE "C" NOT NULL DEFAULT '', -- whose code it runs, and which; empty for one that declares nothing
     version    text        COLLATE "C" NOT NULL DEFAULT '',
@@ -206,18 +208,35 @@ CREATE TABLE pawl.worker (
     offer      bytea       NOT NULL,               -- job.Offer as JSON
     lost_after bigint      NOT NULL,               -- microseconds without a beat
     started    timestamptz NOT NULL,
-    beat       timestamptz NOT NULL,
+    beat       timestamptz NOT NULL,               -- the last one, once it is lost; while it lives, see worker_beat
     lost       timestamptz,                        -- since when; it never lives again
-    gone       boolean     NOT NULL DEFAULT false, -- left the registry; the row stays a day, see rescue.go
+    gone       boolean     NOT NULL DEFAULT false, -- left the registry; the row stays a day, see Suspects
     drained    boolean     NOT NULL DEFAULT false, -- lost, and holds nothing any more
     PRIMARY KEY (namespace, id)
 ) WITH (fillfactor = 50);
--- Those that are lost or left, for the look that asks whether some can go. No beat touches it.
-CREATE INDEX worker_lost ON pawl.worker (namespace, gone, lost) WHERE lost IS NOT NULL;
+-- Those that live, in their order. Numbers are above 0: the condition keeps statements that
+-- look for one by its number at the primary key.
+CREATE INDEX worker_live ON pawl.worker (namespace, id) WHERE lost IS NULL AND id > 0;
+-- Those of a machine.
+CREATE INDEX worker_machine ON pawl.worker (namespace, machine, id) WHERE lost IS NULL AND machine <> '';
+-- Those that may hold runs and are no more. One that holds nothing when it leaves is never here.
+CREATE INDEX worker_undrained ON pawl.worker (namespace, id) WHERE lost IS NOT NULL AND NOT drained;
+-- Those that are lost or left, for the look that asks whether some can go.
+CREATE INDEX worker_lost ON pawl.worker (namespace, gone, lost) WHERE lost IS NOT NULL AND id > 0;
 
--- Whether a version has a live worker. No beat touches it, and no statement reaches it
--- that only asks whether a worker lives.
+-- Whether a version has a live worker. No statement reaches it that only asks whether a
+-- worker lives.
 CREATE INDEX worker_version ON pawl.worker (namespace, owner, version) WHERE lost IS NULL AND owner <> '';
+
+-- When each live worker has beaten, one row for each. The time is in the key: the last entry of
+-- a worker is the one that counts, so nobody visits what earlier beats have left, however long
+-- a snapshot keeps it. Who is lost or leaves has none any more, and cannot beat.
+CREATE TABLE pawl.worker_beat (
+    namespace int         NOT NULL,
+    worker    bigint      NOT NULL,
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (namespace, worker, at)
+) WITH (vacuum_truncate = false);
 
 -- The run for which a worker empties itself, one in a namespace: a suspect runs
 -- alone. It has no end of its own: it holds while that run does.

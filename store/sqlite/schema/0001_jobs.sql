@@ -202,6 +202,9 @@ CREATE TABLE pawl_worker (
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Those that live, in their order, and those that are lost. No beat touches them.
+CREATE INDEX pawl_worker_live ON pawl_worker (namespace, id) WHERE lost IS NULL;
+CREATE INDEX pawl_worker_lost ON pawl_worker (namespace, lost) WHERE lost IS NOT NULL;
 -- Whether a version has a live worker. No beat touches it, and no statement reaches it
 -- that only asks whether a worker lives.
 CREATE INDEX pawl_worker_version ON pawl_worker (namespace, owner, version) WHERE lost IS NULL AND owner <> '';

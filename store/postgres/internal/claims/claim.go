@@ -199,7 +199,7 @@ func (k *claiming) front(ctx context.Context, queues []store.QueueClaim) error {
 		}
 	}
 	hints, sweep := k.room.lookDue(k.queues)
-	looked := len(k.queues) > 0 && (quiet || sweep || k.room.hints.Rows.First())
+	looked := len(k.queues) > 0 && (quiet || sweep || k.room.hints.Rows.First() || len(quietOf(k.queues)) >= skimFrom)
 	if looked {
 		ready, err := k.peek(ctx, k.queues, quiet)
 		if err != nil {
@@ -366,11 +366,14 @@ func (k *claiming) take(ctx context.Context) error {
 
 // claimStraight takes the first ready jobs of a queue in one statement.
 //
-//   - worker_pkey finds the worker's row. It is locked FOR SHARE: nobody can
-//     declare it lost between the claim's decision and its commit.
 //   - job_ready serves the lateral part: one seek per priority, behind the
 //     frontier. The outer LIMIT stops pulling, so that no more rows are locked
 //     than asked for. Rows come by priority, due and id, because the frontiers do.
+//   - worker_pkey finds the worker's row. It is locked FOR SHARE: nobody can
+//     declare it lost between the claim's decision and its commit. That is done
+//     after jobs were found, and only then: of a fleet that a hint wakes, those who
+//     come too late write nothing. Jobs are locked before a worker only here, and
+//     nobody who has locked a worker waits for a job that waits.
 //   - What the offer does not take is locked for a moment and left; a lane where
 //     that happened is looked at before it is locked from then on (look.go).
 //   - What follows once the bytes are used up is left, too. The last column but
@@ -379,20 +382,14 @@ func (k *claiming) take(ctx context.Context) error {
 //   - Pauses (pause_pkey), the cool-down (cool_down_pkey) and the revision (namespace_pkey) are looked up once.
 //
 // job.Offer.Takes is the same predicate; a test compares the two.
-var ClaimStraight = `WITH me AS MATERIALIZED (
-	SELECT id
-	FROM pawl.worker
-	WHERE namespace = $1 AND id = $2 AND lost IS NULL
-	FOR SHARE
-), picked AS MATERIALIZED (
+var ClaimStraight = `WITH picked AS MATERIALIZED (
 	SELECT p.place, p.rescues, p.takes,
 		count(*) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING) <= $12 AS starts,
 		coalesce(sum(p.size) FILTER (WHERE p.takes) OVER (ROWS UNBOUNDED PRECEDING), 0)
 			- CASE WHEN p.takes THEN p.size ELSE 0 END < $13 AS fits
 	FROM (
 		SELECT j.place, j.rescues, j.takes, j.size
-		FROM me
-		CROSS JOIN unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
+		FROM unnest($4::smallint[], $5::timestamptz[], $6::uuid[]) AS f (priority, due, id)
 		CROSS JOIN LATERAL (
 			SELECT ctid AS place, rescues, ` + jobs.RowBytes + ` AS size,
 				version <= ($9::int[])[array_position($8::text[], kind)]
@@ -412,10 +409,16 @@ var ClaimStraight = `WITH me AS MATERIALIZED (
 		WHERE NOT ` + settings.QueuePaused("$3") + `
 		LIMIT $7
 	) AS p
+), me AS MATERIALIZED (
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL AND EXISTS (SELECT FROM picked)
+	FOR SHARE
 )
 UPDATE pawl.job
 SET state = 3, run = run + 1, worker = $2, claim = $11, started = {now}
-FROM picked
+FROM me
+CROSS JOIN picked
 WHERE job.ctid = picked.place
 	AND picked.takes
 	AND picked.fits
@@ -465,10 +468,10 @@ func (k *claiming) straight(ctx context.Context, lanes []*claimQueue) error {
 			steps[i] = &pg.Statement{Text: ClaimStraight, Raw: leases[i].read, Args: args}
 		}
 		if p = nil; look {
-			p = k.newPeek(lanes, what)
+			p = k.newPeek(lanes, what, nil)
 			steps = append(steps, p.steps()...)
 		}
-		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, steps...)
+		return k.room.pg.Send(ctx, k.room.pg.Claim, pg.SharedLimits, steps...)
 	})
 	if err != nil {
 		return err

@@ -94,8 +94,8 @@ func TestFrontier_SlicesCoverEverything(t *testing.T) {
 		back := time.Duration(rapid.Int64Range(1, int64(10*365*24*time.Hour)/1000).Draw(t, "back")) * 1000
 		place := frontier.due.Add(-back)
 		for turn := range 60 {
-			for n, stretch := range s.stretches(frontier) {
-				if !place.Before(stretch[0]) && place.Before(stretch[1].Add(time.Microsecond)) {
+			for n, stretch := range s.stretches(5, frontier) {
+				if !place.Before(stretch.from.due) && place.Before(stretch.to) {
 					return
 				}
 				if n == 0 && back < s.span {
@@ -105,6 +105,50 @@ func TestFrontier_SlicesCoverEverything(t *testing.T) {
 			s.done(noon, sweepSlow) // neither quick nor slow: the span stays
 		}
 		t.Fatalf("60 sweeps with slices of %v never came to %v before the frontier", s.span, back)
+	})
+}
+
+// Whatever the slices, and however fast the frontier moves on, a lap comes to its end within a bounded number of sweeps, and
+// to every place in front of that.
+func TestFrontier_LapsEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spans := []time.Duration{0, shortSpan, 3 * time.Second, time.Minute, firstSpan, 36 * time.Hour}
+		s := sweep{span: rapid.SampledFrom(spans).Draw(t, "span")}
+		s.older = rapid.IntRange(0, 10).Draw(t, "older")
+		frontier, next := at(0), sweepRecent
+		place := frontier.due.Add(-time.Duration(rapid.Int64Range(1, int64(10*365*24*time.Hour)/1000).Draw(t, "back")) * 1000)
+		first := s.stretches(5, frontier)
+		begins := first[len(first)-1]
+		s.lapped(&begins, frontier, position{due: begins.from.due.Add(time.Second)}, false)
+		if begins.from != Start && s.span == 0 || !s.laps[5].underWay() {
+			t.Fatalf("no lap began: %+v", s)
+		}
+		came := s.span == 0 && !s.laps[5].at.due.Before(place)
+		stops := rapid.IntRange(0, 10).Draw(t, "stretches that are too much for one sweep")
+		for sweeps := 0; s.laps[5].underWay(); sweeps++ {
+			if sweeps > 60+stops*40 {
+				t.Fatalf("%d sweeps by %v, and it is at %v of %v", sweeps, s.span, s.laps[5].at.due, s.laps[5].end)
+			}
+			frontier.due = frontier.due.Add(next)
+			list := s.stretches(5, frontier)
+			on := list[len(list)-1]
+			if on.from != s.laps[5].at || on.to.After(s.laps[5].end.Add(time.Microsecond)) {
+				t.Fatalf("a lap at %v goes on with %+v", s.laps[5], on)
+			}
+			if stops > 0 && rapid.Bool().Draw(t, "too much") {
+				stops--
+				half := position{due: on.from.due.Add(on.to.Sub(on.from.due) / 2)}
+				came = came || !place.Before(on.from.due) && place.Before(half.due)
+				s.lapped(&on, frontier, half, false)
+				continue
+			}
+			came = came || !place.Before(on.from.due) && place.Before(on.to)
+			s.lapped(&on, frontier, position{}, true)
+			s.lapped(&list[0], frontier, position{due: noon}, rapid.Bool().Draw(t, "the newest as a whole"))
+		}
+		if !came {
+			t.Fatalf("a lap of sweeps by %v never came to %v", s.span, place)
+		}
 	})
 }
 

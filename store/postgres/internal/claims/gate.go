@@ -53,7 +53,7 @@ func (r *Room) move(ctx context.Context, m *moved) (n int, err error) {
 	}
 	var told hints.Set
 	err = r.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Work, pg.SharedLimits, &pg.Statement{
+		return r.pg.Send(ctx, r.pg.Claim, pg.SharedLimits, &pg.Statement{
 			Text: moveToGates, Args: []any{r.pg.Namespace, m.ids, m.old, m.gates}, Each: func(scan pg.Scan) error {
 				var queue string
 				var priority int

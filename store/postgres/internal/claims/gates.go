@@ -232,7 +232,7 @@ func (k *claiming) scan(ctx context.Context, g *gatedQueue, after int64, now tim
 	took := pg.Stopwatch()
 	err := k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
 		list = nil
-		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
+		return k.room.pg.Send(ctx, k.room.pg.Claim, pg.SharedLimits, &pg.Statement{
 			Text: scanGates, Args: []any{k.room.pg.Namespace, g.queue.Queue, after, turns.Window},
 			Each: func(scan pg.Scan) error {
 				var f turns.Found
@@ -350,7 +350,7 @@ func (r *Room) gateLock(gate int64) int64 {
 func (p *gatePass) run(ctx context.Context) error {
 	p.begin()
 	room := p.k.room
-	return room.pg.Transact(ctx, room.pg.Work, pg.SharedLimits, func(t *pg.Transaction) error {
+	return room.pg.Transact(ctx, room.pg.Claim, pg.SharedLimits, func(t *pg.Transaction) error {
 		took := pg.Stopwatch()
 		if err := t.Run(ctx, p.looks()...); err != nil {
 			return err

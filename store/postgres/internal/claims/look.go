@@ -142,7 +142,7 @@ func (k *claiming) read(
 		var bytes pgtype.Int4
 		var key pgtype.Text
 		args := []any{k.room.pg.Namespace, l.queue.Queue, open, dues, ids, limit}
-		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, &pg.Statement{
+		return k.room.pg.Send(ctx, k.room.pg.Claim, pg.SharedLimits, &pg.Statement{
 			Text: lookReady, Args: args,
 			Each: func(scan pg.Scan) error {
 				err := scan(&now, &paused, &cools, &revision, &priority, &due, &id, &kind, &version, &needs, &rescued, &bytes, &key)
@@ -171,16 +171,11 @@ func (k *claiming) read(
 // leaseChosen leases jobs by id, in the order of their ids. What is locked, no longer
 // waiting or behind another gate by now is left out: whoever moved it counts it there.
 //
-//   - worker_pkey and job_pkey find the rows.
-var leaseChosen = `WITH me AS MATERIALIZED (
-	SELECT id
-	FROM pawl.worker
-	WHERE namespace = $1 AND id = $2 AND lost IS NULL
-	FOR SHARE
-), picked AS MATERIALIZED (
+//   - job_pkey and worker_pkey find the rows. The worker's is locked last, as in
+//     ClaimStraight: who finds nothing left writes nothing.
+var leaseChosen = `WITH picked AS MATERIALIZED (
 	SELECT job.ctid AS place
-	FROM me
-	CROSS JOIN (
+	FROM (
 		SELECT $1::int AS namespace, 2::smallint AS waiting, c.*
 		FROM unnest($4::uuid[], $5::bigint[]) AS c (id, gate)
 		OFFSET 0
@@ -189,11 +184,17 @@ var leaseChosen = `WITH me AS MATERIALIZED (
 	WHERE job.state = c.waiting AND job.due <= {now} AND job.gate IS NOT DISTINCT FROM c.gate
 	ORDER BY job.id
 	FOR UPDATE OF job SKIP LOCKED
+), me AS MATERIALIZED (
+	SELECT id
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = $2 AND lost IS NULL AND EXISTS (SELECT FROM picked)
+	FOR SHARE
 )
 UPDATE pawl.job
 SET state = 3, run = run + 1, worker = $2, claim = $3, started = {now},
 	passed = CASE WHEN gate IS NOT NULL THEN {now} END
-FROM picked
+FROM me
+CROSS JOIN picked
 WHERE job.ctid = picked.place
 RETURNING ` + jobs.TakenColumns + `, 0::bigint, 0::bigint`
 
@@ -219,7 +220,7 @@ func (k *claiming) lock(ctx context.Context, l *claimQueue, chosen []candidate) 
 	err := k.lease(ctx, func(ctx context.Context) error {
 		leased = leaseReader{lane: l.queue, worker: k.c.Worker}
 		args := []any{k.room.pg.Namespace, k.c.Worker, k.c.Seq, ids, []int64{}} // in front of gates
-		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits,
+		return k.room.pg.Send(ctx, k.room.pg.Claim, pg.SharedLimits,
 			&pg.Statement{Text: leaseChosen, Args: args, Raw: leased.read},
 			&pg.Statement{Text: isAlive, Args: []any{k.room.pg.Namespace, k.c.Worker},
 				Each: func(scan pg.Scan) error { return scan(&alive) }})

@@ -8,6 +8,8 @@ var Plans = []pg.Plan{
 		"worker_pkey", "pause_pkey", "pause_pkey", "cool_down_pkey", "namespace_pkey", "job_ready",
 	}},
 	{Name: "lookReady", Text: lookReady, Indexes: []string{"pause_pkey", "cool_down_pkey", "job_ready"}},
+	{Name: "readPast", Text: readPast, Indexes: []string{"job_ready"}},
+	{Name: "skim", Text: skim, Indexes: []string{"job_ready"}},
 	{Name: "leaseChosen", Text: leaseChosen, Indexes: []string{"worker_pkey", "job_pkey"}},
 	{Name: "moveToGates", Text: moveToGates, Indexes: []string{"job_pkey"}},
 	{Name: "scanGates", Text: scanGates, Indexes: []string{"job_gated"}},
@@ -27,7 +29,6 @@ var Plans = []pg.Plan{
 	{Name: "anyWaiting", Text: anyWaiting, Indexes: []string{"job_ready", "job_gated"}},
 	{Name: "awaitClaims", Text: awaitClaims, Indexes: []string{"worker_pkey"}},
 	{Name: "claimHeld", Text: claimHeld, Indexes: []string{"job_held"}},
-	{Name: "servedQueues", Text: servedQueues, Indexes: []string{"worker_pkey"}},
 	{Name: "unservedQueues", Text: unservedQueues, Indexes: []string{"job_ready", "job_gated"}},
 	{Name: "readyHeads", Text: readyHeads, Indexes: []string{"job_ready", "job_gated", "pause_pkey", "cool_down_pkey"}},
 }

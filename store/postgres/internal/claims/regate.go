@@ -83,7 +83,7 @@ func (r *Room) Regate(ctx context.Context, rules *job.GateRules, limit int) (rep
 	var pairs []pair
 	err = r.pg.Retry(ctx, "regate", pg.Always, func(ctx context.Context, _ bool) error {
 		pairs = nil
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, &pg.Statement{
 			Text: scanAllGates, Args: []any{r.pg.Namespace, at.queue, at.gate, store.RegateVisits},
 			Each: func(scan pg.Scan) error {
 				var p pair
@@ -117,7 +117,7 @@ func (r *Room) Regate(ctx context.Context, rules *job.GateRules, limit int) (rep
 	at.queue = ""
 	err = r.pg.Retry(ctx, "regate", pg.Always, func(ctx context.Context, _ bool) error {
 		forget := &pg.Statement{Text: forgetGates, Args: []any{r.pg.Namespace, limit}}
-		err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, forget)
+		err := r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, forget)
 		reply.Forgotten = int(forget.Hits)
 		return err
 	})
@@ -129,7 +129,7 @@ func (r *Room) regateOne(ctx context.Context, rules *job.GateRules, queue string
 	var m moved
 	err := r.pg.Retry(ctx, "regate", pg.Always, func(ctx context.Context, _ bool) error {
 		m = moved{}
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, &pg.Statement{
 			Text: behindOne, Args: []any{r.pg.Namespace, queue, gate, limit}, Each: func(scan pg.Scan) error {
 				var id job.ID
 				var kind, key string

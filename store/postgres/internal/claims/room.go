@@ -26,6 +26,7 @@ type Room struct {
 	meets     *Meets
 	Frontiers frontiers
 	regating  regating
+	skims     skims
 	gates     struct {
 		sync.Mutex
 		turns map[string]*gateTurns // by the fingerprint of an offer

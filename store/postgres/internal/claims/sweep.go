@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,16 +30,33 @@ const Stranded = 2 * SweepEvery
 
 // sweep is how a lane is looked at behind its frontier.
 //
-// Behind it lie the entries of jobs that are gone. They cost nothing once vacuum
-// has removed them, and the whole stretch is swept. When a held snapshot keeps
-// them and a sweep took too long, it is swept in slices: the newest stretch every
-// time, since what is passed over was mostly passed over just now, and an older
-// one beside it in turn.
+// Behind it lie
+//
+//  1. The entries of jobs that are gone. They cost nothing once vacuum has removed
+//     them, and the whole stretch is swept. When a held snapshot keeps them and a
+//     sweep took too long, it is swept in slices: the newest stretch every time,
+//     since what is passed over was mostly passed over just now, and an older one
+//     beside it in turn.
+//  2. Jobs that this offer does not take, any number. They are read (sweep_past.go),
+//     so many at a time, and the next sweep goes on where this one ended: a lap.
+//     Meanwhile the newest stretch is swept every time, too.
 type sweep struct {
-	last  time.Time     // the store's clock at the last one
-	span  time.Duration // of the newest slice; 0 means everything at once
-	older int           // which of the older slices comes next
+	last  time.Time                // the store's clock at the last one
+	span  time.Duration            // of the newest slice; 0 means everything at once
+	older int                      // which of the older slices comes next
+	laps  [job.MaxPriority + 1]lap // of each priority
 }
+
+// lap is how far the sweeps have come of which each goes on where the one before ended.
+// It ends where the frontier was when it began, however far that has moved since. The
+// zero value is none.
+type lap struct {
+	at    position
+	end   time.Time
+	reach time.Duration // of the last stretch, where sweeps go by slices; 0: begin small
+}
+
+func (l *lap) underWay() bool { return l.at != position{} }
 
 const (
 	sweepSlow   = 50 * time.Millisecond
@@ -55,7 +73,18 @@ type probe struct {
 	from     position
 	to       time.Time // exclusive; zero means no end
 	behind   bool      // it is a slice behind the frontier
+	lap      lapPart
 }
+
+// lapPart is what a stretch is to a lap.
+type lapPart uint8
+
+const (
+	noLap    lapPart = iota // the newest stretch, which every sweep has
+	mayLap                  // a lap begins where it is too much for one sweep
+	nextLap                 // it goes on from where the lap has come to
+	finalLap                // and comes to the end of the lap
+)
 
 // end is where the stretch ends, as an argument.
 func (b *probe) end() pgtype.Timestamptz {
@@ -67,17 +96,62 @@ func (b *probe) end() pgtype.Timestamptz {
 
 func (s *sweep) due(now time.Time) bool { return now.Sub(s.last) >= SweepEvery }
 
-// stretches gives the slices of one sweep in front of a position.
-func (s *sweep) stretches(at position) (slices [][2]time.Time) {
+// sweepRecent is the newest stretch while a lap is under way.
+const sweepRecent = 3 * SweepEvery
+
+// stretches gives the slices of one sweep of a priority in front of a position.
+func (s *sweep) stretches(priority int16, at position) []probe {
+	slice := func(from position, to time.Time, lap lapPart) probe {
+		return probe{priority: priority, from: from, to: to.Add(time.Microsecond), behind: true, lap: lap}
+	}
+	l := &s.laps[priority]
+	if !l.underWay() && s.span == 0 {
+		return []probe{slice(Start, at.due, mayLap)}
+	}
+	newest := slice(position{due: at.due.Add(-cmp.Or(s.span, sweepRecent))}, at.due.Add(time.Microsecond), noLap)
+	if !l.underWay() {
+		from, to := position{due: at.due.Add(-s.span << (s.older + 1))}, at.due.Add(-s.span<<s.older)
+		if s.span<<(s.older+1) > longestSpan {
+			from = Start
+		}
+		return []probe{newest, slice(from, to, mayLap)}
+	}
+	end := l.end
+	if at.due.Before(end) { // it was lowered
+		end = at.due
+	}
 	if s.span == 0 {
-		return [][2]time.Time{{Start.due, at.due}}
+		return []probe{newest, slice(l.at, end, finalLap)}
 	}
-	newest := at.due.Add(-s.span)
-	from, to := at.due.Add(-s.span<<(s.older+1)), at.due.Add(-s.span<<s.older)
-	if s.span<<(s.older+1) > longestSpan {
-		from = Start.due
+	to := l.at.due.Add(s.reach(l))
+	if oldest := end.Add(-longestSpan); to.Before(oldest) {
+		to = oldest
 	}
-	return [][2]time.Time{{newest, at.due.Add(time.Microsecond)}, {from, to}}
+	if to.Before(end) {
+		return []probe{newest, slice(l.at, to, nextLap)}
+	}
+	return []probe{newest, slice(l.at, end, finalLap)}
+}
+
+// reach is how long the next stretch of a lap is: each is twice as long as the one before,
+// as slices are, while they are swept as a whole.
+func (s *sweep) reach(l *lap) time.Duration { return max(2*l.reach, 2*s.span) }
+
+// lapped notes how far a stretch of a priority was swept: to a place in it, or as a whole.
+func (s *sweep) lapped(b *probe, at, reached position, whole bool) {
+	switch l := &s.laps[b.priority]; {
+	case b.lap == noLap || b.lap == mayLap && whole:
+	case b.lap == mayLap && s.span == 0:
+		*l = lap{at: reached, end: at.due}
+	case b.lap == mayLap: // a slice among others: of all of them
+		*l = lap{at: Start, end: at.due}
+	case !whole:
+		l.at, l.reach = reached, 0
+	case b.lap == nextLap:
+		l.at, l.reach = position{due: b.to.Add(-time.Microsecond)}, s.reach(l)
+	default:
+		*l = lap{}
+	}
 }
 
 // done notes a sweep and how long it took.
@@ -92,6 +166,9 @@ func (s *sweep) done(now time.Time, took time.Duration) {
 		s.span = firstSpan
 	case took > sweepSlow:
 		s.span = max(s.span/2, shortSpan)
+		for i := range s.laps {
+			s.laps[i].reach = 0
+		}
 	case took < sweepQuick && s.span > 0:
 		if s.span *= 2; s.span > longestSpan {
 			s.span = 0
@@ -115,24 +192,27 @@ func (r *Room) lookDue(lanes []*claimQueue) (hints, sweep bool) {
 }
 
 // probes lists what a peek asks for: each lane from its frontier on, and the
-// slices of those whose sweep is due. Without a time none is.
-func (f *frontiers) probes(lanes []*claimQueue, now time.Time) (list []probe, swept bool) {
+// slices of those whose sweep is due. Without a time none is. Where it is known
+// which of the quiet ones have some job, the others are not asked for.
+func (f *frontiers) probes(lanes []*claimQueue, now time.Time, some map[string]bool) (list []probe, swept bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lanes {
 		known := f.lane(l.view.name)
 		due := !now.IsZero() && known.sweep.due(now)
 		swept = swept || due
+		if some != nil && l.view.quiet && !some[l.queue.Queue] {
+			continue
+		}
 		for _, p := range jobs.Priorities {
 			at := known.at[p]
 			list = append(list, probe{lane: l, priority: p, from: at})
 			if !due || at == Start {
 				continue
 			}
-			for _, s := range known.sweep.stretches(at) {
-				list = append(list, probe{
-					lane: l, priority: p, from: position{due: s[0]}, to: s[1].Add(time.Microsecond), behind: true,
-				})
+			for _, s := range known.sweep.stretches(p, at) {
+				s.lane = l
+				list = append(list, s)
 			}
 		}
 	}
@@ -150,6 +230,9 @@ func (f *frontiers) found(name frontName, priority int16, at position) {
 
 // swept notes that the lanes were looked at.
 func (f *frontiers) swept(lanes []*claimQueue, now time.Time, took time.Duration) {
+	if f.Timed != nil {
+		took = f.Timed(took)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range lanes {
@@ -235,7 +318,7 @@ const (
 	lookBehind                  // and, where it is due, what the frontiers have passed
 )
 
-func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
+func (k *claiming) newPeek(lanes []*claimQueue, what lookKind, some map[string]bool) *peeking {
 	p := &peeking{
 		k: k, lanes: lanes, took: pg.Stopwatch(),
 		paused: map[string]bool{}, cooling: map[string]time.Time{}, left: map[*claimQueue]map[int16]position{}, next: map[*claimQueue]time.Time{},
@@ -247,7 +330,7 @@ func (k *claiming) newPeek(lanes []*claimQueue, what lookKind) *peeking {
 	if what >= lookAtHints {
 		p.hints = k.room.hints.Rows.Look(k.room.pg.Namespace)
 	}
-	p.probes, p.swept = k.room.Frontiers.probes(lanes, now)
+	p.probes, p.swept = k.room.Frontiers.probes(lanes, now, some)
 	return p
 }
 
@@ -339,13 +422,6 @@ func (p *peeking) conclude() (ready bool, err error) {
 	if k.room.heard(p.now) {
 		ready, p.passed = true, true // everything was forgotten: look from the start
 	}
-	if p.swept {
-		k.room.Frontiers.swept(p.lanes, p.now, p.took())
-	}
-	for _, b := range p.behind {
-		ready, p.passed = true, true
-		k.room.Frontiers.found(b.lane.view.name, b.priority, b.at)
-	}
 	if p.hints != nil {
 		missed := k.room.hints.Rows.Keep(p.hints, p.now)
 		if p.hints.Some() {
@@ -367,27 +443,43 @@ func (p *peeking) conclude() (ready bool, err error) {
 // expects nothing, with those of other namespaces.
 func (k *claiming) peek(ctx context.Context, lanes []*claimQueue, quiet bool) (ready bool, err error) {
 	var p *peeking
+	some, err := k.skim(ctx, quietOf(lanes))
+	if err != nil {
+		return false, err
+	}
 	if quiet && k.room.meets.peek != nil {
-		if p = k.newPeek(lanes, lookBehind); k.peekWith(ctx, p) {
-			return k.conclude(p)
+		if p = k.newPeek(lanes, lookBehind, some); k.peekWith(ctx, p) {
+			return k.conclude(ctx, p)
 		}
 	}
 	err = k.room.pg.Retry(ctx, "claim", pg.Always, func(ctx context.Context, _ bool) error {
-		p = k.newPeek(lanes, lookBehind)
+		p = k.newPeek(lanes, lookBehind, some)
 		p.took = pg.Stopwatch()
-		return k.room.pg.Send(ctx, k.room.pg.Work, pg.SharedLimits, p.steps()...)
+		return k.room.pg.Send(ctx, k.room.pg.Claim, pg.SharedLimits, p.steps()...)
 	})
 	if err != nil {
 		return false, err
 	}
-	return k.conclude(p)
+	return k.conclude(ctx, p)
 }
 
 // conclude takes a look over, and the lanes as it left them.
-func (k *claiming) conclude(p *peeking) (ready bool, err error) {
+func (k *claiming) conclude(ctx context.Context, p *peeking) (ready bool, err error) {
 	if ready, err = p.conclude(); err != nil {
 		return false, err
 	}
+	if p.swept {
+		took := p.took() // what is done about what was found is not the sweep's
+		lowered, over, err := k.sweepPast(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		ready = ready || lowered
+		k.room.Frontiers.swept(p.lanes, p.now, took+over)
+	}
 	k.renew(p.lanes)
+	for _, l := range p.lanes {
+		l.over = l.view.quiet && len(p.left[l]) == 0 // it was quiet, and still is
+	}
 	return ready, nil
 }

@@ -12,23 +12,8 @@ import (
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
-
-// servedQueues lists the queues of the live workers with what is offered there,
-// if the one who asks is the first of them. A fleet has few different offers.
-//
-//   - worker_pkey lists the workers.
-const servedQueues = `WITH live AS (
-	SELECT id, queues, offer
-	FROM pawl.worker
-	WHERE namespace = $1
-		AND lost IS NULL
-		AND beat > {now} - lost_after * interval '1 microsecond'
-)
-SELECT DISTINCT q.name, live.offer
-FROM live
-CROSS JOIN unnest(live.queues) AS q (name)
-WHERE $2 = (SELECT min(id) FROM live)`
 
 // unservedQueues finds queues with waiting jobs between those that are served. It
 // goes around the served ones, because at their front are the dead entries of
@@ -138,7 +123,7 @@ func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 	served := store.Served{}
 	err := r.look(ctx, func() *pg.Statement {
 		clear(served)
-		return &pg.Statement{Text: servedQueues, Args: []any{r.pg.Namespace, by}, Each: func(scan pg.Scan) error {
+		return &pg.Statement{Text: workers.ServedQueues, Args: []any{r.pg.Namespace, by}, Each: func(scan pg.Scan) error {
 			var name string
 			var text []byte
 			if err := scan(&name, &text); err != nil {
@@ -200,6 +185,6 @@ func (r *Room) Unserved(ctx context.Context, by job.WorkerID, older time.Duratio
 // look is a read whose plan the store's settings decide.
 func (r *Room) look(ctx context.Context, make func() *pg.Statement) error {
 	return r.pg.Retry(ctx, "look for unserved jobs", pg.Reading, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, make())
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, make())
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
@@ -25,25 +26,24 @@ WHERE NOT EXISTS (
 		AND o.due <= h.due
 )`
 
-// Leave writes the hints of a user's transaction into it.
+// Leave writes the hints of a user's transaction into it. Nothing is notified there: the commit would take a lock of the
+// whole server's and wait for all others that notify. Others are told from outside to look for the rows, a moment later.
 func (r *Room) Leave(ctx context.Context, in pg.Session, told Set) error {
 	var queues []string
 	var levels []int16
 	var dues []time.Time
-	var m message // from nobody: this process learns of the commit in the same way as the others
 	for name, due := range told {
 		queues, levels, dues = append(queues, name.Queue), append(levels, int16(name.Priority)), append(dues, due)
-		if r.Notifier.pace.May(name.Queue) {
-			m.add(name.hint(due))
-		}
 	}
 	if len(queues) == 0 {
 		return nil
 	}
 	r.Remover.Some()
-	steps := []*pg.Statement{{Text: writeHints, Args: []any{r.pg.Namespace, queues, levels, dues}}}
-	if len(m.Hints) > 0 {
-		steps = append(steps, &pg.Statement{Text: "SELECT pg_notify($1, $2)", Args: []any{r.channel(), m.encode()}})
+	if err := in.Run(ctx, &pg.Statement{Text: writeHints, Args: []any{r.pg.Namespace, queues, levels, dues}}); err != nil {
+		return err
 	}
-	return in.Run(ctx, steps...)
+	for _, queue := range queues {
+		r.Notifier.Left(store.Hint{Subject: store.SubjectQueue, Name: queue})
+	}
+	return nil
 }

@@ -2,21 +2,22 @@ package hints
 
 import (
 	"hash/fnv"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
 const (
 	// notifyEvery is the shortest time between two notifications of a process.
 	// What is told in between is told together.
 	notifyEvery = 10 * time.Millisecond
-	// throttle is the same for each queue within transactions of users, where
-	// every notification slows the commit (to less than half the rate, measured).
-	throttle = 100 * time.Millisecond
+	// leftWait is how long after a transaction of a user has left something everybody is told to look for it. Most of
+	// them have committed by then. What commits later is found by the looks that follow a hint from outside (after 0.1,
+	// 0.5 and 2 s), and then by a poll. It also bounds how often: whatever is left meanwhile is told with it.
+	leftWait = 50 * time.Millisecond
 )
 
 // notifier gathers what a namespace has to tell other processes of its commits,
@@ -24,15 +25,17 @@ const (
 // The wire sends it.
 type notifier struct {
 	room *Room
-	pace pg.Pace // for transactions of users
 
 	mu      sync.Mutex
 	pending map[store.Hint]bool // besides what told holds
 	told    Set
+	left    map[store.Hint]bool // by transactions whose end is not seen
+	soon    *time.Timer         // until it is told; nil while nothing was left
+	public  map[store.Hint]bool // what was left and is to be told now
 	some    bool
 }
 
-func newNotifier(r *Room) *notifier { return &notifier{room: r, pace: pg.Pace{Every: throttle}} }
+func newNotifier(r *Room) *notifier { return &notifier{room: r} }
 
 // tell passes hints on.
 func (n *notifier) tell(told Set) {
@@ -63,6 +66,31 @@ func (n *notifier) Say(hint store.Hint) {
 	})
 }
 
+// Left has everybody told soon, this process too, that a transaction whose end is not seen has left something.
+func (n *notifier) Left(hint store.Hint) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.soon == nil {
+		n.left, n.soon = map[store.Hint]bool{}, time.AfterFunc(leftWait, n.tellLeft)
+	}
+	n.left[hint] = true
+}
+
+// tellLeft passes on what was left.
+func (n *notifier) tellLeft() {
+	n.add(func() {
+		if n.soon == nil {
+			return
+		}
+		n.soon.Stop()
+		if n.public == nil {
+			n.public = map[store.Hint]bool{}
+		}
+		maps.Copy(n.public, n.left)
+		n.left, n.soon = nil, nil
+	})
+}
+
 func (n *notifier) add(change func()) {
 	n.mu.Lock()
 	change()
@@ -74,20 +102,28 @@ func (n *notifier) add(change func()) {
 	}
 }
 
-// take is what has gathered, as a message.
-func (n *notifier) take() string {
+// take is what has gathered: a message for others, and one for everybody.
+func (n *notifier) take() (messages []string) {
 	n.mu.Lock()
-	pending, told := n.pending, n.told
-	n.some, n.pending, n.told = false, nil, nil
+	pending, told, public := n.pending, n.told, n.public
+	n.some, n.pending, n.told, n.public = false, nil, nil, nil
 	n.mu.Unlock()
-	m := message{By: n.room.instance}
+	own, all := message{By: n.room.instance}, message{}
 	for hint := range pending {
-		m.add(hint)
+		own.add(hint)
 	}
 	for name, due := range told {
-		m.add(name.hint(due))
+		own.add(name.hint(due))
 	}
-	return m.encode()
+	for hint := range public {
+		all.add(hint)
+	}
+	for _, m := range []*message{&own, &all} {
+		if len(m.Hints) > 0 {
+			messages = append(messages, m.encode())
+		}
+	}
+	return messages
 }
 
 // channel is where the processes of a namespace hear each other. Channels belong

@@ -80,7 +80,7 @@ FROM (SELECT pg_current_snapshot() AS snapshot) AS now`
 // Round removes everything that is committed now, after it was kept for a time.
 func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 	var now, xmin string
-	err := r.room.pg.Send(ctx, r.room.pg.Work, nil, &pg.Statement{
+	err := r.room.pg.Send(ctx, r.room.pg.Upkeep, nil, &pg.Statement{
 		Text: committedNow,
 		Each: func(scan pg.Scan) error { return scan(&now, &xmin) },
 	})
@@ -116,7 +116,7 @@ func (r *Remover) Round(ctx context.Context, kept time.Duration) error {
 func (r *Remover) remove(ctx context.Context, text string, args ...any) (more bool, err error) {
 	var removed int
 	var last pgtype.Text
-	err = r.room.pg.Send(ctx, r.room.pg.Work, pg.SharedLimits,
+	err = r.room.pg.Send(ctx, r.room.pg.Upkeep, pg.SharedLimits,
 		&pg.Statement{Text: "SELECT set_config('synchronous_commit', 'off', true)"},
 		&pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error { return scan(&removed, &last) }})
 	if err != nil {

@@ -49,6 +49,7 @@ func (r *Room) Start() {
 // Stop tells what is left. No call is under way any more.
 func (r *Room) Stop() {
 	if r.Notifier != nil {
+		r.Notifier.tellLeft()
 		r.wire.flush()
 	}
 }

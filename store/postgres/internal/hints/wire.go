@@ -90,7 +90,7 @@ const (
 	notifyTries = 3
 	// closeGrace bounds how long a store that closes goes on telling.
 	closeGrace = time.Second
-	// toldAtOnce bounds the messages of one statement.
+	// toldAtOnce bounds the namespaces of which one statement tells.
 	toldAtOnce = 100
 )
 
@@ -120,9 +120,13 @@ func (w *Wire) send(ctx context.Context, tries int) {
 		n := min(len(some), toldAtOnce)
 		var channels, messages []string
 		for _, from := range some[:n] {
-			channels, messages = append(channels, from.room.channel()), append(messages, from.take())
+			for _, m := range from.take() {
+				channels, messages = append(channels, from.room.channel()), append(messages, m)
+			}
 		}
-		w.notify(ctx, tries, channels, messages)
+		if len(messages) > 0 {
+			w.notify(ctx, tries, channels, messages)
+		}
 		some = some[n:]
 	}
 }

@@ -38,7 +38,7 @@ func (r *Room) apply(ctx context.Context, w want) (reply store.IntentsReply, err
 	err = r.pg.Retry(ctx, "apply intents", pg.Always, func(ctx context.Context, _ bool) error {
 		var done store.IntentsReply
 		held, cause = taken{}, nil
-		err := r.pg.Transact(ctx, r.pg.Reserved, pg.SharedLimits, func(t *pg.Transaction) (err error) {
+		err := r.pg.Transact(ctx, r.pg.Upkeep, pg.SharedLimits, func(t *pg.Transaction) (err error) {
 			if held, err = r.take(ctx, t, w); err != nil || len(held.list) == 0 {
 				return err
 			}

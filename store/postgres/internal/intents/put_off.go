@@ -26,7 +26,7 @@ func (r *Room) putOff(ctx context.Context, held taken, cause error) (reply store
 	pause := store.IntentPause(info.Failures)
 	err = r.pg.Retry(ctx, "put an intent off", pg.Always, func(ctx context.Context, _ bool) error {
 		reply.PutOff = nil
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, &pg.Statement{
 			Text: putOffIntent,
 			Args: []any{r.pg.Namespace, [16]byte(in.ID), info.Failures - 1, pause.Microseconds(), info.Error},
 			Each: func(scan pg.Scan) error {

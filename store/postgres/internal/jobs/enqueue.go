@@ -27,7 +27,22 @@ func NewEnqueueCall(drafts []job.Draft, weight int) *EnqueueCall {
 	return &EnqueueCall{Call: commit.NewCall(), Drafts: drafts, weight: weight}
 }
 
+// beginNothing lets go of the slots that are kept for the call: it may take long.
+func (c *EnqueueCall) beginNothing() {
+	job.SettleHandOvers(c.Drafts, job.HandedOver{Unknown: c.again})
+	c.Drafts = job.WithoutHandOver(c.Drafts)
+}
+
 func (c *EnqueueCall) Rows() int { return c.weight }
+
+// Answer ends the call. Drafts that asked to begin, and of which nothing is known yet,
+// did not; where the call's outcome is unknown, so is theirs.
+func (c *EnqueueCall) Answer(err error) {
+	if HeldBy(err) == nil { // else it goes on
+		job.SettleHandOvers(c.Drafts, job.HandedOver{Unknown: err != nil && c.again})
+	}
+	c.Call.Answer(err)
+}
 
 // Enqueue accepts drafts, all or none. Calls of many goroutines share a commit;
 // large ones have their own.
@@ -47,7 +62,12 @@ func (r *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, 
 		plain = plain && isPlain(&drafts[i])
 		weight += WeightOf(&drafts[i])
 	}
-	return r.enqueue(ctx, NewEnqueueCall(drafts, weight), plain)
+	c := NewEnqueueCall(drafts, weight)
+	receipts, err := r.enqueue(ctx, c, plain)
+	if c.Answered() || !c.Taken() { // else it is under way, and is settled when it is answered
+		job.SettleHandOvers(drafts, job.HandedOver{Unknown: err != nil && c.again})
+	}
+	return receipts, err
 }
 
 // enqueue sends a call, with those it shares a commit with or alone if it is large,
@@ -56,6 +76,7 @@ func (r *Room) Enqueue(ctx context.Context, drafts []job.Draft) ([]job.Receipt, 
 // busy limit allows: nobody else waits with it.
 func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.Receipt, error) {
 	var patient context.Context // for waiting
+	strangers := !plain         // a plain call waits for its own earlier try only, and that ends soon
 	for {
 		var key LockKey
 		known := false
@@ -66,6 +87,7 @@ func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.R
 			var err error
 			switch {
 			case len(c.Drafts) >= Bulk || c.weight >= MaxGathered:
+				c.beginNothing()
 				err = r.enqueueBulk(ctx, c, plain)
 			case plain:
 				err = r.plain.Do(ctx, c)
@@ -81,6 +103,9 @@ func (r *Room) enqueue(ctx context.Context, c *EnqueueCall, plain bool) ([]job.R
 			}
 			key, plain = held.Key, false
 			c.Tried = 0
+			if strangers {
+				c.beginNothing()
+			}
 		}
 		if patient == nil {
 			var cancel context.CancelFunc
@@ -120,6 +145,7 @@ func checkTimes(drafts []job.Draft) error {
 // conflict: one insert.
 func (r *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 	all := draftsOf(calls)
+	asked := newBegun(all)
 	var now time.Time
 	unknown := false
 	err := r.pg.Retry(ctx, "enqueue", pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
@@ -127,15 +153,16 @@ func (r *Room) commitPlain(ctx context.Context, calls []*EnqueueCall) {
 		if r.pg.Settled {
 			mode = insertFresh
 		}
-		insert := insertStep(r.pg.Namespace, all, mode)
-		insert.Each = func(scan pg.Scan) error { return scan(&now) }
+		insert := insertStep(r.pg.Namespace, all, mode, asked)
+		insert.Each = func(scan pg.Scan) error { return asked.scan(scan, &now) }
 		err := r.pg.Send(ctx, r.pg.Work, nil, insert) // waits for no row of anybody
 		unknown = unknown || pg.FaultOf(err).Unknown
 		return err
 	})
 	switch {
 	case err == nil:
-		r.accepted(all, now)
+		r.accepted(asked.waiting(all), now)
+		asked.settle()
 		for _, c := range calls {
 			c.Receipts = make([]job.Receipt, len(c.Drafts))
 			for i := range c.Drafts {
@@ -193,7 +220,7 @@ func draftsOf(calls []*EnqueueCall) []job.Draft {
 }
 
 // EnqueueIn accepts drafts in a user's transaction, and says what claims are to be
-// told when it commits.
+// told when it commits. None of them begins in it: who knows when it commits?
 func (r *Room) EnqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft) ([]job.Receipt, hints.Set, error) {
 	if len(drafts) == 0 {
 		return nil, nil, nil
@@ -201,7 +228,31 @@ func (r *Room) EnqueueIn(ctx context.Context, in pg.Session, drafts []job.Draft)
 	if err := checkTimes(drafts); err != nil {
 		return nil, nil, err
 	}
-	a := &Acceptance{Room: r, Session: in, Drafts: drafts}
+	a := &Acceptance{Room: r, Session: in, Drafts: job.WithoutHandOver(drafts)}
 	receipts, err := a.Run(ctx)
 	return receipts, a.told, err
+}
+
+// Accepted is what drafts have come to in a transaction of the store's own.
+type Accepted struct {
+	Receipts []job.Receipt
+	Told     hints.Set // what claims are to be told when it commits
+	begun    *begun
+}
+
+// Settle tells those who keep slots which drafts began. It is called once the commit is
+// answered, and before its callers are.
+func (a *Accepted) Settle() { a.begun.settle() }
+
+// Accept accepts drafts in a transaction of the store's own, in which they may begin.
+func (r *Room) Accept(ctx context.Context, in pg.Session, drafts []job.Draft) (Accepted, error) {
+	if len(drafts) == 0 {
+		return Accepted{}, nil
+	}
+	if err := checkTimes(drafts); err != nil {
+		return Accepted{}, err
+	}
+	a := &Acceptance{Room: r, Session: in, Drafts: drafts}
+	receipts, err := a.Run(ctx)
+	return Accepted{receipts, a.told, a.begun}, err
 }

@@ -28,6 +28,7 @@ type Acceptance struct {
 	// Then an id that is found is this call's own, and no duplicate.
 	again bool
 	told  hints.Set // what went in, for claims
+	begun *begun    // which drafts began; nil where none asks
 
 	answered []bool
 	left     int              // drafts without an answer
@@ -43,6 +44,7 @@ func (a *Acceptance) Run(ctx context.Context) ([]job.Receipt, error) {
 	a.receipts = make([]job.Receipt, len(a.Drafts))
 	a.answered, a.left = make([]bool, len(a.Drafts)), len(a.Drafts)
 	a.byKey = map[string][]int{}
+	a.begun = newBegun(a.Drafts)
 	for i := range a.Drafts {
 		if hash := a.Drafts[i].Unique.Hash; hash != nil {
 			a.byKey[string(hash)] = append(a.byKey[string(hash)], i)
@@ -75,7 +77,7 @@ func (a *Acceptance) settle(i int, r job.Receipt) {
 // known answers a draft whose id was accepted before. If that was this very call,
 // nobody has told claims of it yet: it is due at the given time, or later.
 func (a *Acceptance) known(i int, due time.Time) {
-	if a.again {
+	if a.again && !a.begun.has(a.Drafts[i].ID) {
 		a.told.Add(a.Drafts[i].Queue, a.Drafts[i].Priority, due)
 	}
 	a.settle(i, job.Receipt{ID: a.Drafts[i].ID, Duplicate: !a.again || a.Drafts[i].Resend})
@@ -96,7 +98,7 @@ UNION ALL
 SELECT t.id
 FROM (` + GivenIDs + `) AS e
 JOIN pawl.tombstone AS t ON t.namespace = ANY (ARRAY[e.namespace]) AND t.id = e.id`
-	lookLive = `SELECT j.id, j.due
+	lookLive = `SELECT j.id, j.due, CASE WHEN j.state = 3 AND j.claim = 0 THEN j.worker ELSE 0 END
 FROM (` + GivenIDs + `) AS e
 JOIN pawl.job AS j ON j.namespace = ANY (ARRAY[e.namespace]) AND j.id = e.id`
 	// undoInsert takes drafts back that were put in by this transaction (job_pkey).
@@ -131,7 +133,11 @@ func (a *Acceptance) lookByID(ctx context.Context) error {
 		&pg.Statement{Text: lookLive, Args: args, Each: func(scan pg.Scan) error {
 			var id job.ID
 			var due time.Time
-			err := scan(&id, &due)
+			var beginner int64 // it began in the commit that accepted it, and runs since
+			err := scan(&id, &due, &beginner)
+			if beginner != 0 && a.again && a.begun.asks(id, job.WorkerID(beginner)) {
+				a.begun.add(id, due) // this very call's: nobody else knows of it
+			}
 			found(id, due)
 			return err
 		}},
@@ -232,14 +238,19 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 	}
 	added := make(map[job.ID]bool, len(batch))
-	put := insertStep(a.Room.pg.Namespace, drafts, insertNew)
+	put := insertStep(a.Room.pg.Namespace, drafts, insertNew, newBegun(drafts))
 	put.Each = func(scan pg.Scan) error {
 		var id job.ID
 		var due time.Time
-		if err := scan(&id, &due); err != nil {
+		var begins bool
+		if err := scan(&id, &due, &begins); err != nil {
 			return err
 		}
 		added[id] = true
+		if begins {
+			a.begun.add(id, due)
+			return nil
+		}
 		d := &a.Drafts[at[id]]
 		a.told.Add(d.Queue, d.Priority, due)
 		return nil
@@ -266,6 +277,7 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 		}
 		for _, id := range ended {
 			delete(added, job.ID(id))
+			a.begun.undone(id)
 		}
 	}
 	var unused []uniqueKey
@@ -277,6 +289,9 @@ func (a *Acceptance) insertSome(ctx context.Context, batch []int) error {
 				a.answerKey(d.Unique.Hash, job.Receipt{ID: d.ID, Duplicate: true})
 			}
 			continue
+		}
+		if a.again && d.HandOver != nil {
+			continue // committed after the look by id, by the try whose answer was lost: the next round sees whether it began
 		}
 		a.known(i, LongAgo)
 		if d.Unique.Hash != nil {

@@ -87,6 +87,7 @@ func (r *Room) acceptOnce(ctx context.Context, drafts []job.Draft, limit time.Du
 		return nil, err
 	}
 	r.hints.Tell(a.told)
+	a.begun.settle()
 	return receipts, nil
 }
 

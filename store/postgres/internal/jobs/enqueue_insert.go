@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
 
 // setter is how an enqueue sets a column.
@@ -169,21 +171,26 @@ const (
 )
 
 type insertKind struct {
-	used uint32
-	mode insertMode
+	used   uint32
+	mode   insertMode
+	begins bool // some of the drafts ask to begin (J34)
 }
 
 var insertTexts sync.Map // insertKind → string
 
-// insertStep puts drafts in with one statement, each column as an array.
-func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *pg.Statement {
-	kind := insertKind{usedColumns(drafts), mode}
-	args := make([]any, 0, 1+len(draftColumns))
+// insertStep puts drafts in with one statement, each column as an array. Which of them
+// begin, where some ask for that, is noted in begun.
+func insertStep(namespace int32, drafts []job.Draft, mode insertMode, begun *begun) *pg.Statement {
+	kind := insertKind{usedColumns(drafts), mode, begun.asked()}
+	args := make([]any, 0, 5+len(draftColumns))
 	args = append(args, namespace)
 	for n, c := range draftColumns {
 		if kind.used&(1<<n) != 0 {
 			args = append(args, c.values(drafts))
 		}
+	}
+	if kind.begins {
+		args = append(args, begun.workers, begun.revisions, begun.queues)
 	}
 	text, ok := insertTexts.Load(kind)
 	if !ok {
@@ -195,6 +202,10 @@ func insertStep(namespace int32, drafts []job.Draft, mode insertMode) *pg.Statem
 // insertText writes the statement for a set of columns.
 func insertText(kind insertKind) string {
 	var into, from, arrays, names []string
+	array := func(element string) string {
+		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+element+"[]")
+		return arrays[len(arrays)-1]
+	}
 	delay, at := false, false
 	for n, c := range draftColumns {
 		if kind.used&(1<<n) == 0 {
@@ -204,7 +215,7 @@ func insertText(kind insertKind) string {
 		if element == "text[]" {
 			element, cast = "text", "::text[]"
 		}
-		arrays = append(arrays, "$"+strconv.Itoa(len(arrays)+2)+"::"+element+"[]")
+		array(element)
 		names = append(names, c.name)
 		switch c.name {
 		case "delay":
@@ -226,17 +237,166 @@ func insertText(kind insertKind) string {
 	case at:
 		due = "greatest({now}, d.at)"
 	}
-	insert := "INSERT INTO pawl.job (namespace, state, due, created, " + strings.Join(into, ", ") + ")\n" +
-		"SELECT $1, 2, " + due + ", {now}, " + strings.Join(from, ", ") + "\n" +
-		"FROM unnest(" + strings.Join(arrays, ", ") + ") AS d (" + strings.Join(names, ", ") + ")"
-	switch kind.mode {
-	case insertNew:
-		return insert + "\nON CONFLICT (namespace, id) DO NOTHING\nRETURNING id, due"
-	case insertDurable:
-		insert = strings.Replace(insert, "\nFROM unnest", "\nFROM durable CROSS JOIN unnest", 1)
-		return "WITH durable AS MATERIALIZED (SELECT " + pg.Durability + "), added AS (" + insert + ") SELECT {now}"
+	var with []string
+	source := ""
+	if kind.mode == insertDurable {
+		with, source = append(with, "durable AS MATERIALIZED (SELECT "+pg.Durability+")"), "durable CROSS JOIN "
 	}
-	return "WITH added AS (" + insert + ") SELECT {now}"
+	state, join := "2", ""
+	if kind.begins {
+		workers := array("bigint")
+		names = append(names, "worker")
+		array("bigint")
+		names = append(names, "revision")
+		queues := "$" + strconv.Itoa(len(arrays)+2) + "::text[]"
+		with = append(with, beginners(workers, queues))
+		state, join = "CASE WHEN b.id IS NULL THEN 2 ELSE 3 END", beginnersOf
+		into = append(into, "run", "worker", "claim", "started")
+		from = append(from, "(b.id IS NOT NULL)::int", "b.id", "CASE WHEN b.id IS NOT NULL THEN 0 END", "CASE WHEN b.id IS NOT NULL THEN {now} END")
+	}
+	insert := "INSERT INTO pawl.job (namespace, state, due, created, " + strings.Join(into, ", ") + ")\n" +
+		"SELECT $1, " + state + ", " + due + ", {now}, " + strings.Join(from, ", ") + "\n" +
+		"FROM " + source + "unnest(" + strings.Join(arrays, ", ") + ") AS d (" + strings.Join(names, ", ") + ")" + join
+	answer := "\nSELECT {now}"
+	switch {
+	case kind.mode == insertNew:
+		insert += "\nON CONFLICT (namespace, id) DO NOTHING\nRETURNING id, due, state = 3"
+		if len(with) > 0 {
+			insert = "WITH " + strings.Join(with, ", ") + "\n" + insert
+		}
+		return insert
+	case kind.begins:
+		insert += "\nRETURNING id, state"
+		answer += ", ARRAY(SELECT id FROM added WHERE state = 3)"
+	}
+	with = append(with, "added AS ("+insert+")")
+	return "WITH " + strings.Join(with, ", ") + answer
+}
+
+// begun is what becomes of the drafts of a commit that ask to begin in it (J34). Nil is
+// for one without any.
+type begun struct {
+	drafts    []job.Draft
+	workers   []int64  // of each draft, 0 where it does not ask
+	revisions []int64  // likewise
+	queues    []string // of those that ask, each once
+	ids       map[job.ID]time.Time
+}
+
+// newBegun is for drafts; nil where none asks.
+func newBegun(drafts []job.Draft) *begun {
+	if !slices.ContainsFunc(drafts, func(d job.Draft) bool { return d.HandOver != nil }) {
+		return nil
+	}
+	b := &begun{drafts: drafts, workers: make([]int64, len(drafts)), revisions: make([]int64, len(drafts)), ids: map[job.ID]time.Time{}}
+	for i := range drafts {
+		if h := drafts[i].HandOver; h != nil {
+			b.workers[i], b.revisions[i] = int64(h.Worker), h.Revision
+			if !slices.Contains(b.queues, drafts[i].Queue) {
+				b.queues = append(b.queues, drafts[i].Queue)
+			}
+		}
+	}
+	return b
+}
+
+func (b *begun) asked() bool { return b != nil }
+
+// beginners are the workers for which drafts may begin, with the revision of the
+// settings by which they may. A worker's row is locked FOR SHARE: nobody can declare it
+// lost between this decision and the commit.
+//
+//   - worker_pkey, namespace_pkey and cool_down_pkey: a seek for each worker, one for
+//     the revision, one for each queue.
+func beginners(workers, queues string) string {
+	return `beginner AS MATERIALIZED (
+	SELECT id, ` + settings.Revision + ` AS revision, ARRAY(` + settings.CoolingNames(queues) + `) AS cooling
+	FROM pawl.worker
+	WHERE namespace = $1 AND id = ANY (` + workers + `) AND lost IS NULL
+	ORDER BY id
+	FOR SHARE
+)`
+}
+
+// beginnersOf joins them to drafts d.
+const beginnersOf = `
+LEFT JOIN beginner AS b ON b.id = d.worker AND b.revision = d.revision AND d.queue <> ALL (b.cooling)`
+
+// scan reads the answer of a fresh insert: the time, and who began.
+func (b *begun) scan(scan pg.Scan, now *time.Time) error {
+	if b == nil {
+		return scan(now)
+	}
+	var ids [][16]byte
+	if err := scan(now, &ids); err != nil {
+		return err
+	}
+	clear(b.ids) // of another try
+	for _, id := range ids {
+		b.ids[id] = *now
+	}
+	return nil
+}
+
+// asks reports whether a job asked to begin for a worker.
+func (b *begun) asks(id job.ID, w job.WorkerID) bool {
+	return b != nil && slices.ContainsFunc(b.drafts, func(d job.Draft) bool { return d.ID == id && d.HandOver != nil && d.HandOver.Worker == w })
+}
+
+// add notes that a job began, if its draft asked for that.
+func (b *begun) add(id job.ID, started time.Time) {
+	if b != nil {
+		b.ids[id] = started
+	}
+}
+
+// undone notes that a job was taken back by the transaction in which it began.
+func (b *begun) undone(id job.ID) {
+	if b != nil {
+		delete(b.ids, id)
+	}
+}
+
+// has reports whether a job began.
+func (b *begun) has(id job.ID) bool {
+	if b == nil {
+		return false
+	}
+	_, ok := b.ids[id]
+	return ok
+}
+
+// started is when a job began, zero if it did not.
+func (b *begun) started(id job.ID) time.Time {
+	at, ok := b.ids[id]
+	if !ok {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// waiting are the drafts that claims are to be told of.
+func (b *begun) waiting(drafts []job.Draft) []job.Draft {
+	switch {
+	case b == nil || len(b.ids) == 0:
+		return drafts
+	case len(b.ids) == len(drafts):
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(drafts), func(d job.Draft) bool { return b.has(d.ID) })
+}
+
+// settle tells what became of them. It is called once the commit is answered, and
+// before its callers are.
+func (b *begun) settle() {
+	if b == nil {
+		return
+	}
+	for i := range b.drafts {
+		if h := b.drafts[i].HandOver; h != nil {
+			h.Settle(job.HandedOver{Started: b.started(b.drafts[i].ID)})
+		}
+	}
 }
 
 // enqueueBulk takes many drafts of one caller in, in one transaction of their

@@ -35,7 +35,7 @@ func (r *Room) Expire(ctx context.Context, limit int) (store.ExpireReply, error)
 	defer r.pg.Leave()
 	some := false
 	err := r.pg.Retry(ctx, "expire", pg.Reading, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{
+		return r.pg.Send(ctx, r.pg.Upkeep, nil, &pg.Statement{
 			Text: "SELECT EXISTS (SELECT" + fromLate + ")",
 			Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
 		})
@@ -132,12 +132,12 @@ func (r *Room) MakeDueAgain(ctx context.Context, b store.ClockStep, limit int) (
 			return err
 		}
 		was, within := b.Was, b.Within.Microseconds()
-		err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
+		err := r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits,
 			&pg.Statement{Text: redateJobs, Args: []any{r.pg.Namespace, b.Queues, Priorities, was, within, limit}, Each: each})
 		if err != nil || redated >= limit {
 			return err
 		}
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits,
 			&pg.Statement{Text: redateGated, Args: []any{r.pg.Namespace, b.Queues, was, within, limit - redated}, Each: each})
 	})
 	if err != nil {

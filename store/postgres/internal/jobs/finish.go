@@ -44,11 +44,25 @@ func (r *Room) Finish(ctx context.Context, w job.WorkerID, ends []job.End) ([]jo
 		c := &finishCall{Call: commit.NewCall(), worker: w, ends: ends[:n], weight: weight}
 		err := r.finisher.Do(ctx, c)
 		if err != nil {
+			if c.Taken() { // else nobody settles what it brings, either
+				ends = ends[n:]
+			}
+			beginNothing(ends)
 			return verdicts, err // those before are committed
 		}
 		verdicts, ends = append(verdicts, c.verdicts...), ends[n:]
 	}
 	return verdicts, nil
+}
+
+// beginNothing lets go of the slots that are kept for the follow-ups of ends which were
+// not sent; an earlier try may have stored them.
+func beginNothing(ends []job.End) {
+	for i := range ends {
+		if then := ends[i].Then; then.Some() {
+			job.SettleHandOvers(then.Drafts, job.HandedOver{Unknown: ends[i].Again})
+		}
+	}
 }
 
 // commitEnds commits the ends of many callers together; where one of them fails,
@@ -91,8 +105,18 @@ func (f *finishing) handOver(calls []*finishCall) {
 }
 
 func (f *finishing) answer(calls []*finishCall, err error) {
+	if err == nil {
+		for i := range f.accepted {
+			f.accepted[i].Settle()
+		}
+	}
 	rest := f.verdicts
 	for _, c := range calls {
+		for i := range c.ends {
+			if then := c.ends[i].Then; then.Some() { // of those that an earlier try brought nobody knows
+				job.SettleHandOvers(then.Drafts, job.HandedOver{Unknown: f.again || c.ends[i].Again})
+			}
+		}
 		if err == nil {
 			c.verdicts, rest = rest[:len(c.ends):len(c.ends)], rest[len(c.ends):]
 		}
@@ -202,6 +226,7 @@ func (f *finishing) tryPart(ctx context.Context, list []int) error {
 	for n, i := range list {
 		f.verdicts[i] = p.verdicts[n]
 	}
+	f.accepted = append(f.accepted, p.accepted...)
 	return nil
 }
 
@@ -214,6 +239,7 @@ type finishing struct {
 	weight   int
 	verdicts []job.Verdict
 	told     hints.Set
+	accepted []Accepted // of the jobs that ends bring along, by this try
 	// again: a try may have been committed, its answer lost. Then an end that
 	// finds its run over may be looking at its own work.
 	again bool
@@ -268,12 +294,13 @@ func (f *finishing) deserted() bool {
 
 // commit is one try.
 func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
+	f.accepted = nil
 	f.verdicts = make([]job.Verdict, len(f.ends))
 	ways := f.split()
 	sent := len(ways.light)+len(ways.rest) == 0
 	var err error
 	if sent {
-		err = f.room.pg.Send(ctx, f.room.pg.Reserved, l, f.quickStep(ways.plain, endPlain))
+		err = f.room.pg.Send(ctx, f.room.pg.Finish, l, f.quickStep(ways.plain, endPlain))
 		ways = endsByWay{rest: f.stale(ways.plain)} // some may have ties that their worker does not know of
 	}
 	if err == nil && len(ways.light)+len(ways.rest) > 0 {
@@ -300,7 +327,7 @@ func (f *finishing) commit(ctx context.Context, l *pg.Limits) error {
 
 // together ends runs in one transaction.
 func (f *finishing) together(ctx context.Context, l *pg.Limits, ways endsByWay) error {
-	return f.room.transact(ctx, f.room.pg.Reserved, l, f.ahead, func(t *pg.Transaction) error {
+	return f.room.transact(ctx, f.room.pg.Finish, l, f.ahead, func(t *pg.Transaction) error {
 		err := f.run(ctx, t, ways)
 		if err == nil && !f.again {
 			f.foreign = make([]bool, len(f.ends))
@@ -584,8 +611,14 @@ func (f *finishing) runOnce(ctx context.Context, session pg.Session, list []int)
 	if err != nil || len(then) == 0 {
 		return err
 	}
-	_, told, err = f.room.EnqueueIn(ctx, session, then)
-	f.told.Join(told)
+	if f.ahead == nil {
+		_, told, err = f.room.EnqueueIn(ctx, session, then)
+		f.told.Join(told)
+		return err
+	}
+	accepted, err := f.room.Accept(ctx, session, then)
+	f.told.Join(accepted.Told)
+	f.accepted = append(f.accepted, accepted)
 	return err
 }
 
@@ -641,7 +674,7 @@ func (f *finishing) recover(ctx context.Context) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	return f.room.pg.Send(ctx, f.room.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: endedAs, Args: []any{f.room.pg.Namespace, ids, runs, workers, final}, Each: func(scan pg.Scan) error {
+	return f.room.pg.Send(ctx, f.room.pg.Finish, pg.UpkeepLimits, &pg.Statement{Text: endedAs, Args: []any{f.room.pg.Namespace, ids, runs, workers, final}, Each: func(scan pg.Scan) error {
 		var n int
 		err := scan(&n)
 		i := stale[n-1]

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
@@ -46,7 +44,7 @@ var errUnfollowed = errors.New("pawl: a job has more beside it than was locked")
 const followTries = 4
 
 // transact is pg.Transact for moves: followers lock first.
-func (r *Room) transact(ctx context.Context, pool *pgxpool.Pool, l *pg.Limits, f *followed, do func(*pg.Transaction) error) error {
+func (r *Room) transact(ctx context.Context, pool *pg.Pool, l *pg.Limits, f *followed, do func(*pg.Transaction) error) error {
 	for range followTries {
 		err := r.pg.Transact(ctx, pool, l, func(t *pg.Transaction) error {
 			if err := r.lockFirst(ctx, t, f); err != nil {

@@ -92,7 +92,7 @@ func (r *Room) transit(
 	var ahead followed
 	err := r.pg.Retry(ctx, name, pg.Always, func(ctx context.Context, _ bool) error {
 		var moves []job.Move
-		err := r.transact(ctx, r.pg.Reserved, pg.UpkeepLimits, &ahead, func(t *pg.Transaction) (err error) {
+		err := r.transact(ctx, r.pg.Upkeep, pg.UpkeepLimits, &ahead, func(t *pg.Transaction) (err error) {
 			var woken hints.Set
 			moves, woken, err = in(ctx, t, &ahead)
 			told.Join(woken)

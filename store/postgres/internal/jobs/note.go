@@ -108,7 +108,7 @@ func (r *Room) noteHeld(ctx context.Context, w job.WorkerID, notes []store.Note,
 func (r *Room) noteOnce(ctx context.Context, w job.WorkerID, notes []store.Note) ([]job.Verdict, error) {
 	var verdicts []job.Verdict
 	err := r.pg.Retry(ctx, "note", pg.UnlessUnknown, func(ctx context.Context, _ bool) (err error) {
-		return r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) error {
+		return r.pg.Transact(ctx, r.pg.Finish, pg.UpkeepLimits, func(t *pg.Transaction) error {
 			verdicts, err = r.NoteIn(ctx, t, w, notes)
 			return err
 		})

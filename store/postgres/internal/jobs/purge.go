@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // purges remembers how far the archive was purged, so that a purge does not step
@@ -80,33 +81,37 @@ func (p *purges) reached(at time.Time) {
 // leaveWorkers marks workers as gone that are lost and hold nothing, at most $2 and
 // without waiting for anybody.
 //
-//   - worker_pkey finds them, job_held what they hold.
+//   - worker_lost finds them, job_held what they hold.
 const leaveWorkers = `UPDATE pawl.worker
 SET gone = true, drained = true
 WHERE ctid = ANY (ARRAY(
 	SELECT ctid
 	FROM pawl.worker AS w
-	WHERE namespace = $1 AND NOT gone AND lost <= {now} AND ` + holdsNothing + `
+	WHERE namespace = $1
+		AND NOT gone
+		AND lost IS NOT NULL
+		AND id > 0
+		AND lost <= {now}
+		AND ` + workers.HoldsNothing + `
+	ORDER BY lost
 	LIMIT $2
 	FOR UPDATE SKIP LOCKED
 ))`
 
-// holdsNothing is true of a worker w without a run (job_held).
-const holdsNothing = `(
-		SELECT 1
-		FROM pawl.job
-		WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id
-		LIMIT 1
-	) IS NULL`
-
 // forgetWorkers removes the rows of workers that left a day ago.
 //
-//   - worker_pkey finds them, job_held what they hold.
+//   - worker_lost finds them, job_held what they hold.
 const forgetWorkers = `DELETE FROM pawl.worker
 WHERE ctid = ANY (ARRAY(
 	SELECT ctid
 	FROM pawl.worker AS w
-	WHERE namespace = $1 AND gone AND lost < {now} - interval '24 hours' AND ` + holdsNothing + `
+	WHERE namespace = $1
+		AND gone
+		AND lost IS NOT NULL
+		AND id > 0
+		AND lost < {now} - interval '24 hours'
+		AND ` + workers.HoldsNothing + `
+	ORDER BY lost
 	LIMIT $2
 	FOR UPDATE SKIP LOCKED
 ))`
@@ -218,13 +223,23 @@ func lookDue(expiring []table.Table, asks []Ask) string {
 ) IS NOT NULL OR (
 	SELECT 1
 	FROM pawl.worker AS w
-	WHERE namespace = $1 AND NOT gone AND lost IS NOT NULL AND lost <= {now} AND ` + holdsNothing + `
+	WHERE namespace = $1
+		AND NOT gone
+		AND lost IS NOT NULL
+		AND id > 0
+		AND lost <= {now}
+		AND ` + workers.HoldsNothing + `
 	ORDER BY lost
 	LIMIT 1
 ) IS NOT NULL OR (
 	SELECT 1
 	FROM pawl.worker AS w
-	WHERE namespace = $1 AND gone AND lost IS NOT NULL AND lost < {now} - interval '24 hours' AND ` + holdsNothing + `
+	WHERE namespace = $1
+		AND gone
+		AND lost IS NOT NULL
+		AND id > 0
+		AND lost < {now} - interval '24 hours'
+		AND ` + workers.HoldsNothing + `
 	ORDER BY lost
 	LIMIT 1
 ) IS NOT NULL OR ` + settings.VersionsDue + ` OR (
@@ -329,7 +344,7 @@ func (r *Room) Due(ctx context.Context, also ...*pg.Statement) (due store.Due, e
 				return err
 			},
 		}
-		return r.pg.Send(ctx, r.pg.Reserved, pg.SharedLimits, append([]*pg.Statement{look}, also...)...)
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.SharedLimits, append([]*pg.Statement{look}, also...)...)
 	})
 	if err != nil {
 		return store.Due{}, err
@@ -345,7 +360,7 @@ func (r *Room) Purge(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	defer r.pg.Leave()
-	now, err := r.pg.Now(ctx, r.pg.Reserved)
+	now, err := r.pg.Now(ctx, r.pg.Upkeep)
 	if err != nil {
 		return 0, err
 	}
@@ -368,7 +383,7 @@ func (r *Room) Purge(ctx context.Context, limit int) (int, error) {
 		steps = append(steps, &pg.Statement{Text: purgeLogs, Args: []any{r.pg.Namespace, [16]byte(from.job), from.line, limit}, Each: func(scan pg.Scan) error {
 			return scan(&looked.job, &looked.line, &strays)
 		}})
-		if err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps...); err != nil {
+		if err := r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, steps...); err != nil {
 			return err
 		}
 		for _, st := range counted {

@@ -53,7 +53,7 @@ func (r *Room) compare(ctx context.Context, w job.WorkerID, refs []store.RunRef)
 	alive := false
 	err = r.pg.Retry(ctx, "hold", pg.Reading, func(ctx context.Context, _ bool) error {
 		clear(leased)
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits,
+		return r.pg.Send(ctx, r.pg.Finish, pg.UpkeepLimits,
 			&pg.Statement{Text: isAlive, Args: []any{r.pg.Namespace, w},
 				Each: func(scan pg.Scan) error { return scan(&alive) }},
 			&pg.Statement{Text: leasedRuns, Args: []any{r.pg.Namespace, w},

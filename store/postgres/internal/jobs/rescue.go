@@ -18,16 +18,20 @@ import (
 type RescueMark struct {
 	Worker job.WorkerID
 	Claim  pgtype.Int8
+	Gaps   job.WorkerID // where its look at numbers that are not registered began
 }
+
+// haveSuspects asks whether there may be something to rescue, and where the look ended.
+var haveSuspects = "SELECT EXISTS (" + workers.Suspects + "), " + workers.SuspectsEnd
 
 // orphans locks the jobs of suspects.
 //
-//   - worker_pkey finds the suspects, job_held their jobs. No lock is waited for,
-//     so their order is that of the index.
+//   - worker_undrained and worker_pkey find the suspects (workers.Suspects), job_held their jobs. No lock is
+//     waited for, so their order is that of the index.
 var orphans = `SELECT orphan.*
 FROM (
 	SELECT id
-	FROM (` + workers.Suspects + `) AS suspect (id)
+	FROM (` + workers.SuspectsFrom + `) AS suspect (id)
 	WHERE id >= $3
 	ORDER BY id
 ) AS suspect
@@ -43,15 +47,15 @@ LIMIT $2`
 
 // fromClaim makes a transaction that goes on where another ended not pass what
 // that took back: while a snapshot is held, the dead entries stay.
-const fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $4 ELSE 0 END"
+const fromClaim = "AND claim >= CASE WHEN suspect.id = $3 THEN $5 ELSE 0 END"
 
 // markDrained marks lost workers that hold nothing: they cannot claim, so they
 // never will.
 //
-//   - job_held tells.
+//   - worker_undrained finds them, job_held tells.
 const markDrained = `UPDATE pawl.worker AS w
 SET drained = true
-WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND ` + holdsNothing
+WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND ` + workers.HoldsNothing
 
 var (
 	lockOrphans     = strings.Replace(orphans, "{from}", "", 1)
@@ -66,17 +70,20 @@ func (r *Room) Rescue(ctx context.Context, limit int) (store.RescueReply, error)
 	}
 	defer r.pg.Leave()
 	some := false
+	var end job.WorkerID
+	at := RescueMark{Gaps: r.workers.Gaps.From()}
 	err := r.pg.Retry(ctx, "rescue", pg.Reading, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, nil, &pg.Statement{
-			Text: "SELECT EXISTS (" + workers.Suspects + ")",
-			Args: []any{r.pg.Namespace}, Each: func(scan pg.Scan) error { return scan(&some) },
+		return r.pg.Send(ctx, r.pg.Upkeep, nil, &pg.Statement{
+			Text: haveSuspects, Args: []any{r.pg.Namespace, at.Gaps}, Each: func(scan pg.Scan) error { return scan(&some, &end) },
 		})
 	})
+	if err == nil && !some {
+		r.workers.Gaps.Reached(end)
+	}
 	if err != nil || !some {
 		return store.RescueReply{}, err
 	}
 	var all store.RescueReply
-	var at RescueMark
 	for all.Total() < limit {
 		n := min(RescuedAtOnce, limit-all.Total())
 		var reached RescueMark
@@ -109,7 +116,7 @@ const RescuedAtOnce = 50
 func (r *Room) RescueIn(ctx context.Context, session pg.Session, f *followed, limit int, at *RescueMark) ([]job.Move, hints.Set, error) {
 	drained := &pg.Statement{Text: markDrained, Args: []any{r.pg.Namespace}}
 	moves, told, err := r.moveAll(ctx, session, f, func(ctx context.Context, session pg.Session) (found []*job.Subject, now time.Time, err error) {
-		text, args := lockOrphans, []any{r.pg.Namespace, limit, at.Worker}
+		text, args := lockOrphans, []any{r.pg.Namespace, limit, at.Worker, at.Gaps}
 		steps := []*pg.Statement{drained, nowStep(&now)}
 		if at.Claim.Valid { // drained was once for all that follow: it passes the dead entries of every suspect
 			text, args, steps = LockMoreOrphans, append(args, at.Claim), steps[1:]

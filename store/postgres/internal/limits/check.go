@@ -33,7 +33,7 @@ func (r *Room) Check(ctx context.Context, step int, report *store.CheckReport) e
 		reached := last
 		err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 			rows, found = 0, nil
-			return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{
+			return r.pg.Send(ctx, r.pg.Reading, pg.UpkeepLimits, &pg.Statement{
 				Text: checkBuckets, Args: []any{r.pg.Namespace, last.Limit, last.Key, step},
 				Each: func(scan pg.Scan) error {
 					broken := false

@@ -26,7 +26,7 @@ func (r *Room) Count(ctx context.Context, f store.Filter, cap int) (store.Counte
 	text := b.count(stretches, f, cap)
 	var counted store.Counted
 	visits := 0
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		counted, visits = store.Counted{}, 0
 		if f.Fingerprint == "" {
 			return []*pg.Statement{seek(), {Text: text, Args: b.args, Each: func(scan pg.Scan) error { return scan(&visits, &counted.Jobs) }}}

@@ -86,7 +86,7 @@ func byQueue(s job.State) bool { return s.Final() || s == job.Waiting }
 // Counts counts the jobs of each queue in each state.
 func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	names := map[job.State]*[]string{}
-	err := r.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Browse(ctx, func() []*pg.Statement {
 		statements := []*pg.Statement{seek()}
 		for _, s := range job.States() {
 			if byQueue(s) {
@@ -101,7 +101,7 @@ func (r *Room) Counts(ctx context.Context) ([]store.QueueCount, error) {
 	}
 	var counts []store.QueueCount
 	totals := map[job.State]int{}
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		counts = nil
 		clear(totals)
 		statements := []*pg.Statement{seek()}

@@ -42,7 +42,7 @@ func (r *Room) list(ctx context.Context, f store.Filter, p store.Page) (listed s
 	}
 	b := &listing{}
 	text, part := b.page(stretches, p)
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		listed = store.Listed{}
 		var rows jobs.RowReader
 		read := 0

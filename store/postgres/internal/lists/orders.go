@@ -134,7 +134,7 @@ func (r *Room) splits(ctx context.Context, f store.Filter, p store.Page) (bool, 
 func (r *Room) few(ctx context.Context, s stretch) (bool, error) {
 	b, length := &listing{}, 0
 	text := "SELECT count(*)\nFROM (\n\t" + b.read(s, "1") + "\n\tLIMIT " + b.arg(store.MaxSorted+1) + "\n) AS counted"
-	err := r.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Browse(ctx, func() []*pg.Statement {
 		return []*pg.Statement{seek(), {Text: text, Args: b.args, Each: func(scan pg.Scan) error { return scan(&length) }}}
 	})
 	return length <= store.MaxSorted, err

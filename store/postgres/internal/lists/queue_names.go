@@ -17,7 +17,7 @@ func (r *Room) withQueues(ctx context.Context, list []stretch) (known []stretch,
 		return list, nil
 	}
 	names := make([][]string, len(list))
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		statements := []*pg.Statement{seek()}
 		for i, s := range list {
 			if s.by != "" {

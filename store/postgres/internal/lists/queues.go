@@ -85,7 +85,7 @@ func (r *Room) Queues(ctx context.Context, names []string) ([]store.QueueState, 
 		at[some[i]] = &states[i]
 	}
 	cap := store.QueueCap(len(some))
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		return []*pg.Statement{seek(), {Text: waitingIn, Args: []any{r.pg.Namespace, some, cap + 1}, Each: func(scan pg.Scan) error {
 			var name string
 			var plain, gated store.QueueWaits
@@ -109,7 +109,7 @@ func (r *Room) Queues(ctx context.Context, names []string) ([]store.QueueState, 
 
 // queueFacts reads what is known of queues beside what waits in each.
 func (r *Room) queueFacts(ctx context.Context, names []string) (facts store.QueueFacts, err error) {
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		facts = store.QueueFacts{Running: map[string]int{}}
 		statements := []*pg.Statement{
 			seek(),

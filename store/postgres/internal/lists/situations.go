@@ -45,9 +45,17 @@ CROSS JOIN LATERAL (
 
 // runsOfQueues counts what the workers with totals run of the jobs' queues.
 //
-//   - job_pkey finds the jobs, job_held the runs.
+//   - worker_live and worker_undrained give the workers; job_pkey finds the jobs, job_held the runs.
 const runsOfQueues = `SELECT w.label, w.totals, w.lost IS NOT NULL, held.queue, held.runs
-FROM pawl.worker AS w
+FROM (
+	SELECT id, label, totals, lost
+	FROM pawl.worker
+	WHERE namespace = $1 AND lost IS NULL AND id > 0 AND totals IS NOT NULL
+	UNION ALL
+	SELECT id, label, totals, lost
+	FROM pawl.worker
+	WHERE namespace = $1 AND lost IS NOT NULL AND NOT drained AND totals IS NOT NULL
+) AS w
 CROSS JOIN LATERAL (
 	SELECT j.queue, count(*) AS runs
 	FROM pawl.job AS j
@@ -58,7 +66,6 @@ CROSS JOIN LATERAL (
 	))
 	GROUP BY j.queue
 ) AS held
-WHERE w.namespace = $1 AND w.totals IS NOT NULL AND NOT w.drained
 ORDER BY w.id`
 
 // whoRuns tells who runs each job.
@@ -129,7 +136,7 @@ func (r *Room) Situations(ctx context.Context, ids []job.ID) ([]job.Situation, e
 	var now time.Time
 	var of map[int]*known
 	most := store.AheadCap(len(ids))
-	err := r.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Browse(ctx, func() []*pg.Statement {
 		found, workers, pauses, cooling, runs, of = nil, nil, nil, nil, map[string][]store.QueueRuns{}, make(map[int]*known, len(ids))
 		for n := range ids {
 			of[n+1] = &known{}

@@ -47,7 +47,7 @@ func (r *Room) Totals(ctx context.Context, after []byte, step int) (counts []sto
 	copy(id[:], after)
 	err = r.pg.Retry(ctx, "count", pg.Reading, func(ctx context.Context, _ bool) error {
 		counts, last = nil, nil
-		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: totals, Args: []any{r.pg.Namespace, id, step}, Each: func(scan pg.Scan) error {
+		return r.pg.Send(ctx, r.pg.Reading, pg.UpkeepLimits, &pg.Statement{Text: totals, Args: []any{r.pg.Namespace, id, step}, Each: func(scan pg.Scan) error {
 			var queue pgtype.Text
 			var state int16
 			var n int64

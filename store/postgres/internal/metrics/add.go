@@ -43,7 +43,7 @@ func (r *Room) Add(ctx context.Context, f *store.MetricFlush) error {
 		c.add(&store.StoredMetric{MetricRow: row, Width: store.MetricPart, Flush: store.AheadFlush(f.Number, i)})
 	}
 	return r.pg.Retry(ctx, "keep metrics", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, &pg.Statement{Text: addMetrics, Args: []any{
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, &pg.Statement{Text: addMetrics, Args: []any{
 			r.pg.Namespace, [16]byte(f.Source), f.Number, store.KeepFlush.Microseconds(), int16(store.MetricPart),
 			c.classes, c.starts, c.names, c.kinds, c.rolls, c.expires, c.data, c.flushes,
 		}})

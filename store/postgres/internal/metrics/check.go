@@ -79,7 +79,7 @@ func (r *Room) Check(ctx context.Context, step int, report *store.CheckReport) e
 				reached, found := last, []store.Fault(nil)
 				err := r.pg.Retry(ctx, "check", pg.Reading, func(ctx context.Context, _ bool) error {
 					more, found = false, nil
-					return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{
+					return r.pg.Send(ctx, r.pg.Reading, pg.UpkeepLimits, &pg.Statement{
 						Text: checkMetrics, Args: []any{r.pg.Namespace, int16(class), int16(width), last, step},
 						Each: func(scan pg.Scan) error {
 							var f store.Fault

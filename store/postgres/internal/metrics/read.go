@@ -55,7 +55,7 @@ func (r *Room) Read(ctx context.Context, q store.MetricQuery) (store.MetricReply
 	minute, to := store.MetricRange(q, store.MetricMinute)
 	hour, _ := store.MetricRange(q, store.MetricHour)
 	name, kind := pg.Legible(store.ExactName(q.Name)), pg.Legible(store.ExactName(q.Kind))
-	err := r.pg.Read(ctx, func() []*pg.Statement {
+	err := r.pg.Browse(ctx, func() []*pg.Statement {
 		sum, fault = store.NewMetricSum(q), nil
 		return []*pg.Statement{{
 			Text: readText(name, kind),

@@ -71,7 +71,7 @@ func (r *Room) RollUp(ctx context.Context, limit int) (reply store.RollUpReply, 
 	limit = max(limit, store.LeastRollUp)
 	err = r.pg.Retry(ctx, "roll up metrics", pg.Always, func(ctx context.Context, _ bool) error {
 		reply = store.RollUpReply{}
-		return r.pg.Transact(ctx, r.pg.Reserved, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
+		return r.pg.Transact(ctx, r.pg.Upkeep, pg.UpkeepLimits, func(t *pg.Transaction) (err error) {
 			reply, err = r.rollUp(ctx, t, limit)
 			return err
 		})

@@ -157,7 +157,7 @@ func (s *DB) Look(ctx context.Context, w *TableRules, c *store.Check, after []by
 	}
 	err = s.Retry(ctx, "check", Reading, func(ctx context.Context, _ bool) error {
 		seen = look{of: w}
-		return s.Send(ctx, s.Work, UpkeepLimits, step)
+		return s.Send(ctx, s.Reading, UpkeepLimits, step)
 	})
 	if err != nil {
 		return nil, nil, 0, err

@@ -72,27 +72,3 @@ func Stopwatch() func() time.Duration {
 	begin := time.Now()
 	return func() time.Duration { return time.Since(begin) }
 }
-
-// Pace lets something happen so often at most. It is this process's own time,
-// and only about how much is said, never about what is true.
-type Pace struct {
-	Every time.Duration
-
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-// May reports whether it is time again for a name.
-func (p *Pace) May(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if last, ok := p.last[name]; ok && now.Sub(last) < p.Every {
-		return false
-	}
-	if p.last == nil || len(p.last) > 10_000 {
-		p.last = map[string]time.Time{}
-	}
-	p.last[name] = now
-	return true
-}

@@ -16,8 +16,7 @@ import (
 // schema, and no namespace.
 type Link struct {
 	LinkConfig
-	Work     *pgxpool.Pool // enqueue, claim, reading
-	Reserved *pgxpool.Pool // heartbeat, finish, upkeep
+	*Roles // nil before Open
 
 	explicit   bool          // transactions have to say that they are READ COMMITTED
 	Settled    bool          // sessions keep the store's settings
@@ -32,10 +31,11 @@ type Link struct {
 
 // LinkConfig says how a database is reached.
 type LinkConfig struct {
-	Users    *pgxpool.Pool // the caller's, for transactions of users
-	Schema   string        // its name
-	PollOnly bool
-	OnlyPool bool
+	Users     *pgxpool.Pool // the caller's, for transactions of users
+	Schema    string        // its name
+	PollOnly  bool
+	OnlyPool  bool
+	ReadLimit time.Duration // ends a list, a count or a search
 }
 
 // NewLink makes what needs no server yet.
@@ -46,23 +46,20 @@ func NewLink(c LinkConfig) *Link {
 	return l
 }
 
-// Open connects with so many connections of each kind, and looks at the server.
-// Who comes second finds it done; what failed is tried again.
-func (l *Link) Open(ctx context.Context, working, reserved int, logger *slog.Logger) (err error) {
+// Open connects with so many connections, which its roles share, and looks at the
+// server. Who comes second finds it done; what failed is tried again.
+func (l *Link) Open(ctx context.Context, connections int, logger *slog.Logger) error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	if l.open {
 		return nil
 	}
-	if l.Work == nil {
-		if l.Work, err = l.connect(ctx, working); err != nil {
+	if l.Roles == nil {
+		pool, err := l.connect(ctx, connections)
+		if err != nil {
 			return err
 		}
-	}
-	if l.Reserved == nil {
-		if l.Reserved, err = l.connect(ctx, reserved); err != nil {
-			return err
-		}
+		l.Roles = Share(pool, connections)
 	}
 	if err := l.examine(ctx, logger); err != nil {
 		return err
@@ -71,11 +68,9 @@ func (l *Link) Open(ctx context.Context, working, reserved int, logger *slog.Log
 	return nil
 }
 
-// Close ends the store's own pools.
+// Close ends the store's own pool.
 func (l *Link) Close() {
-	for _, p := range []*pgxpool.Pool{l.Work, l.Reserved} {
-		if p != nil && p != l.Users {
-			p.Close()
-		}
+	if l.Roles != nil && l.Work.Pool != l.Users {
+		l.Work.Close()
 	}
 }

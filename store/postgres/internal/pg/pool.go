@@ -13,8 +13,8 @@ import (
 // first: an unnoticed restart of the server would make the next answer unknown.
 const idleBeforePing = 30 * time.Second
 
-// connect makes one of the store's own pools from the settings of the caller's,
-// or is the caller's where that is all there is.
+// connect makes the store's own pool from the settings of the caller's, or is the
+// caller's where that is all there is.
 func (s *Link) connect(ctx context.Context, size int) (*pgxpool.Pool, error) {
 	if s.OnlyPool {
 		return s.Users, nil

@@ -33,8 +33,9 @@ type Session interface {
 
 // Limits are what a transaction of the store sets for itself.
 type Limits struct {
-	Lock time.Duration // longest wait for somebody else's lock
-	free bool          // as the server would have it: for what may read much, or has to wait
+	Lock  time.Duration // longest wait for somebody else's lock
+	free  bool          // as the server would have it: for what may read much, or has to wait
+	every time.Duration // longest time for a statement; 0: as the server would have it, or none
 }
 
 var (
@@ -43,8 +44,14 @@ var (
 	// Where only the call itself waits. It gives up before the server looks for
 	// deadlocks [1 s], and tries again: none is ever found.
 	UpkeepLimits = &Limits{Lock: 900 * time.Millisecond}
-	freeLimits   = &Limits{free: true}
+	// Where something else serves as well, and what is asked for may be behind any
+	// number of dead entries (IsOverTime).
+	ShortLimits = &Limits{Lock: SharedLimits.Lock, every: time.Second}
+	freeLimits  = &Limits{free: true}
 )
+
+// IsOverTime reports whether a statement was ended because its time was over.
+func IsOverTime(err error) bool { return HasCode(err, "57014") }
 
 // idleLimit ends a transaction of the store whose process stands still, well
 // below the time after which that process is declared lost.
@@ -105,7 +112,10 @@ var (
 // default. Servers before 14 have no such limit.
 const MayIdleText = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
 
-const setLock = "SELECT set_config('lock_timeout', $1, true)"
+const (
+	setLock  = "SELECT set_config('lock_timeout', $1, true)"
+	setEvery = "SELECT set_config('statement_timeout', $1, true)"
+)
 
 func (l *Limits) Args() []any {
 	return []any{Milliseconds(l.Lock), Milliseconds(idleLimit)}
@@ -122,6 +132,9 @@ func (s *Link) set(b *pgx.Batch, l *Limits) {
 		b.Queue(SetFreeText)
 	case l.Lock != SharedLimits.Lock:
 		b.Queue(setLock, Milliseconds(l.Lock))
+	}
+	if l != nil && l.every > 0 {
+		b.Queue(setEvery, Milliseconds(l.every))
 	}
 }
 
@@ -162,7 +175,7 @@ func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // Send runs the steps as one transaction in one round trip and returns when its
 // commit is answered. Without limits it is a plain read.
-func (s *Link) Send(ctx context.Context, pool *pgxpool.Pool, l *Limits, steps ...*Statement) error {
+func (s *Link) Send(ctx context.Context, pool *Pool, l *Limits, steps ...*Statement) error {
 	if s.explicit {
 		return s.Transact(ctx, pool, l, func(t *Transaction) error { return t.last(ctx, steps...) })
 	}
@@ -224,13 +237,13 @@ func Judge(ctx context.Context, err error) error {
 // Transaction is one of the store's own that takes more than one round trip.
 type Transaction struct {
 	s     *Link
-	conn  *pgxpool.Conn
+	conn  *Conn
 	limit *Limits
 	open  bool
 }
 
 // Transact runs f in a transaction and commits what it did.
-func (s *Link) Transact(ctx context.Context, pool *pgxpool.Pool, l *Limits, f func(*Transaction) error) error {
+func (s *Link) Transact(ctx context.Context, pool *Pool, l *Limits, f func(*Transaction) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return Acquired(ctx, err)

@@ -55,7 +55,7 @@ type Meeting[Q, A any] struct {
 // MeetingKind says how a meeting asks.
 type MeetingKind struct {
 	Patience time.Duration // with those who are late
-	Reserved bool          // over these connections
+	Reserved bool          // over these connections, else over those of claims
 	Limits   *Limits
 }
 
@@ -69,7 +69,7 @@ func Meet[Q, A any](t *Together, kind MeetingKind, ask func(asks []Q, answers []
 	m.Meeting = meet.New(meet.Options[Q, A]{
 		Patience: kind.Patience, Most: metMost, Expected: &t.Members,
 		Run: func(ctx context.Context, asks []Q) []*A {
-			pool := t.link.Work
+			pool := t.link.Claim
 			if kind.Reserved {
 				pool = t.link.Reserved
 			}

@@ -2,11 +2,13 @@ package schedules
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
+	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 	"github.com/pawlwork/pawl/store/postgres/internal/settings"
 )
@@ -76,31 +78,36 @@ WHERE namespace = $1 AND name = $2`
 
 // Fire moves schedules on, each with the jobs of its due times, in one transaction.
 func (r *Room) Fire(ctx context.Context, revision int64, list []store.Firing) (fired []store.Fired, err error) {
+	unknown := false
+	defer func() { // of those that did not begin, or of which nobody knows
+		for i := range list {
+			job.SettleHandOvers(list[i].Jobs, job.HandedOver{Unknown: unknown || errors.Is(err, job.ErrOutcomeUnknown)})
+		}
+	}()
 	if err := r.pg.Enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.pg.Leave()
-	var told hints.Set
+	var accepted jobs.Accepted
 	var blocked error // by a transaction that holds a unique key: its caller goes on without this one
-	unknown := false
 	err = r.pg.Retry(ctx, "fire schedules", pg.Always, func(ctx context.Context, again bool) error {
-		fired, told, unknown = make([]store.Fired, len(list)), nil, again
-		err := r.pg.Transact(ctx, r.pg.Work, pg.SharedLimits, func(t *pg.Transaction) error {
+		fired, accepted, unknown = make([]store.Fired, len(list)), jobs.Accepted{}, again
+		err := r.pg.Transact(ctx, r.pg.Upkeep, pg.SharedLimits, func(t *pg.Transaction) error {
 			if err := t.Run(ctx, r.move(revision, list, fired)); err != nil {
 				return err
 			}
-			var accepted []job.Draft
+			var drafts []job.Draft
 			for i := range list {
 				if fired[i].Moved {
-					accepted = append(accepted, list[i].Jobs...)
+					drafts = append(drafts, list[i].Drafts()...)
 				}
 			}
-			receipts, tell, err := r.jobs.EnqueueIn(ctx, t, accepted)
-			if err != nil || len(accepted) == 0 {
+			var err error
+			accepted, err = r.jobs.Accept(ctx, t, drafts)
+			if err != nil || len(drafts) == 0 {
 				return err
 			}
-			told = tell
-			return t.Run(ctx, r.count(list, fired, receipts))
+			return t.Run(ctx, r.count(list, fired, accepted.Receipts))
 		})
 		if blocked = nil; err != nil && pg.FaultOf(err).Blocked && !again { // again: it may be an earlier try that holds it
 			blocked = err
@@ -114,7 +121,8 @@ func (r *Room) Fire(ctx context.Context, revision int64, list []store.Firing) (f
 	if blocked != nil {
 		return nil, pg.Failure("fire schedules", pg.FaultOf(blocked).Err, false)
 	}
-	r.hints.Tell(told)
+	accepted.Settle()
+	r.hints.Tell(accepted.Told)
 	if unknown { // an earlier try may have put them in, and told nobody
 		for i := range list {
 			for j := range list[i].Jobs {
@@ -180,7 +188,7 @@ func (r *Room) Trigger(ctx context.Context, name string, draft job.Draft, op sto
 	defer r.pg.Leave()
 	var told hints.Set
 	err = r.pg.Retry(ctx, store.TriggerAction, pg.UnlessUnknown, func(ctx context.Context, _ bool) error {
-		return r.pg.Transact(ctx, r.pg.Work, pg.UpkeepLimits, func(t *pg.Transaction) error {
+		return r.pg.Transact(ctx, r.pg.Upkeep, pg.UpkeepLimits, func(t *pg.Transaction) error {
 			receipts, tell, err := r.jobs.EnqueueIn(ctx, t, []job.Draft{draft})
 			if err != nil {
 				return err
@@ -203,6 +211,6 @@ func (r *Room) Forget(ctx context.Context, name string) error {
 	}
 	defer r.pg.Leave()
 	return r.pg.Retry(ctx, "forget a schedule", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &pg.Statement{Text: dropState, Args: []any{r.pg.Namespace, name}})
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, &pg.Statement{Text: dropState, Args: []any{r.pg.Namespace, name}})
 	})
 }

@@ -86,7 +86,7 @@ func (r *Room) Audit(ctx context.Context, f store.AuditFilter, p store.AuditPage
 	if f.Target != "" {
 		text, args = entriesByTarget, append(args, f.Target)
 	}
-	err = r.pg.Read(ctx, func() []*pg.Statement {
+	err = r.pg.Browse(ctx, func() []*pg.Statement {
 		list = store.AuditList{}
 		return []*pg.Statement{{Text: text, Args: args, Each: func(scan pg.Scan) error {
 			var e store.AuditEntry

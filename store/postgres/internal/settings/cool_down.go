@@ -30,6 +30,15 @@ func CoolingQueues(queues string) string {
 	WHERE namespace = $1 AND queue = ANY (` + queues + `) AND ` + coolDownRuns
 }
 
+// CoolingNames are those of the queues of an array that cool down, as rows.
+//
+//   - cool_down_pkey: one seek for each.
+func CoolingNames(queues string) string {
+	return `SELECT queue
+		FROM pawl.cool_down
+		WHERE namespace = $1 AND queue = ANY (` + queues + `) AND ` + coolDownRuns
+}
+
 // CoolingOf are those of the queues p (namespace, queue, n) that cool down, as rows.
 //
 //   - cool_down_pkey: one seek for each.

@@ -8,8 +8,8 @@ import (
 
 // leader remembers who led last: the search for the leader begins there. Nobody
 // before it can lead again, because numbers ascend and who is lost never lives
-// again; and the rows of those who left stay for a day, as many as a deploy has
-// replaced. Without this every beat would step over all of them.
+// again; and while somebody holds a snapshot the entries of those who left stay, as many
+// as deploys have replaced. Without this every beat would step over all of them.
 //
 // A number may be committed after a higher one, and lower ones come again when the
 // clock is set back and the rows of those who left are gone. So the search begins in

@@ -81,24 +81,30 @@ func encodeServes(s *store.Serves) (queues []string, slots []int, totals []byte,
 // stay below 2^53 for two centuries, so that every reader of JSON keeps them exact.
 //
 //   - worker_pkey finds the highest number.
-const newWorker = `INSERT INTO pawl.worker (
-	namespace, id, label, host, process, queues, offer, lost_after, started, beat,
-	machine, start, totals, owner, version, slots, remote
+const newWorker = `WITH came AS (
+	INSERT INTO pawl.worker (
+		namespace, id, label, host, process, queues, offer, lost_after, started, beat,
+		machine, start, totals, owner, version, slots, remote
+	)
+	SELECT $1,
+		greatest(
+			(extract(epoch FROM {now}) * 1000000)::bigint,
+			(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
+		) + $2,
+		$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13, $14::int[], $15
+	ON CONFLICT DO NOTHING
+	RETURNING id
 )
-SELECT $1,
-	greatest(
-		(extract(epoch FROM {now}) * 1000000)::bigint,
-		(SELECT max(id) FROM pawl.worker WHERE namespace = $1)
-	) + $2,
-	$3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11::jsonb, $12, $13, $14::int[], $15
-ON CONFLICT DO NOTHING
-RETURNING id`
+INSERT INTO pawl.worker_beat (namespace, worker, at)
+SELECT $1, id, {now}
+FROM came
+RETURNING worker`
 
 // workerDraw is from how many numbers the chance of newWorker is drawn.
 const workerDraw = 1 << 21
 
 // Deregister removes a worker. Its row stays for a day, marked as gone
-// (suspects in mark_lost.go says why); what it still holds is rescued.
+// (suspectsOf in mark_lost.go says why); what it still holds is rescued.
 func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	if err := r.pg.Enter(ctx); err != nil {
 		return err
@@ -108,6 +114,7 @@ func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	err := r.pg.Retry(ctx, "deregister", pg.Always, func(ctx context.Context, again bool) error {
 		end := r.settings.EndSteps()
 		err := r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, append([]*pg.Statement{
+			{Text: lockWorker, Args: []any{r.pg.Namespace, w}},
 			{Text: removeWorker, Args: []any{r.pg.Namespace, w}, Each: func(scan pg.Scan) error { changed = true; return nil }},
 		}, end...)...)
 		ended = ended || again || end[1].Hits > 0
@@ -115,6 +122,7 @@ func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	})
 	if err == nil {
 		r.Asked.Forget(w)
+		r.crews.Forget(w)
 		if changed {
 			r.hints.Notifier.Members()
 		}
@@ -125,17 +133,39 @@ func (r *Room) Deregister(ctx context.Context, w job.WorkerID) error {
 	return err
 }
 
-// removeWorker marks a worker as gone (worker_pkey), and says so where it shared.
-const removeWorker = `WITH was AS MATERIALIZED (
+// lockWorker waits for the claims of a worker that are under way (worker_pkey). What they
+// took is seen by the statement behind it.
+const lockWorker = `SELECT
+FROM pawl.worker
+WHERE namespace = $1 AND id = $2 AND NOT gone
+FOR UPDATE`
+
+// removeWorker marks a worker as gone, and says so where it shared. It has no beat any
+// more. One that holds nothing is nobody's business from then on.
+//
+//   - worker_pkey and worker_beat_pkey find it, job_held what it holds.
+var removeWorker = `WITH was AS MATERIALIZED (
 	SELECT id, lost IS NULL AND split <> 0 AS shares
 	FROM pawl.worker
 	WHERE namespace = $1 AND id = $2 AND NOT gone
 	FOR UPDATE
 ), gone AS (
 	UPDATE pawl.worker AS w
-	SET gone = true, lost = coalesce(w.lost, {now})
+	SET gone = true, lost = coalesce(w.lost, {now}), drained = w.drained OR ` + HoldsNothing + `
 	FROM was
 	WHERE w.namespace = $1 AND w.id = was.id
+), muted AS (
+	DELETE FROM pawl.worker_beat AS b
+	USING was
+	WHERE ` + renewable + `
 )
 ` + changeRegistry + ` AND EXISTS (SELECT FROM was WHERE shares)
 RETURNING id`
+
+// HoldsNothing is true of a worker w without a run (job_held).
+const HoldsNothing = `(
+		SELECT 1
+		FROM pawl.job
+		WHERE job.namespace = $1 AND job.state = 3 AND job.worker = w.id
+		LIMIT 1
+	) IS NULL`

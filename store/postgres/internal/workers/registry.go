@@ -23,24 +23,36 @@ const changeRegistry = `UPDATE pawl.namespace
 	SET registry = greatest((extract(epoch FROM {now}) * 1000000)::bigint, registry + 1)
 	WHERE namespace.id = $1`
 
-// readWorkers lists the registry.
+// readWorkers lists those that have not left.
 //
-//   - worker_pkey lists the workers, job_held counts what each one runs.
-const readWorkers = `SELECT id, label, host, process, machine, start, queues, totals, offer, lost_after,
-	started, beat, owner, version,
-	lost IS NOT NULL,
-	split <> 0,
+//   - worker_live and worker_lost give the workers, worker_pkey their rows, worker_beat_pkey their beats; job_held counts what
+//     each one runs.
+var readWorkers = `SELECT worker.id, worker.label, worker.host, worker.process, worker.machine, worker.start,
+	worker.queues, worker.totals, worker.offer, worker.lost_after,
+	worker.started, coalesce(b.at, worker.beat), worker.owner, worker.version,
+	worker.lost IS NOT NULL,
+	worker.split <> 0,
 	(
 		SELECT count(*)
 		FROM pawl.job
 		WHERE job.namespace = worker.namespace AND job.state = 3 AND job.worker = worker.id
 	),
 	{now},
-	slots,
-	remote
-FROM pawl.worker
-WHERE namespace = $1 AND NOT gone
-ORDER BY id`
+	worker.slots,
+	worker.remote
+FROM (
+	SELECT w.id
+	FROM pawl.worker AS w
+	WHERE w.namespace = $1 AND w.lost IS NULL AND w.id > 0 AND NOT w.gone
+	UNION ALL
+	SELECT w.id
+	FROM pawl.worker AS w
+	WHERE w.namespace = $1 AND NOT w.gone AND w.lost IS NOT NULL AND w.id > 0
+) AS here
+JOIN pawl.worker ON worker.namespace = $1 AND worker.id = here.id
+LEFT JOIN LATERAL (` + beatOf("$1", "here.id") + `
+) AS b ON true
+ORDER BY worker.id`
 
 // Registry lists the workers.
 func (r *Room) Registry(ctx context.Context) ([]store.WorkerInfo, error) {

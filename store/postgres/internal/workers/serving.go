@@ -9,14 +9,28 @@ import (
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
 )
 
-// servingWorkers lists the queues, slots and totals of the live workers.
-//
-//   - worker_pkey lists the workers.
-const servingWorkers = `SELECT label, queues, slots, totals
-FROM pawl.worker
-WHERE namespace = $1 AND lost IS NULL AND beat > {now} - lost_after * interval '1 microsecond'
-ORDER BY id
+// servingWorkers lists the queues, slots and totals of the live workers, in their order.
+var servingWorkers = `SELECT w.label, w.queues, w.slots, w.totals
+` + live + `
+ORDER BY w.id
 LIMIT $2`
+
+// ServedQueues lists the queues of the live workers with what is offered there,
+// if the one who asks ($2) is the first of them. A fleet has few different offers.
+var ServedQueues = `WITH leader AS MATERIALIZED (
+	SELECT w.id
+	` + live + `
+	ORDER BY w.id
+	LIMIT 1
+)
+SELECT DISTINCT q.name, served.offer
+FROM leader
+CROSS JOIN LATERAL (
+	SELECT w.queues, w.offer
+	` + live + `
+) AS served
+CROSS JOIN unnest(served.queues) AS q (name)
+WHERE leader.id = $2`
 
 // ServingStep reads what the live workers serve: their labels, queues, slots and
 // totals.

@@ -113,7 +113,7 @@ func BenchmarkColumns(b *testing.B) {
 		}
 		for b.Loop() {
 			d.ID = job.NewID()
-			if _, err := t.insert(&d); err != nil {
+			if _, err := t.insert(&d, false); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -35,9 +35,16 @@ func (t *Transition) accept(d *job.Draft) (job.Receipt, error) {
 			return job.Receipt{ID: holder, Duplicate: taken}, err
 		}
 	}
-	added, err := t.insert(d)
+	begins, err := t.begins(d)
 	if err != nil {
 		return job.Receipt{}, err
+	}
+	added, err := t.insert(d, begins)
+	if err != nil {
+		return job.Receipt{}, err
+	}
+	if added && begins {
+		t.begun = append(t.begun, beginning{d.HandOver, t.Now})
 	}
 	if added && d.Unique.Hash != nil {
 		if err := t.takeUnique(d.Unique.Hash, d.ID); err != nil {
@@ -94,8 +101,8 @@ func (t *Transition) takeUnique(hash []byte, id job.ID) error {
 	return t.On(holdUnique).Blob(hash).Blob(id[:]).Exec()
 }
 
-// insert adds the live row; false when the id is live already.
-func (t *Transition) insert(d *job.Draft) (bool, error) {
+// insert adds the live row, running if it begins; false when the id is live already.
+func (t *Transition) insert(d *job.Draft, begins bool) (bool, error) {
 	due := t.Now
 	switch {
 	case !d.At.IsZero():
@@ -103,11 +110,18 @@ func (t *Transition) insert(d *job.Draft) (bool, error) {
 	case d.In > 0:
 		due = lite.Later(t.Now, d.In)
 	}
-	into := &insertPlain
+	way := &waits
+	if begins {
+		way = &runs
+	}
+	into := &way.plain
 	if slices.ContainsFunc(optional, func(c *column) bool { return c.given(d) }) {
-		into = &insertFull
+		into = &way.full
 	}
 	q := t.On(into.text)
+	if begins {
+		q.Int(int64(d.HandOver.Worker)).Int(t.Now)
+	}
 	for _, c := range into.columns {
 		c.draft(q, arrival{d, t.Now, due})
 	}
@@ -121,19 +135,27 @@ type insertion struct {
 	columns choice
 }
 
-// Most jobs are plain; binding and storing twelve NULLs for each would cost a third
-// of the insert.
+// insertions add a job that arrives in one state. Most jobs are plain; binding and
+// storing twelve NULLs for each would cost a third of the insert.
+type insertions struct{ plain, full insertion }
+
 var (
-	insertPlain = insertionOf(choose(func(c *column) bool { return c.draft != nil && c.given == nil }))
-	insertFull  = insertionOf(choose(func(c *column) bool { return c.draft != nil }))
-	optional    = choose(func(c *column) bool { return c.given != nil })
+	waits    = insertionsOf("state", "2")
+	runs     = insertionsOf("state, run, claim, worker, started", "3, 1, 0, ?, ?") // as begins says
+	optional = choose(func(c *column) bool { return c.given != nil })
 )
 
-// insertionOf adds a job that waits, unless its primary key is there.
-func insertionOf(list choice) insertion {
-	return insertion{`INSERT INTO pawl_job (namespace, state, ` + list.names() + `)
-	VALUES (?, 2, ` + list.parameters() + `)
+// insertionsOf add a job, unless its primary key is there.
+func insertionsOf(first, values string) insertions {
+	of := func(list choice) insertion {
+		return insertion{`INSERT INTO pawl_job (namespace, ` + first + `, ` + list.names() + `)
+	VALUES (?, ` + values + `, ` + list.parameters() + `)
 	ON CONFLICT DO NOTHING`, list}
+	}
+	return insertions{
+		plain: of(choose(func(c *column) bool { return c.draft != nil && c.given == nil })),
+		full:  of(choose(func(c *column) bool { return c.draft != nil })),
+	}
 }
 
 // words writes a list of names as the JSON array in which it is stored.

@@ -15,6 +15,8 @@ import (
 type Transition struct {
 	lite.Session
 	Rules
+	Own     bool // it is the store's own, which commits it and calls Committed
+	begun   []beginning
 	dropped int64   // log lines of jobs that are not kept
 	found   subject // of the last look for one: it is read for every end that is not short
 }
@@ -39,7 +41,7 @@ type Follower struct {
 // Continue is the same transaction for another namespace: what bounds a
 // transaction goes on.
 func (t *Transition) Continue(s lite.Session, r Rules) Transition {
-	return Transition{Session: s, Rules: r, dropped: t.dropped}
+	return Transition{Session: s, Rules: r, Own: t.Own, begun: t.begun, dropped: t.dropped}
 }
 
 // Group is how many rows one statement takes where many are alike: it saves the

@@ -43,7 +43,7 @@ func Fire(t *jobs.Transition, revision int64, list []store.Firing) ([]store.Fire
 		if fired[i].Moved = moved; !moved || len(f.Jobs) == 0 {
 			continue
 		}
-		if fired[i].Receipts, err = t.Enqueue(f.Jobs); err != nil {
+		if fired[i].Receipts, err = t.Enqueue(f.Drafts()); err != nil {
 			return nil, err
 		}
 		fires, skips, last := fired[i].Counts()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/internal/crews"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
 )
 
@@ -40,14 +41,14 @@ func Live(t *lite.Session, w job.WorkerID) error {
 
 // renew is a beat, and says whether the worker is the leader: the first that is
 // not lost and not remote. Who left is lost, too.
-//   - The primary key, and in its order up to the first that lives.
+//   - The primary key; pawl_worker_live, in its order.
 //   - Who does not share yet is not told by this: it may begin to (ShareTotals).
 const renew = `UPDATE pawl_worker
-	SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE ?2 END
+	SET beat = ?1, split = CASE WHEN split = 0 OR ?2 = 0 THEN split ELSE max(split, ?2) END
 	WHERE namespace = ?3 AND id = ?4
 	RETURNING id = (
 		SELECT l.id
-		FROM pawl_worker AS l
+		FROM pawl_worker AS l INDEXED BY pawl_worker_live
 		WHERE l.namespace = ?3 AND l.lost IS NULL AND l.remote = 0
 		ORDER BY l.id
 		LIMIT 1), (SELECT revision FROM pawl_namespace WHERE id = ?3)`
@@ -101,14 +102,15 @@ func serve(t *lite.Session, b *store.Beat) error {
 	return t.On(setServes).Int(int64(b.Worker)).Text(queues).TextOrNull(totals).TextOrNull(slots).Exec()
 }
 
-// What ShareTotals reads and writes, by primary keys but for the last.
+// What ShareTotals reads and writes, by primary keys but for the sharers, whom
+// pawl_worker_live gives, and the last.
 const (
 	registryVersion = `SELECT registry
 	FROM pawl_namespace
 	WHERE id = ?`
 
 	sharers = `SELECT id, totals, split
-	FROM pawl_worker
+	FROM pawl_worker INDEXED BY pawl_worker_live
 	WHERE namespace = ?1 AND lost IS NULL AND totals IS NOT NULL AND (split <> 0 OR id = ?2)
 	ORDER BY id`
 
@@ -116,21 +118,27 @@ const (
 	SET split = ?3
 	WHERE namespace = ?1 AND id = ?2`
 
-	// pawl_job_held tells what those hold that left or were lost; they are few, and
-	// come first.
+	// pawl_worker_lost gives those that left or were lost, pawl_job_held what they hold.
+	// Those that shared: else the answer would change within a version of the registry;
+	// a purge removes those that hold nothing.
 	heldByLost = `SELECT o.totals, j.queue, count(*)
-	FROM pawl_worker AS o
+	FROM pawl_worker AS o INDEXED BY pawl_worker_lost
 	CROSS JOIN pawl_job AS j INDEXED BY pawl_job_held
-	WHERE o.namespace = ?1 AND o.lost IS NOT NULL AND o.totals IS NOT NULL
+	WHERE o.namespace = ?1 AND o.lost IS NOT NULL AND o.totals IS NOT NULL AND o.split <> 0
 		AND j.namespace = ?1 AND j.state = 3 AND j.state <> 2 AND j.worker = o.id
 	GROUP BY o.id, j.queue`
 )
 
 // ShareTotals tells the registry's version, whether it is settled (store.BeatReply),
-// and who shares each of the worker's totals; then the worker may begin to.
-func ShareTotals(t *lite.Session, b *store.Beat, beaten *store.BeatReply) (err error) {
+// and who shares each of the worker's totals; then the worker may begin to. Where that is
+// known for the version, nobody else is read.
+func ShareTotals(t *lite.Session, b *store.Beat, beaten *store.BeatReply, known *crews.Known) (err error) {
 	if beaten.Version, err = t.On(registryVersion).One(); err != nil {
 		return err
+	}
+	if crews, ok := known.Of(b.Worker, beaten.Version); ok && b.Version == beaten.Version {
+		beaten.Settled, beaten.Crews = true, crews
+		return nil
 	}
 	q := t.On(sharers).Int(int64(b.Worker))
 	crews := store.Crews{Worker: b.Worker}

@@ -7,11 +7,10 @@ import (
 	"github.com/pawlwork/pawl/store/sqlite/internal/settings"
 )
 
-// What marks workers lost. A namespace has few of them: its part of the primary
-// key is read.
+// What marks workers lost. Few live on one machine: pawl_worker_live lists them.
 const (
 	// Beats that lie ahead count from now.
-	resetAhead = `UPDATE pawl_worker
+	resetAhead = `UPDATE pawl_worker INDEXED BY pawl_worker_live
 	SET beat = ?2
 	WHERE namespace = ?1 AND lost IS NULL AND beat > ?2 + 1000000`
 
@@ -22,11 +21,11 @@ const (
 	late = "namespace = ?1 AND id <> ?2 AND lost IS NULL AND beat + lost_after < ?3 AND lost_after <= ?4"
 
 	lateSharer = `SELECT 1
-	FROM pawl_worker
+	FROM pawl_worker INDEXED BY pawl_worker_live
 	WHERE split <> 0 AND ` + late + `
 	LIMIT 1`
 
-	loseLate = `UPDATE pawl_worker
+	loseLate = `UPDATE pawl_worker INDEXED BY pawl_worker_live
 	SET lost = ?3
 	WHERE ` + late
 )
@@ -94,9 +93,10 @@ func lose(t *lite.Session, shared, update *lite.Query) (int, error) {
 	return int(n), err
 }
 
-// neighbours reads the namespace's part of the primary key.
+// neighbours reads those that live.
+//   - pawl_worker_live, in its order.
 const neighbours = `SELECT id, label, machine, process, start, lock
-	FROM pawl_worker
+	FROM pawl_worker INDEXED BY pawl_worker_live
 	WHERE namespace = ? AND id <> ? AND lost IS NULL AND (machine = ? OR lock <> '')`
 
 // Neighbours lists the live workers that the declarer may be able to tell to be

@@ -119,11 +119,11 @@ func Deregister(t *lite.Session, w job.WorkerID, holds bool) error {
 }
 
 // Idle finds workers that are lost at ?2 and hold no job.
-//   - The primary key; a namespace has few workers.
+//   - pawl_worker_lost, in its order.
 //   - pawl_job_held tells whether one holds a job.
 const Idle = `SELECT w.id
-		FROM pawl_worker AS w
-		WHERE w.namespace = ?1 AND w.lost <= ?2
+		FROM pawl_worker AS w INDEXED BY pawl_worker_lost
+		WHERE w.namespace = ?1 AND w.lost IS NOT NULL AND w.lost <= ?2
 			AND NOT EXISTS (
 				SELECT 1
 				FROM pawl_job AS j INDEXED BY pawl_job_held

@@ -21,7 +21,7 @@ func changeRegistry(t *lite.Session) error {
 }
 
 // allWorkers lists those that have not left.
-//   - The primary key, in its order.
+//   - The primary key, in its order: those that left go with the next purge, when they hold nothing.
 //   - pawl_job_held counts what each runs.
 const allWorkers = `SELECT id, label, host, process, queues, offer, lost_after, started, beat, lost IS NOT NULL,
 		machine, start, totals, split <> 0, owner, version,
@@ -66,9 +66,10 @@ func Registry(c *lite.Snapshot) ([]store.WorkerInfo, error) {
 	return workers, q.Done()
 }
 
-// liveOffers lists what live workers take, by primary key and in its order.
+// liveOffers lists what live workers take.
+//   - pawl_worker_live, in its order.
 const liveOffers = `SELECT id, queues, offer
-	FROM pawl_worker
+	FROM pawl_worker INDEXED BY pawl_worker_live
 	WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after
 	ORDER BY id`
 

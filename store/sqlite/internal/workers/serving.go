@@ -8,9 +8,9 @@ import (
 )
 
 // servingWorkers lists the queues, slots and totals of the live workers.
-//   - The primary key, in its order.
+//   - pawl_worker_live, in its order.
 const servingWorkers = `SELECT label, queues, slots, totals
-	FROM pawl_worker
+	FROM pawl_worker INDEXED BY pawl_worker_live
 	WHERE namespace = ? AND lost IS NULL AND gone = 0 AND beat > ? - lost_after
 	ORDER BY id
 	LIMIT ?`

@@ -7,7 +7,7 @@ var Tables = []table.Table{
 	{
 		Name: "pawl_worker", Key: []string{"namespace", "id"},
 		Ours:   []string{"label", "owner", "version", "host", "machine", "start", "lock", "queues", "slots", "totals", "offer"},
-		Expiry: table.Expiry{Column: "lost", Own: "when it left or was lost, and holds nothing"},
+		Expiry: table.Expiry{Column: "lost", When: "lost IS NOT NULL", Index: "pawl_worker_lost", Own: "when it left or was lost, and holds nothing"},
 	},
 	{
 		Name: "pawl_alone", Key: []string{"namespace"}, Ours: []string{"job"},
