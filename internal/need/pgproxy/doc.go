@@ -10,7 +10,7 @@
 //	Deliver  the server commits, the client learns of it
 //	Cut      the server commits, the connection breaks before the answer
 //	Mute     the server commits, the connection stays and says nothing any more
-//	Drop     the connection breaks, the server never hears of the commit
+//	Drop     the server never hears of the commit and undoes it, then the connection breaks
 //	Late     the connection breaks; the server has done all but commit, and does so when Release says so
 //
 // Cut, Drop and Late look the same to the client. Whatever it concludes must be right for all three.

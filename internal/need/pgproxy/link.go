@@ -155,6 +155,7 @@ func (l *link) frontend(front *bufio.Reader, back <-chan struct{}) {
 			// The statements before it reach the server: it must undo them.
 			_ = l.send(u.take(u.last))
 			l.p.count(Drop)
+			l.undone(back)
 			return
 		case Late:
 			l.late(u, back)
@@ -167,6 +168,15 @@ func (l *link) frontend(front *bufio.Reader, back <-chan struct{}) {
 			return
 		}
 		u = &unit{}
+	}
+}
+
+// undone ends the server's side and waits until the server has, which it does after it has undone what was open. The client
+// learns of the break only then: else its next try may meet the locks of this one, or not, by chance. A try that does meet
+// them is Late's.
+func (l *link) undone(back <-chan struct{}) {
+	if server, ok := l.server.(*net.TCPConn); ok && server.CloseWrite() == nil {
+		<-back
 	}
 }
 
