@@ -80,6 +80,8 @@ const (
 type MetricFlush struct {
 	Source job.ID // of one life of one process
 	Number int64  // from 1, ascending
+	// Unhurried: nobody waits for it. A store may keep it seconds later, together with something else.
+	Unhurried bool
 	// Rows are each of another class, minute, name or kind.
 	Rows []MetricRow
 }

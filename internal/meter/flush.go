@@ -53,6 +53,7 @@ func (m *Meter) flush(ctx context.Context, all bool) error {
 			}
 			m.pending = &f
 		}
+		m.pending.Unhurried = !all && m.config.Every >= time.Minute
 		err := m.config.Store.AddMetrics(ctx, *m.pending)
 		switch {
 		case err == nil:

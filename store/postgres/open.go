@@ -119,7 +119,7 @@ func (o *Spaces) prepare(given store.Settings) (*Store, error) {
 	s.operations = operations.New(s.pg, s.settings, s.jobs, s.lists)
 	s.schedules = schedules.New(s.pg, s.hints, s.settings, s.jobs)
 	s.limits = limits.New(s.pg, s.settings)
-	s.metrics = metrics.New(s.pg)
+	s.metrics = metrics.New(s.pg, s.workers)
 	s.log = log.New(s.pg, s.settings, s.hints)
 	s.groups = groups.New(s.pg, s.settings, s.hints, s.log)
 	return s, nil

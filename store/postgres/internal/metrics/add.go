@@ -32,6 +32,9 @@ CROSS JOIN (
 		AS r (class, start, name, kind, roll, expires, data, alone)
 ) AS r`
 
+// mostAlong is how many rows may go along with a beat, which must not wait for more.
+const mostAlong = 64
+
 // Add keeps what a process has measured, once.
 func (r *Room) Add(ctx context.Context, f *store.MetricFlush) error {
 	if err := r.pg.Enter(ctx); err != nil {
@@ -42,10 +45,16 @@ func (r *Room) Add(ctx context.Context, f *store.MetricFlush) error {
 	for i, row := range f.Rows {
 		c.add(&store.StoredMetric{MetricRow: row, Width: store.MetricPart, Flush: store.AheadFlush(f.Number, i)})
 	}
-	return r.pg.Retry(ctx, "keep metrics", pg.Always, func(ctx context.Context, _ bool) error {
-		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, &pg.Statement{Text: addMetrics, Args: []any{
+	add := func() *pg.Statement {
+		return &pg.Statement{Text: addMetrics, Args: []any{
 			r.pg.Namespace, [16]byte(f.Source), f.Number, store.KeepFlush.Microseconds(), int16(store.MetricPart),
 			c.classes, c.starts, c.names, c.kinds, c.rolls, c.expires, c.data, c.flushes,
-		}})
+		}}
+	}
+	if f.Unhurried && len(f.Rows) <= mostAlong && r.workers.Ride(ctx, add()) {
+		return nil
+	}
+	return r.pg.Retry(ctx, "keep metrics", pg.Always, func(ctx context.Context, _ bool) error {
+		return r.pg.Send(ctx, r.pg.Upkeep, pg.UpkeepLimits, add())
 	})
 }

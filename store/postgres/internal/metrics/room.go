@@ -11,6 +11,7 @@ import (
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/jobs"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
+	"github.com/pawlwork/pawl/store/postgres/internal/workers"
 )
 
 // Tables are those of this room.
@@ -39,10 +40,11 @@ var Due = jobs.Ask{
 
 // Room keeps metrics.
 type Room struct {
-	pg *pg.DB
+	pg      *pg.DB
+	workers *workers.Room
 }
 
-func New(db *pg.DB) *Room { return &Room{pg: db} }
+func New(db *pg.DB, workers *workers.Room) *Room { return &Room{pg: db, workers: workers} }
 
 // rows are stored metrics as statements take them, a column each.
 type rows struct {

@@ -260,11 +260,17 @@ func (r *Room) beatAlone(ctx context.Context, b *store.Beat, by func(*store.Beat
 	joined := false
 	err = r.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, again bool) error {
 		joined = joined || beaten.joined || again && serves != nil
-		steps := append(serves[:len(serves):len(serves)], by(b, &beaten))
-		if len(b.Begun) > 0 {
-			steps = append(steps, r.BegunStep(b.Worker, b.Begun))
+		var along []*ride
+		if !again { // a beat that failed once is in no state to take others along
+			along = r.Rides.take()
 		}
-		return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps...)
+		return r.sendWith(ctx, along, func() []*pg.Statement {
+			steps := append(serves[:len(serves):len(serves)], by(b, &beaten))
+			if len(b.Begun) > 0 {
+				steps = append(steps, r.BegunStep(b.Worker, b.Begun))
+			}
+			return steps
+		})
 	})
 	if err != nil {
 		return store.BeatReply{}, 0, err

@@ -30,8 +30,9 @@ type Room struct {
 	crews    crews.Known
 	late     tour // of live workers, for who is late
 	Gaps     Gaps
+	Rides    Rides
 }
 
 func New(db *pg.DB, hints *hints.Room, settings *settings.Room, meets *Meets) *Room {
-	return &Room{pg: db, hints: hints, settings: settings, meets: meets, Asked: asked{come: meets.come}}
+	return &Room{pg: db, hints: hints, settings: settings, meets: meets, Asked: asked{come: meets.come}, Rides: Rides{Patience: ridePatience}}
 }
