@@ -43,7 +43,7 @@ func (r *riding) flush(ctx context.Context, kind string) (kept <-chan error) {
 	}}
 	before, done := r.s.workers.Rides.Waiting(), make(chan error, 1)
 	go func() { done <- r.s.AddMetrics(ctx, f) }()
-	for r.s.workers.Rides.Waiting() == before {
+	for r.s.workers.Rides.Waiting() == before && len(done) == 0 {
 		time.Sleep(time.Millisecond) // stimulus: the next look whether it waits
 	}
 	return done
