@@ -42,7 +42,7 @@ type EventTyper interface{ EventType() string }
 
 // eventBuilder is a stream.Publication on its way to being complete.
 type eventBuilder struct {
-	stream.Publication
+	*stream.Publication
 	errs []error
 }
 
@@ -214,23 +214,24 @@ func (e *Engine) publications(ctx context.Context, events []EventItem) ([]stream
 	}
 	drafts := make([]stream.Publication, len(events))
 	var errs []error
-	for i, ev := range events {
-		d, err := e.publication(ctx, ev)
-		if err != nil && len(events) > 1 {
-			err = fmt.Errorf("event %d: %w", i, err)
+	for i := range events {
+		if err := e.complete(ctx, &drafts[i], &events[i]); err != nil {
+			if len(events) > 1 {
+				err = fmt.Errorf("event %d: %w", i, err)
+			}
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
-		drafts[i] = d
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	if errs != nil {
+		return nil, errors.Join(errs...)
 	}
 	return drafts, nil
 }
 
-// publication makes one of an event.
-func (e *Engine) publication(ctx context.Context, ev EventItem) (stream.Publication, error) {
-	b := eventBuilder{Publication: stream.Publication{Event: stream.Event{Topic: ev.topic, Type: eventTypeOf(ev.data)}}}
+// complete makes the publication of an event.
+func (e *Engine) complete(ctx context.Context, d *stream.Publication, ev *EventItem) error {
+	b := eventBuilder{Publication: d}
+	b.Topic, b.Type = ev.topic, eventTypeOf(ev.data)
 	switch data := ev.data.(type) {
 	case nil:
 	case Raw:
@@ -238,7 +239,7 @@ func (e *Engine) publication(ctx context.Context, ev EventItem) (stream.Publicat
 	default:
 		var err error
 		if b.Data, err = e.cfg.Codec.Marshal(data); err != nil {
-			return b.Publication, fmt.Errorf("event of %s: %w", ev.topic, err)
+			return fmt.Errorf("event of %s: %w", ev.topic, err)
 		}
 		if e.cfg.Codec == JSON {
 			b.Publication.ContentType = stream.JSON
@@ -246,7 +247,7 @@ func (e *Engine) publication(ctx context.Context, ev EventItem) (stream.Publicat
 	}
 	for _, o := range ev.opts {
 		if o == nil {
-			return b.Publication, job.Invalid("option", "nil", "must be one")
+			return job.Invalid("option", "nil", "must be one")
 		}
 		o.publish(&b)
 	}
@@ -255,11 +256,14 @@ func (e *Engine) publication(ctx context.Context, ev EventItem) (stream.Publicat
 	}
 	if b.Versioned = e.followed.topics.Load().settings(ev.topic).Versioned; !b.Versioned && !b.Expect.IsAny() {
 		if err := e.followed.mirror.Look(ctx); err != nil { // it may have been set just now
-			return b.Publication, err
+			return err
 		}
 		b.Versioned = e.followed.topics.Load().settings(ev.topic).Versioned
 	}
-	return b.Publication, errors.Join(errors.Join(b.errs...), b.Check(stream.Bounds{Data: e.cfg.Bounds.Event}))
+	if err := b.Check(stream.Bounds{Data: e.cfg.Bounds.Event}); err != nil || b.errs != nil {
+		return errors.Join(append(b.errs, err)...)
+	}
+	return nil
 }
 
 // eventTypeOf is what data says that it is.

@@ -18,6 +18,7 @@ import (
 func events() []testCase {
 	return []testCase{
 		{name: "E1_AnEventComesBackAsItWas", run: eventComesBack},
+		{name: "E1_EventsThatAreAlikeAreThemselves", run: alikeEvents},
 		{name: "E2_ManyKeepTheirOrder", run: eventsKeepOrder},
 		{name: "E2_AllOrNone", run: eventsAllOrNone},
 		{name: "P10_APageHasABound", run: eventsRefused},
@@ -113,6 +114,73 @@ func idsOf(drafts []stream.Publication) (ids []string) {
 		ids = append(ids, drafts[i].ID)
 	}
 	return ids
+}
+
+// alikeEvents hands in events together of which all but the middle one say the same: a store may keep or send what
+// repeats once, and must not give it to another.
+func alikeEvents(d *database) {
+	when := time.Date(2026, 11, 16, 12, 0, 0, 123_456_000, time.UTC)
+	plain := event("alike", "")
+	rich := event("alike", "", func(e *stream.Publication) {
+		e.Key, e.Type, e.Source, e.ContentType, e.Schema, e.Data = "key", "type", "source", "text/plain", 3, []byte("data")
+		e.Time, e.Expires, e.Correlation = when, when.AddDate(100, 0, 0), "correlation"
+	})
+	middles := []func(*stream.Publication){
+		func(*stream.Publication) {},
+		func(e *stream.Publication) { e.Topic = "alike.other" },
+		func(e *stream.Publication) { e.Key = "another" },
+		func(e *stream.Publication) { e.Key = "" },
+		func(e *stream.Publication) { e.Type = "another" },
+		func(e *stream.Publication) { e.Type = "" },
+		func(e *stream.Publication) { e.Source, e.ContentType = "another", "text/html" },
+		func(e *stream.Publication) { e.Source, e.ContentType = "", "" },
+		func(e *stream.Publication) { e.Schema = 4 },
+		func(e *stream.Publication) { e.Schema = 0 },
+		func(e *stream.Publication) { e.Data = []byte("another") },
+		func(e *stream.Publication) { e.Data = nil },
+		func(e *stream.Publication) { e.Time = when.Add(time.Hour) },
+		func(e *stream.Publication) { e.Expires = when.AddDate(50, 0, 0) },
+		func(e *stream.Publication) { e.Expires = time.Time{} },
+		func(e *stream.Publication) { e.Expires, e.TTL = time.Time{}, time.Hour },
+		func(e *stream.Publication) { e.Headers, e.Correlation = map[string]string{"a": "b"}, "another" },
+		func(e *stream.Publication) { e.Correlation = "" },
+	}
+	for _, base := range []stream.Publication{plain, rich} {
+		for n, edit := range middles {
+			var drafts []stream.Publication
+			for i := range 3 {
+				drafts = append(drafts, base)
+				drafts[i].ID = fmt.Sprint(i)
+			}
+			edit(&drafts[1])
+			receipts := d.publish(drafts...)
+			equal(d, "receipts", len(receipts), 3)
+			reader := d.cursor(d.Store, stream.Filter{})
+			reader.at = receipts[0].Position
+			rest := reader.poll(10).Events
+			equal(d, fmt.Sprintf("events behind the first of %d", n), len(rest), 2)
+			for i, got := range rest {
+				want := drafts[i+1]
+				equal(d, "position", got.Position, receipts[i+1].Position)
+				if want.Time.IsZero() {
+					want.Time = got.Appended
+				}
+				if want.TTL > 0 {
+					want.Expires = got.Appended.Add(want.TTL)
+				}
+				want.Position, want.Appended = got.Position, got.Appended
+				if !bytes.Equal(got.Data, want.Data) || fmt.Sprintf("%+v", sameForms(got)) != fmt.Sprintf("%+v", sameForms(want.Event)) {
+					d.Errorf("case %d, event %d: %+v, want %+v", n, i+1, got, want.Event)
+				}
+			}
+		}
+	}
+}
+
+// sameForms is an event whose times print alike, without its data.
+func sameForms(e stream.Event) stream.Event {
+	e.Time, e.Expires, e.Appended, e.Data = e.Time.UTC().Truncate(time.Microsecond), e.Expires.UTC(), e.Appended.UTC(), nil
+	return e
 }
 
 func eventComesBack(d *database) {

@@ -123,8 +123,8 @@ func (m *Committer[C]) dropLeft() {
 	m.left = 0
 }
 
-// waits counts the calls that wait.
-func (m *Committer[C]) waits() int {
+// Waiting counts the calls that wait to be taken.
+func (m *Committer[C]) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waiting) - m.left

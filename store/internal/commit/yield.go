@@ -32,9 +32,9 @@ func (m *Committer[C]) yield(answered int) {
 	if m.options.Yield == nil {
 		return
 	}
-	i := Interval{Answered: answered, Waiting: m.waits()}
+	i := Interval{Answered: answered, Waiting: m.Waiting()}
 	for i.First = i.Waiting; m.options.Yield(i); i.Round++ {
 		runtime.Gosched()
-		i.Waiting = m.waits()
+		i.Waiting = m.Waiting()
 	}
 }

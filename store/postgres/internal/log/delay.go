@@ -112,7 +112,7 @@ func (n *naming) delay(ctx context.Context, places []int) error {
 	for i, place := range places {
 		drafts[i], due[i] = n.drafts[place], n.drafts[place].Due(n.now)
 	}
-	args, err := columns(r.pg.Namespace, r.mark, drafts, n.topics)
+	args, err := columns(r.pg.Namespace, r.mark, n.topics, drafts)
 	if err != nil {
 		return err
 	}

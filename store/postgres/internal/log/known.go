@@ -24,6 +24,7 @@ type knownTopic struct {
 	name      string
 	versioned bool  // it stays so
 	asOf      int32 // changes, when it was read
+	alone     *numbered
 }
 
 // maxTopics bounds what is remembered.
@@ -51,7 +52,23 @@ func (t *topics) learn(name string, number int32, versioned bool, asOf int32) {
 		t.numbers, t.known = map[string]int32{}, map[int32]knownTopic{}
 	}
 	t.numbers[name] = number
-	t.known[number] = knownTopic{name, versioned || t.known[number].versioned, asOf}
+	known := t.known[number]
+	known.name, known.versioned, known.asOf = name, versioned || known.versioned, asOf
+	if known.alone == nil {
+		known.alone = &numbered{t.epoch, map[string]int32{name: number}}
+	}
+	t.known[number] = known
+}
+
+// alone is one topic as a call has it that names no other; nil where it is not known.
+func (t *topics) alone(name string) *numbered {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	number, ok := t.numbers[name]
+	if !ok {
+		return nil
+	}
+	return t.known[number].alone
 }
 
 // heard notes that something of what is known has changed: a topic that was not versioned may

@@ -2,15 +2,10 @@ package log
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
-	"github.com/google/uuid"
-
-	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/store/internal/commit"
 	"github.com/pawlwork/pawl/store/internal/table"
 	"github.com/pawlwork/pawl/store/postgres/internal/hints"
 	"github.com/pawlwork/pawl/store/postgres/internal/pg"
@@ -101,9 +96,8 @@ type Room struct {
 	settings *settings.Room
 	hints    *hints.Room
 	mark     int32 // the class of its marks, once it is prepared
-	gather   *commit.Committer[*appendCall]
 	topics   topics
-	writer   writer
+	writers  [writers]*writer
 	known    known
 
 	preparing sync.Mutex
@@ -158,27 +152,16 @@ func (r *Room) enter(ctx context.Context) error {
 
 // Start makes shared commits possible. The namespace is known.
 func (r *Room) Start() {
-	r.writer.id = uuid.New()
-	r.gather = commit.Start(commit.Options[*appendCall]{
-		MaxRows: maxGathered,
-		Commit:  func(calls []*appendCall) { r.commit(r.pg.Ending, calls) },
-		Yield:   commit.UntilAll,
-		Unknown: func(cause error) error { return fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, cause) },
-		Closed:  store.ErrClosed,
-	})
+	for i := range r.writers {
+		r.writers[i] = startWriter(r)
+	}
 }
 
 // Stop ends shared commits. No call is under way any more.
 func (r *Room) Stop() {
-	if r.gather != nil {
-		r.gather.Close()
+	for _, w := range r.writers {
+		if w != nil {
+			w.gather.Close()
+		}
 	}
-}
-
-// writer is this process as the log knows it. Only the committer uses it.
-type writer struct {
-	id     uuid.UUID
-	number int64 // of its last commit; 0: none
-	known  bool  // its row is there
-	seq    int64 // the newest number that it has seen
 }

@@ -229,12 +229,12 @@ func (n *naming) insert(ctx context.Context) (bump []*pg.Statement, err error) {
 	for i, place := range now {
 		fresh[i], of[i] = n.drafts[place], pgtype.Int8{Int64: versions[place], Valid: versions[place] > 0}
 	}
-	args, err := columns(r.pg.Namespace, r.mark, fresh, n.topics)
+	args, err := columns(r.pg.Namespace, r.mark, n.topics, fresh)
 	if err != nil {
 		return nil, err
 	}
 	text := appendNumbered
-	if args = append(args, of); n.within {
+	if args = append(shorten(args), of); n.within {
 		text, args = appendNumberedWithin, append(args, r.markName())
 	}
 	i := 0

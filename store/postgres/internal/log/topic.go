@@ -2,6 +2,7 @@ package log
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/pawlwork/pawl/job"
@@ -48,10 +49,28 @@ ORDER BY name
 LIMIT $4`
 )
 
-// numbered are the numbers of topics in an epoch.
+// numbered are the numbers of topics in an epoch. Calls share them: they are not changed.
 type numbered struct {
 	epoch uint32
 	of    map[string]int32
+}
+
+// with adds those of another call. The epoch is the older one of both: they are asked for anew where it is over.
+func (t *numbered) with(other *numbered) *numbered {
+	if other == t {
+		return t
+	}
+	has := t.epoch <= other.epoch
+	for name := range other.of {
+		_, ok := t.of[name]
+		has = has && ok
+	}
+	if has {
+		return t
+	}
+	both := &numbered{min(t.epoch, other.epoch), maps.Clone(t.of)}
+	maps.Copy(both.of, other.of)
+	return both
 }
 
 // readTopic reads how a topic ($2) stands; $3 bounds what is counted.
@@ -104,6 +123,11 @@ func (r *Room) TopicNamed(ctx context.Context, name string) (s store.TopicState,
 // numbers are those of topics, which are made where they are new: on a connection of the
 // store's own, so that no open transaction keeps one from others.
 func (r *Room) numbers(ctx context.Context, drafts []stream.Publication) (*numbered, error) {
+	if len(drafts) == 1 {
+		if known := r.topics.alone(drafts[0].Topic); known != nil {
+			return known, nil
+		}
+	}
 	found := map[string]int32{}
 	var missing []string
 	r.topics.mu.RLock()
