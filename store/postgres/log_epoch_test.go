@@ -306,3 +306,26 @@ func TestE6_WhoeverComesFirstNoticesAnotherServer(t *testing.T) {
 		})
 	}
 }
+
+// A process that comes to a log which others use has nothing to put right, and writes nothing: in a fleet each would
+// take a transaction, and lock one row.
+func TestP10_ALogInUseIsOpenedWithoutWriting(t *testing.T) {
+	db := need.Postgres(t)
+	first := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	publishOne(t, first, "one")
+	touched := func() (by string) {
+		t.Helper()
+		if err := newPool(t, db.URL).QueryRow(t.Context(), first.pg.SQL("SELECT concat(xmin, ' ', xmax, ' ', ctid) FROM pawl.epoch")).Scan(&by); err != nil {
+			t.Fatal(err)
+		}
+		return by
+	}
+	before := touched()
+	second := openOn(t, db.URL, Options{Schema: db.Schema}, store.Settings{})
+	if got := readLog(t, second); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("the second process reads %v", got)
+	}
+	if after := touched(); after != before {
+		t.Errorf("the row of the epoch was %s and is %s: it was written or locked", before, after)
+	}
+}

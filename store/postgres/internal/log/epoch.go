@@ -26,20 +26,11 @@ const (
 	readEpoch = `SELECT e.epoch, ` + sameServer + `
 FROM pawl.epoch AS e`
 
-	// putAnchor notes the server of the log, and begins another epoch where it is not the
-	// same, or where the sequence is behind the newest number that anybody knows, which it is
-	// put to. One after the other: a second one would put back what was numbered since the
-	// first. How much an epoch is raised by is chance, so that a backup that is restored twice
-	// goes on in two.
-	putAnchor = `WITH kept AS MATERIALIZED (
-	SELECT 1
-	FROM pawl.epoch
-	FOR UPDATE
-),
-now AS MATERIALIZED (
-	SELECT ` + timeline + ` AS timeline, ` + system + ` AS system, ` + database + ` AS database,
-		(SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM pawl.event_seq) AS last,
-		greatest(
+	// lastNumber is how far the sequence is.
+	lastNumber = `(SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM pawl.event_seq)`
+
+	// newestNumber is the highest that anybody knows.
+	newestNumber = `greatest(
 			(SELECT max(e.seq) FROM (
 				SELECT (
 					SELECT seq
@@ -54,7 +45,27 @@ now AS MATERIALIZED (
 			(SELECT max(upto) FROM pawl.shelf_at),
 			(SELECT max(upto) FROM pawl.hand_at),
 			(SELECT max(at) FROM pawl.stripe)
-		) AS newest
+		)`
+
+	// readAnchor says whether there is nothing for putAnchor to do, which is so whenever a
+	// process begins on a server that others have used: then it writes nothing.
+	readAnchor = `SELECT e.epoch, ` + sameServer + ` AND coalesce(` + newestNumber + ` <= ` + lastNumber + `, true)
+FROM pawl.epoch AS e`
+
+	// putAnchor notes the server of the log, and begins another epoch where it is not the
+	// same, or where the sequence is behind the newest number that anybody knows, which it is
+	// put to. One after the other: a second one would put back what was numbered since the
+	// first. How much an epoch is raised by is chance, so that a backup that is restored twice
+	// goes on in two.
+	putAnchor = `WITH kept AS MATERIALIZED (
+	SELECT 1
+	FROM pawl.epoch
+	FOR UPDATE
+),
+now AS MATERIALIZED (
+	SELECT ` + timeline + ` AS timeline, ` + system + ` AS system, ` + database + ` AS database,
+		` + lastNumber + ` AS last,
+		` + newestNumber + ` AS newest
 	FROM (SELECT count(*) FROM kept) AS k
 ),
 behind AS MATERIALIZED (
@@ -79,11 +90,19 @@ var errEpoch = fmt.Errorf("%w: the event log has begun another epoch meanwhile: 
 // anchor notes the server of the log, and says loudly when it is another.
 func (r *Room) anchor(ctx context.Context) error {
 	var begun, epoch uint32
-	same := false
+	fine, same := false, false
+	look := pg.Statement{Text: readAnchor, Each: func(scan pg.Scan) error { return scan(&epoch, &fine) }}
+	live := pg.Statement{Text: "INSERT INTO pawl.log_life (life) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING"}
+	if err := r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &live, &look); err != nil {
+		return err
+	}
+	if fine {
+		r.topics.enter(epoch)
+		return nil
+	}
 	put := pg.Statement{Text: putAnchor, Each: func(scan pg.Scan) error { return scan(&begun) }}
 	read := pg.Statement{Text: readEpoch, Each: func(scan pg.Scan) error { return scan(&epoch, &same) }}
-	live := pg.Statement{Text: "INSERT INTO pawl.log_life (life) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING"}
-	if err := r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &put, &live, &read); err != nil {
+	if err := r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &put, &read); err != nil {
 		return err
 	}
 	r.topics.enter(epoch)
