@@ -8,12 +8,12 @@ import (
 	"github.com/pawlwork/pawl"
 )
 
-// Try is something to try out, for who looks at the demo. Words in **stars** stand out, those in `ticks` are code.
+// Try is something to try out, for who looks at the demo. Words in **stars** stand out, those in `ticks` are code. A title fits into one line.
 type Try struct {
 	Title string `json:"title"`
 	Hint  string `json:"hint"`
 	Done  bool   `json:"done"`
-	Ships bool   `json:"-"` // it needs 1.8.3, and can be done by Company.Ship
+	Ships string `json:"-"` // it needs 1.8.3, which Company.Ship ships: what that is good for; empty: it does not
 }
 
 // The things to try, in their order.
@@ -31,37 +31,37 @@ const (
 
 var trials = [tries]Try{
 	tryLegacy: {
-		Title: "Find out why **legacy.push** does not run.",
+		Title: "See why **legacy.push** does not run.",
 		Hint:  "No live worker serves its queue. Start one with `pawl demo worker legacy-sync`, and watch it drain.",
 	},
 	tryMail: {
-		Title: "Pause **mail**, watch its backlog grow, resume it.",
-		Hint:  "Queues, mail, Pause. What runs finishes; nothing new starts.",
+		Title: "Pause **mail**, then resume it.",
+		Hint:  "Queues, mail, Pause. What runs finishes, its backlog grows; Resume, and it is gone.",
 	},
 	tryInvoices: {
-		Title: "Retry every dead **invoice.render** at once.",
-		Hint:  "Ship 1.8.3 first, else they die again. Then Dead, the group, Retry.",
-		Ships: true,
+		Title: "Retry every dead **invoice.render**.",
+		Hint:  "They lack a VAT id, and die again before 1.8.3 is shipped. Then Dead, the group, Retry.",
+		Ships: "renders orders without a VAT id: retries succeed.",
 	},
 	tryReport: {
-		Title: "Watch **report.nightly** log while it runs; cancel it.",
-		Hint:  "Its last line says after which page it stopped.",
+		Title: "Cancel **report.nightly** while it runs.",
+		Hint:  "Jobs, Running. It logs as it goes; its last line says after which page it stopped.",
 	},
 	tryGeo: {
-		Title: "Give **geo** a rate of 5 a second and see the throttles end.",
-		Hint:  "Limits, geo, Rate. The service allows 6 a second.",
+		Title: "Give **geo** a rate of 5 a second.",
+		Hint:  "Limits, geo, Rate. The service allows 6 a second: the throttles end.",
 	},
 	tryLag: {
-		Title: "See how far **warehouse** is behind, and who consumes.",
+		Title: "See how far **warehouse** is behind.",
 		Hint:  "Streams, warehouse. It falls behind while it works by hand, and catches up by machine.",
 	},
 	tryReplay: {
-		Title: "Replay the order that **loyalty** has parked.",
+		Title: "Replay what **loyalty** has parked.",
 		Hint:  "Streams, loyalty, its reason. Ship 1.8.3 first, else it is parked again; then Replay.",
 	},
 	tryKill: {
-		Title: "Kill the demo with `kill -9`; start it again.",
-		Hint:  "The running jobs are rescued and nothing is lost.",
+		Title: "Kill the demo with `kill -9`.",
+		Hint:  "Then start it again: the running jobs are rescued and nothing is lost.",
 	},
 }
 

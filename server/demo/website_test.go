@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pawlwork/pawl"
@@ -37,6 +38,22 @@ func TestU7_WhatTheDemoEnqueuesIsBounded(t *testing.T) {
 	}
 	if n := all["feed.import"] - hours*1800; n != hours*20 {
 		t.Errorf("%d poisoned feeds in %d hours", n, hours)
+	}
+}
+
+// What is to be tried is a list of lines, and says what shipping is good for.
+func TestU7_WhatToTryFitsALine(t *testing.T) {
+	ships := 0
+	for _, try := range trials {
+		if text := strings.NewReplacer("*", "", "`", "").Replace(try.Title); len(text) > 38 || len(try.Hint) > 110 {
+			t.Errorf("%q or %q is long", text, try.Hint)
+		}
+		if strings.Contains(try.Ships, "VAT id") {
+			ships++
+		}
+	}
+	if ships != 1 {
+		t.Errorf("%d say what shipping is good for", ships)
 	}
 }
 

@@ -135,3 +135,10 @@ func (a *asked) Buckets(ctx context.Context, limits []string, after string, n in
 	a.note("buckets")
 	return a.Store.Buckets(ctx, limits, after, n)
 }
+
+// served is another server of an engine: it remembers nothing.
+func served(t *testing.T, e *pawl.Engine) (address string) {
+	server := httptest.NewServer(webui.Handler(e, auth.Open("tester"), webui.Options{Patience: patience}))
+	t.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,6 +1,7 @@
 package webui
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -16,6 +17,8 @@ type auditRow struct {
 	pawl.AuditEntry
 	Link      string
 	Operation *pawl.Operation
+	Which     string // the jobs of the operation, in words
+	Whose     string // the kind or queue that they are of
 }
 
 // Element is the id of its row.
@@ -106,7 +109,9 @@ var payloadDetail = regexp.MustCompile(`(args|headers): `)
 
 // operation is the row of an operation.
 func (a *auditFold) operation(o *pawl.Operation) auditRow {
-	return auditRow{Operation: o, AuditEntry: pawl.AuditEntry{
+	f := &o.Filter
+	return auditRow{Operation: o, Which: a.v.filterWords(f), Whose: cmp.Or(f.Kind, f.Queue, "jobs"), Link: a.v.app.link("/jobs", "kind",
+		f.Kind, "queue", f.Queue), AuditEntry: pawl.AuditEntry{
 		Time: o.Created, By: o.By, Action: "start bulk " + string(o.Verb.Name), Target: o.ID.String(), Note: o.Note,
 	}}
 }

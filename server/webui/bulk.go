@@ -111,14 +111,18 @@ func askBulk(verb string) func(*act) (*dialog, error) {
 		case "delete":
 			d.Text = "Arguments, errors and logs go with them."
 		}
-		n := pawl.Counted{Jobs: len(ids)}
+		n, looked := pawl.Counted{Jobs: len(ids)}, int64(0)
 		if q != nil {
-			if n, err = a.foresee(verb, q, d); err != nil {
+			if n, looked, err = a.foresee(verb, q, d); err != nil {
 				return nil, err
 			}
 		}
 		if n.Jobs == 0 {
-			return &dialog{Title: "There is nothing to do.", Text: "No job that matches can be changed like this."}, nil
+			nothing := &dialog{Title: "There is nothing to do.", Text: "No job matches.", Facts: d.Facts[:min(len(d.Facts), 1)]}
+			if looked > 0 {
+				nothing.Text = "None of the jobs that match can be changed in this way."
+			}
+			return nothing, nil
 		}
 		jobs := plural(n, "job", "jobs")
 		d.Title = bulkWords[verb].ask + " " + jobs + "?"
@@ -137,21 +141,21 @@ func askBulk(verb string) func(*act) (*dialog, error) {
 	}
 }
 
-// foresee counts what would change, and says it.
-func (a *act) foresee(verb string, q *jobsQuery, d *dialog) (pawl.Counted, error) {
-	d.Facts = append(d.Facts, fact{"Which", q.words()})
+// foresee counts what would change of the jobs that it looks at, and says it.
+func (a *act) foresee(verb string, q *jobsQuery, d *dialog) (n pawl.Counted, looked int64, err error) {
+	d.Facts = append(d.Facts, fact{"Which", a.words(q)})
 	try := *a
 	try.form = url.Values{"to": {"default"}, "priority": {"5"}} // any will do to count
 	b, err := try.bulk(verb, q)
 	if err != nil {
-		return pawl.Counted{}, err
+		return n, 0, err
 	}
 	op, err := a.app.e.Bulk(a.ctx, b, pawl.DryRun(), pawl.Most(dryRunMost))
 	if err != nil && !errors.Is(err, pawl.ErrMore) {
-		return pawl.Counted{}, err
+		return n, 0, err
 	}
 	c := op.Counts
-	n := pawl.Counted{Jobs: int(c.Changed + c.Asked), More: c.Looked >= dryRunMost}
+	n = pawl.Counted{Jobs: int(c.Changed + c.Asked), More: c.Looked >= dryRunMost}
 	if verb == "requeue" || verb == "priority" {
 		n.Jobs = int(c.Looked) // the place that was tried may be theirs already
 	}
@@ -168,7 +172,7 @@ func (a *act) foresee(verb string, q *jobsQuery, d *dialog) (pawl.Counted, error
 			d.Facts = append(d.Facts, fact{"Takes", about})
 		}
 	}
-	return n, nil
+	return n, c.Looked, nil
 }
 
 // estimate is how long jobs of one queue take, by what they took in the last hour; empty where too little is known.
@@ -224,7 +228,7 @@ func doBulk(verb string) func(*act) (*outcome, error) {
 // confirmed wants the number that was typed, and a note, where there are many.
 func (a *act) confirmed(verb string, q *jobsQuery) error {
 	d := &dialog{}
-	n, err := a.foresee(verb, q, d)
+	n, _, err := a.foresee(verb, q, d)
 	if err != nil || n.Jobs <= typedOver {
 		return err
 	}

@@ -32,7 +32,7 @@ func askAll(a *act) (*dialog, error) {
 		return nil, err
 	}
 	d := &dialog{Title: plural(n, "job matches", "jobs match") + ".",
-		Text: "What shall be done to them? Nothing is done yet: the next step says what would change.", Facts: []fact{{"Which", q.words()}}}
+		Text: "What shall be done to them? Nothing is done yet: the next step says what would change.", Facts: []fact{{"Which", a.words(q)}}}
 	for _, verb := range fitting(q.View) {
 		values := q.values()
 		values.Set("all", "1")

@@ -178,6 +178,9 @@ func rowOf(s *pawl.ScheduleStatus, now time.Time) cronRow {
 	return r
 }
 
+// Far reports whether the time that it is due next is shown as one, since an age would say little.
+func (r *cronRow) Far(now time.Time) bool { return !strings.HasPrefix(relative(r.Next, now), "in ") }
+
 // State is how the schedule stands, as its pill has it.
 func (r *cronRow) State() string {
 	switch {

@@ -127,7 +127,7 @@ func (v *view) UTC(t time.Time) string {
 }
 
 // Left is how long it is until a time.
-func (v *view) Left(t time.Time) template.HTML { return stamp("left", age(max(0, t.Sub(v.Now))), t) }
+func (v *view) Left(t time.Time) template.HTML { return left(v.Now, t) }
 
 // InZone is a time in the zone that it is of.
 func (v *view) InZone(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }

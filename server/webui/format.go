@@ -211,10 +211,10 @@ func due(now, t time.Time) template.HTML {
 	return stamp("due", relative(t, now), t)
 }
 
-// left is how long something goes on: 58 s, and 0 s once it is over.
+// left is how long something goes on: 58 s. Its last second is "< 1 s", also once that is over: who looks is told next what came of it.
 func left(now, t time.Time) template.HTML {
-	if t.Sub(now) < 100*time.Millisecond {
-		return stamp("left", "0 s", t)
+	if t.Sub(now) < time.Second {
+		return stamp("left", "< 1 s", t)
 	}
 	return stamp("left", age(t.Sub(now)), t)
 }

@@ -74,7 +74,8 @@ func TestU7_TimesAreRelativeUntilTheyAreFar(t *testing.T) {
 			t.Errorf("due %v: %s, want %s", d, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{58 * time.Second: ">58 s<", 0: ">0 s<", -3 * time.Second: ">0 s<"} {
+	for d, want := range map[time.Duration]string{58 * time.Second: ">58 s<", 2500 * time.Millisecond: ">2.5 s<", 900 * time.Millisecond: ">&lt; 1 s<",
+		0: ">&lt; 1 s<", -3 * time.Second: ">&lt; 1 s<"} {
 		if got := string(left(now, now.Add(d))); !strings.Contains(got, want) {
 			t.Errorf("%v left: %s, want %s", d, got, want)
 		}
@@ -146,7 +147,7 @@ func TestU7_TheFilterIsReadFromWhatIsTyped(t *testing.T) {
 		q.Created != "1h" {
 		t.Errorf("%+v", q)
 	}
-	if got := q.without("kind").without("q").words(); got != "all dead jobs with queue mail, key acme corp, created last hour" {
+	if got := (&view{}).words(q.without("kind").without("q")); got != "all dead jobs with queue mail, key acme corp, created last hour" {
 		t.Error(got)
 	}
 }

@@ -59,6 +59,8 @@ func (g *groupRow) State() string {
 		return "paused"
 	case g.Members == 0:
 		return "unserved"
+	case g.Parked > 0: // it goes on, but somebody has to see to these
+		return "parked"
 	case g.Behind == 0 && g.Open == 0 && g.Waiting == 0:
 		return "idle"
 	}
@@ -125,8 +127,23 @@ func loadGroup(v *view) (any, error) {
 	return d, err
 }
 
-// groupWhy says how the group stands.
+// groupWhy says how the group stands. What was given up is part of that: nobody handles it before somebody has it replayed.
 func (v *view) groupWhy(g *groupRow) (glyph string, why template.HTML) {
+	if glyph, why = groupGoes(g); g.Parked == 0 {
+		return glyph, why
+	}
+	parked := says(template.HTML("<b>"), plural(g.GivenUp(), "event", "events"), template.HTML("</b>"), verb(g.Parked, " is", " are"), " parked")
+	if glyph == "serving" {
+		return "dead", says("It has caught up, but ", parked, ".")
+	}
+	if g.State() == "parked" {
+		glyph = "dead"
+	}
+	return glyph, why + says(" ", parked, ".")
+}
+
+// groupGoes says how far it is with all else.
+func groupGoes(g *groupRow) (glyph string, why template.HTML) {
 	waits := plural(g.Lag(), "event waits", "events wait")
 	members := plural(exactly(g.Members), "member", "members")
 	switch {
@@ -162,7 +179,7 @@ func groupHint(g *groupRow) template.HTML {
 		words = append(words, plural(g.Retries(), "event has failed or was given back and comes again. ", "events have failed or were given back and come again. "))
 	}
 	if g.Parked > 0 {
-		words = append(words, plural(g.GivenUp(), "event was given up and is parked below. ", "events were given up and are parked below. "))
+		words = append(words, "What was given up is listed below, with its reason. Replay gives it to the group again.")
 	}
 	switch {
 	case len(words) > 0:

@@ -64,7 +64,7 @@ func TestU7_StreamsShowGroupsAndTheirLag(t *testing.T) {
 	c, _ := consuming(t)
 	b := open(t, c, "/streams")
 	row := "table.consumers tbody tr:first-child"
-	for _, text := range []string{"billing", "Serving", "orders.*"} {
+	for _, text := range []string{"billing", "Parked", "orders.*"} {
 		b.has(row, text)
 	}
 	b.wait(`[...document.querySelector("` + row + `").cells].slice(3, 8).map((c) => c.innerText.trim()).join() === "2,1,0,3,1"`)
@@ -75,7 +75,7 @@ func TestU7_StreamsShowGroupsAndTheirLag(t *testing.T) {
 	b.has(row, "Paused")
 	b.clickText("#toasts .toast:last-child button", "Undo")
 	b.has("#toasts", "billing takes events again.")
-	b.has(row, "Serving")
+	b.has(row+" .st-dead", "Parked")
 	b.accessible()
 	b.shots("streams-groups")
 	b.fitsAPhone()
@@ -91,7 +91,7 @@ func TestU7_AGroupShowsItsLagMembersAndWhatIsParked(t *testing.T) {
 	c, at := consuming(t)
 	b := open(t, c, "/groups/billing")
 	b.has("#group-head", "It is 2 events behind: 1 member works on 1.")
-	b.has("#group-head", "3 events were given up and are parked below.")
+	b.has("#group-head", "works on 1. 3 events are parked.")
 	b.has("table.members", "till-1")
 	b.wait(`document.querySelectorAll("table.parked tbody tr").length === 3`)
 	b.has("table.parked", "there is no such account")

@@ -30,7 +30,7 @@ func (h *history) note(l *look) {
 	} else {
 		h.last = now
 	}
-	oldest, _ := l.oldest()
+	oldest, _, _ := l.oldest()
 	for name, v := range map[string]float64{
 		"ready": float64(l.Ready.Jobs), "oldest": oldest.Seconds(), "running": float64(l.Running.Jobs), "workers": float64(l.Live()),
 	} {

@@ -1,6 +1,7 @@
 package webui
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -120,6 +121,8 @@ func loadJobs(v *view) (any, error) {
 			if last, ok := page.Jobs[0].Failures.Last(); ok {
 				c.Text = last.Message
 			}
+		} else if c.Name == "error" {
+			c.Text = cmp.Or(v.errorMessage(q.Error), c.Text)
 		}
 		if d.Empty && !d.Fresh && q.Text == "" {
 			if n, err := v.app.e.Count(v.ctx, q.without(c.Name).filter(v.Now), 1000); err == nil {

@@ -191,29 +191,6 @@ func (q *jobsQuery) without(name string) *jobsQuery {
 	return readJobs(q.view().Path, v)
 }
 
-// words says which jobs are meant, for dialogs.
-func (q *jobsQuery) words() string {
-	var parts []string
-	for _, c := range q.chips() {
-		name := c.Name
-		if name == "q" {
-			name = "text"
-		}
-		parts = append(parts, name+" "+c.Text)
-	}
-	text := "all jobs"
-	if q.View != "" {
-		text = "all " + strings.ToLower(q.view().Text) + " jobs"
-	}
-	if q.View == "retries" {
-		text = "all jobs that wait for another attempt"
-	}
-	if len(parts) > 0 {
-		text += " with " + strings.Join(parts, ", ")
-	}
-	return text
-}
-
 // typed reads what somebody typed into the filter: kind:mail.* queue:mail and text. What was there before stays, unless it is named again.
 func (q *jobsQuery) typed(text string) *jobsQuery {
 	v := q.values()

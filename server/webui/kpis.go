@@ -30,19 +30,20 @@ func loadKPIs(v *view) (any, error) {
 		f = &flow{}
 	}
 	list = append(list, doneKPI(f), notDoneKPI(f))
-	ready := kpi{Name: "Ready", Value: counted(l.Ready), Note: "none of them held", Spark: spark(v.app.history.line("ready"), "")}
+	ready := kpi{Name: "Ready", Value: counted(l.Ready), Note: "all of them can start", Spark: spark(v.app.history.line("ready"), "")}
 	if l.Held.Jobs > 0 {
-		ready.Note = counted(l.Held) + " of them held"
+		ready.Note, ready.Title = counted(l.Held)+" of them cannot start", l.whyHeld()
 	} else if l.Ready.Jobs == 0 {
 		ready.Note = "nothing waits"
 	}
-	served, held := l.oldest()
+	served, held, in := l.oldest()
 	oldest := kpi{Name: "Oldest ready", Note: "of served queues", Spark: spark(v.app.history.line("oldest"), "y")}
 	if oldest.Value, oldest.Unit = measure(served.Truncate(100 * time.Millisecond)); served < 100*time.Millisecond {
 		oldest.Value, oldest.Unit = "0", "s"
 	}
 	if held > 0 {
-		oldest.Note = age(held) + " where held"
+		oldest.Note = age(held) + " where " + in
+		oldest.Title = "Of served queues. In " + heldIn[in] + ", where nothing starts, a job has been ready for " + age(held) + "."
 	}
 	running := kpi{Name: "Running", Value: counted(l.Running), Unit: "of " + count(l.Slots),
 		Note: percent(float64(l.Running.Jobs), float64(l.Slots)) + " of the slots are busy", Spark: spark(v.app.history.line("running"), "")}
@@ -104,6 +105,29 @@ func notDoneKPI(f *flow) kpi {
 		k.Title = k.Note
 	}
 	return k
+}
+
+// heldIn is where a job is ready that cannot start, by the state of its queue.
+var heldIn = map[string]string{
+	"frozen": "a frozen queue", "paused": "a paused queue", "unserved": "an unserved queue", "cooling": "a cooling queue",
+}
+
+// whyHeld says of the jobs that cannot start in which queues they are: "3 in paused, 121 in unserved ones".
+func (l *look) whyHeld() string {
+	of := map[string]pawl.Counted{}
+	for i := range l.Queues {
+		if q := &l.Queues[i]; isHeld(q) {
+			state := queueState(q, &queueFlow{})
+			of[state] = plus(of[state], q.Ready)
+		}
+	}
+	var parts []string
+	for _, state := range []string{"frozen", "paused", "unserved", "cooling"} {
+		if n := of[state]; n.Jobs > 0 {
+			parts = append(parts, counted(n)+" in "+state)
+		}
+	}
+	return "Nothing starts in their queues: " + strings.Join(parts, ", ") + " ones."
 }
 
 // plainPoints are points for a spark: nothing is 0.

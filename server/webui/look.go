@@ -103,19 +103,21 @@ func (a *app) readLook(ctx context.Context) (*look, error) {
 	return l, nil
 }
 
-// oldest is how long a job has been ready that could be taken, and one of a queue of which nothing starts.
-func (l *look) oldest() (served, held time.Duration) {
+// oldest is how long a job has been ready that could be taken, and one of a queue of which nothing starts, with that queue's state.
+func (l *look) oldest() (served, held time.Duration, in string) {
 	for i := range l.Queues {
 		q := &l.Queues[i]
 		switch {
 		case q.Oldest.IsZero():
 		case isHeld(q):
-			held = max(held, l.Now.Sub(q.Oldest))
+			if d := l.Now.Sub(q.Oldest); d > held {
+				held, in = d, queueState(q, &queueFlow{})
+			}
 		default:
 			served = max(served, l.Now.Sub(q.Oldest))
 		}
 	}
-	return served, held
+	return served, held, in
 }
 
 // add makes sums.

@@ -2,6 +2,7 @@ package webui
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"html/template"
 	"slices"
@@ -9,12 +10,14 @@ import (
 	"time"
 
 	"github.com/pawlwork/pawl"
+	"github.com/pawlwork/pawl/job"
 )
 
 // finding is something that needs someone: what, since when, and the one thing to do.
 type finding struct {
 	State  string
 	Text   template.HTML
+	Title  string // what the sentence may be too long to show; of a user
 	Since  template.HTML
 	Action template.HTML
 	weight int
@@ -56,7 +59,7 @@ func loadNeeds(v *view) (any, error) {
 	} else {
 		flows = "no worker is live"
 	}
-	oldest, _ := l.oldest()
+	oldest, _, _ := l.oldest()
 	late, other := "job waits", ""
 	if oldest > 0 {
 		late = "ready job is older than " + age(oldest+99*time.Millisecond)
@@ -114,8 +117,9 @@ func (v *view) findings(l *look) (list []finding, err error) {
 			add(finding{State: "paused", weight: 40, Text: says("Queue ", name, " is paused", byWhom(q.Pause), ". ", ready, wait),
 				Since: says("for ", since(v.Now, q.Pause.Since)), Action: button("queue", "resume", "name", q.Name)})
 		case q.CoolDown != nil:
-			text := says("Queue ", name, " cools down until ", at(v.Now, q.CoolDown.Until), ", throttled ", times(q.CoolDown.Throttles), ".")
-			add(finding{State: "cooling", weight: 50, Text: text, Since: says(left(v.Now, q.CoolDown.Until),
+			by, later := v.throttling(q.Name)
+			err = errors.Join(err, later)
+			add(finding{State: "cooling", weight: 50, Text: coolingText(v.Now, name, q.CoolDown, by), Since: says(left(v.Now, q.CoolDown.Until),
 				" left"), Action: button("queue", "reset", "name", q.Name)})
 		case q.Workers == 0:
 			action := see(v.PageLink("queues", "/queues/{}", q.Name), "See why")
@@ -151,29 +155,102 @@ func (v *view) findings(l *look) (list []finding, err error) {
 	return list, err
 }
 
-// deaths adds errors of which many jobs died in the span.
+// coolingText says that a queue cools down, and what kind made it. Where cool-downs are short and follow each other, the end of this one
+// says little: the next begins right after.
+func coolingText(now time.Time, name template.HTML, c *job.CoolDown, kind string) template.HTML {
+	by := template.HTML("")
+	if kind != "" {
+		by = says(" by ", strong(kind))
+	}
+	if c.Throttles > 2 && c.Until.Sub(c.Since) < time.Minute {
+		return says("Queue ", name, " cools down again and again, throttled ", times(c.Throttles), by, ".")
+	}
+	return says("Queue ", name, " cools down until ", at(now, c.Until), ", throttled ", times(c.Throttles), by, ".")
+}
+
+// throttling is the kind that was throttled most in a queue, in the last hour of the span; empty where that was not counted. The table of
+// kinds reads the same.
+func (v *view) throttling(queue string) (kind string, err error) {
+	m, _, err := v.hour()
+	if err != nil {
+		if v.heldBack(err) {
+			return "", err
+		}
+		return "", nil // the table of kinds says so
+	}
+	most := uint64(0)
+	for i := range m.Series {
+		s := &m.Series[i]
+		if s.Queue != queue {
+			continue
+		}
+		n := uint64(0)
+		for p := range s.Points {
+			n += s.Points[p].Count(pawl.MetricThrottled)
+		}
+		if n > most {
+			most, kind = n, s.Kind
+		}
+	}
+	return kind, nil
+}
+
+// Bounds of what is counted for findings about deaths: a page asks no more often, and counts no further.
+const (
+	countedDeaths = 3 // errors; of others it is only said how many died
+	countedDead   = 1000
+)
+
+// deaths adds errors of which many jobs died in the span, and says how many of them are dead now: that is what their list has. Where none
+// is, somebody has seen to them.
 func (v *view) deaths(add func(finding), see func(link, words string) template.HTML) error {
 	groups, err := v.failures("")
 	if v.heldBack(err) {
 		return err
 	} // else the panel of failures says so
-	many := 0
+	many, asked := 0, 0
 	for i := range groups {
 		g := &groups[i]
 		if g.Dead < 5 {
 			continue
 		}
+		now, known := pawl.Counted{}, false
+		if asked++; asked <= countedDeaths {
+			now, err = v.deadNow(g)
+			if v.heldBack(err) {
+				return err
+			}
+			known = err == nil
+		}
+		if known && now.Jobs == 0 && !now.More {
+			continue
+		}
 		many++
+		still, button := template.HTML(""), "See the dead"
+		if known {
+			button = "See " + counted(now)
+			if now.More || now.Jobs != int(g.Dead) {
+				still = says(" (", strong(counted(now)), " dead now)")
+			}
+		}
 		add(finding{
-			State: "dead", weight: 30, Text: says(strong(count(g.Dead)), " jobs of kind ", strong(g.Kind), " died: ", said(g.Message),
-				"."), Since: says(ago(v.Now, g.Last.Time)),
-			Action: see(v.app.link("/jobs/dead", "error", g.Fingerprint, "kind", g.Kind), "See the dead"),
+			State: "dead", weight: 30, Text: says(strong(count(g.Dead)), " jobs of kind ", strong(g.Kind), " died ", v.span().within(), still,
+				": ", said(g.Message), "."), Title: g.Message, Since: says(ago(v.Now, g.Last.Time)),
+			Action: see(v.app.link("/jobs/dead", "error", g.Fingerprint, "kind", g.Kind), button),
 		})
 	}
 	if v.query.Get("range") == "" && v.query.Get("from") == "" {
 		v.app.died.Store(int64(many))
 	}
 	return nil
+}
+
+// deadNow is how many jobs are dead now of an error, whenever they died.
+func (v *view) deadNow(g *failureGroup) (pawl.Counted, error) {
+	f := pawl.Filter{States: []pawl.State{job.Dead}, Kind: g.Kind, Fingerprint: g.Fingerprint}
+	return patiently(v, "dead now\n"+g.Kind+"\n"+g.Fingerprint, 2*time.Second, false, func(ctx context.Context) (pawl.Counted, error) {
+		return v.app.e.Count(ctx, f, countedDead)
+	})
 }
 
 // times is how often: once, twice, 4 times.

@@ -22,7 +22,7 @@ func (a *app) icon(name string, class ...string) template.HTML {
 var stateWords = map[string]string{
 	"ready": "Ready", "scheduled": "Scheduled", "running": "Running", "suspended": "Suspended", "blocked": "Blocked", "retrying": "Retrying",
 	"throttled": "Throttled", "done": "Done", "dead": "Dead", "cancelled": "Cancelled", "skipped": "Skipped", "paused": "Paused",
-	"cooling": "Cooling", "unserved": "Unserved", "serving": "Serving", "idle": "Idle", "frozen": "Frozen", "retried": "Retried",
+	"cooling": "Cooling", "unserved": "Unserved", "serving": "Serving", "idle": "Idle", "frozen": "Frozen", "retried": "Retried", "parked": "Parked",
 }
 
 // pill is glyph, word and colour of a state; "tinted" where it stands alone.
@@ -32,8 +32,11 @@ func (a *app) pill(state string, class ...string) template.HTML {
 		word = state
 	}
 	glyph := state
-	if state == "retried" {
+	switch state {
+	case "retried":
 		glyph, state = "retrying", "retrying"
+	case "parked":
+		glyph, state = "dead", "dead"
 	}
 	return template.HTML(fmt.Sprintf(`<span class="%s">`, template.HTMLEscapeString(strings.TrimSpace("st st-"+state+" "+strings.Join(class,
 		" "))))) +

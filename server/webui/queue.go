@@ -17,7 +17,8 @@ type openQueue struct {
 	Glyph    string
 	Settings []settingRow
 	Kinds    []queueKind
-	MoreKind int // kinds that are not shown
+	MoreKind int    // kinds that are not shown
+	Counted  string // of what time its numbers are
 	Crew     []crewRow
 	MoreCrew int
 	Jobs     string // link to its jobs
@@ -49,7 +50,6 @@ type queueKind struct {
 type crewRow struct {
 	Label, Version, Link string
 	Slots                int // of the queue, in this process
-	Share                template.HTML
 }
 
 func (v *view) openQueue(r *queueRow, now *queuesNow) (*openQueue, error) {
@@ -106,6 +106,11 @@ func (v *view) queueKinds(o *openQueue, r *queueRow, now *queuesNow) error {
 		k.Rate = number + " " + unit
 		o.Kinds = append(o.Kinds, k)
 	}
+	if s := v.span(); r.Flow.Known && s.Name == "" {
+		o.Counted = "Counted " + s.within() + "."
+	} else if r.Flow.Known {
+		o.Counted = "Counted in the last " + duration(r.Flow.In) + "."
+	}
 	for kind := range sample {
 		if r.Flow.Kinds[kind] == nil {
 			o.Kinds = append(o.Kinds, queueKind{Kind: kind})
@@ -143,8 +148,6 @@ func (v *view) queueCrew(o *openQueue, r *queueRow) error {
 			continue
 		}
 		c := crewRow{Label: w.Worker.Label, Version: w.Worker.Version, Slots: w.Worker.Slots[n], Link: v.PageLink("worker", "/workers/{}", w.ID)}
-		c.Share = template.HTML(`<span class="share">`) + bar(float64(c.Slots)/float64(max(r.Slots, 1))*100) +
-			says(template.HTML(`<span class="v">`), count(c.Slots), " of ", count(r.Slots), template.HTML(`</span></span>`))
 		o.Crew = append(o.Crew, c)
 	}
 	slices.SortFunc(o.Crew, func(a, b crewRow) int { return cmp.Or(cmp.Compare(b.Slots, a.Slots), cmp.Compare(a.Label, b.Label)) })

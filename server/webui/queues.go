@@ -73,6 +73,7 @@ type queuesData struct {
 	More       bool   // there are more queues than one answer tells of
 	NoMetrics  string // why there are none
 	Later      bool   // they are still being added up
+	Counted    string // of what time they are
 	Unfiltered int
 }
 
@@ -169,6 +170,7 @@ func loadQueues(v *view) (any, error) {
 		rows = append(rows, row)
 	}
 	d.Lead = leadOf(rows, now)
+	d.Counted = v.span().counted(rows)
 	d.Unfiltered = len(rows)
 	d.Rows = d.chosen(v, rows, open, name)
 	for _, r := range d.Rows {

@@ -60,6 +60,22 @@ func leadOf(rows []*queueRow, now *queuesNow) queuesLead {
 	return l
 }
 
+// counted says of what time the numbers of queues are: also a queue that is paused has done so many a minute before. Empty where nothing
+// was counted.
+func (s span) counted(rows []*queueRow) string {
+	var recent, whole time.Duration
+	for _, r := range rows {
+		recent, whole = max(recent, r.Flow.RecentIn), max(whole, r.Flow.In)
+	}
+	switch {
+	case whole == 0:
+		return ""
+	case s.Name == "":
+		return "Done a minute is of the last " + duration(recent) + " " + s.within() + "; failed and p95 are of all that time."
+	}
+	return "Done a minute is of the last " + duration(recent) + "; failed and p95 are of the last " + duration(whole) + "."
+}
+
 // Together reports whether several queues do.
 func (l *queuesLead) Together() bool { return l.Paused+l.Unserved+l.Cooling+l.Frozen > 1 }
 

@@ -89,6 +89,14 @@ func (s span) words() string {
 	return ""
 }
 
+// within says it after what happened in it: "in the last hour".
+func (s span) within() string {
+	if s.Name == "" {
+		return "from " + s.words()
+	}
+	return "in the " + s.words()
+}
+
 // rangeLink is one of the top bar.
 type rangeLink struct {
 	Text, Link string

@@ -16,11 +16,20 @@ type Tour interface {
 	Visited(path string)
 }
 
-// Trial is one thing to try. Text and Hint may have words in **stars**, which stand out, and in `ticks`, which are code.
+// Trial is one thing to try. Text and Hint may have words in **stars**, which stand out, and in `ticks`, which are code. Text has one line
+// of about 36 characters; Hint is seen when its trial is opened.
 type Trial struct {
 	Text, Hint string
 	Done       bool
 	Offer      string // what its button says, and does; empty: none
+	Why        string // what the offer is good for
+}
+
+// trials are those of the tour, for its panel.
+type trials struct {
+	List []Trial
+	Done int
+	Next int // the first that nobody has done: it is open; -1: all are done
 }
 
 // tourActions are what trials offer.
@@ -41,5 +50,14 @@ func loadTry(v *view) (any, error) {
 	if v.app.opts.Tour == nil {
 		return nil, nil
 	}
-	return v.app.opts.Tour.Trials(v.ctx), nil
+	t := trials{List: v.app.opts.Tour.Trials(v.ctx), Next: -1}
+	for i := range t.List {
+		switch {
+		case t.List[i].Done:
+			t.Done++
+		case t.Next < 0:
+			t.Next = i
+		}
+	}
+	return t, nil
 }

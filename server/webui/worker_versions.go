@@ -61,6 +61,12 @@ func (v *view) versions(d *workersData) error {
 		return err
 	}
 	rateVersions(d.Versions, ended.Jobs, of)
+	switch n := exactly(len(ended.Jobs)); {
+	case ended.More:
+		d.Compared = "the newest " + plural(n, "job that has ended", "jobs that have ended")
+	case n.Jobs > 0:
+		d.Compared = plural(n, "job that ended", "jobs that ended") + " in the last hour"
+	}
 	d.Verdict = verdict(d.Versions)
 	return nil
 }

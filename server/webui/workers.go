@@ -51,6 +51,7 @@ type workersData struct {
 	Live, Lost, Running, Slot int
 	Versions                  []versionRow
 	Verdict                   string // which version fails more often
+	Compared                  string // whose runs that is of; empty: nothing has ended
 	Open                      *workerRow
 	Gone                      string // the id that was asked for and is not there
 }

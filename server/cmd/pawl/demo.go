@@ -237,8 +237,8 @@ const shipOffer = "Ship 1.8.3"
 func (t tour) Trials(ctx context.Context) (list []webui.Trial) {
 	for _, try := range t.Tries(ctx) {
 		one := webui.Trial{Text: try.Title, Hint: try.Hint, Done: try.Done}
-		if try.Ships {
-			one.Offer = shipOffer
+		if try.Ships != "" {
+			one.Offer, one.Why = shipOffer, try.Ships
 		}
 		list = append(list, one)
 	}

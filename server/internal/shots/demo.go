@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pawlwork/pawl/job"
 )
 
 // demo is pawl demo, on a port of its own.
@@ -123,6 +125,8 @@ func (d *demo) prepare(ctx context.Context, live time.Duration) error {
 		{.5, "PATCH", "/schedules/monday-mail/settings", "later, after the standup", `{"cron":"15 9 * * 1"}`},
 		{.6, "POST", "/schedules/carts/trigger", "", ""},
 		{.8, "PATCH", "/limits/cards/settings", "agreed with the bank", `{"per_second":80}`},
+		{.85, "POST", "/operations", "the bank has woken up", `{"verb":"retry","filter":{"kind":"order.charge","state":["dead"],"fingerprint":"` +
+			job.Fingerprint("card declined: insufficient_funds") + `"}}`},
 		{1, "", "", "", ""},
 	} {
 		wait := time.NewTimer(time.Until(begun.Add(time.Duration(step.at * float64(live)))))

@@ -52,7 +52,7 @@ const how = {
   ago: relative,
   for: (ms) => age(now() - ms),
   due: (ms) => (ms > now() ? relative(ms) : "now"),
-  left: (ms) => (ms - now() >= 100 ? age(ms - now()) : "0 s"),
+  left: (ms) => (ms - now() >= 1000 ? age(ms - now()) : "< 1 s"),
   at: (ms) => (day(ms) === day(now()) ? second(ms) : dated(ms)),
   ms: (ms) => `${second(ms)}.${pad(parts(ms).ms, 3)}`,
 };
