@@ -58,7 +58,9 @@ var ofOneQueue = rows{read: levels*shown + slack, counted: store.MaxSorted + 2*r
 func rowsOfPage(path string) (rows, bool) {
 	plain, filter, _ := strings.Cut(path, "?")
 	switch {
-	case plain == "/", plain == "/cron", plain == "/cron/s7", plain == "/workers", plain == "/limits", plain == "/services", plain == "/audit", plain == "/settings":
+	case plain == "/":
+		return counted(dead).and(counted(dead), counted(dead)), true // the dead of three errors
+	case plain == "/cron", plain == "/cron/s7", plain == "/workers", plain == "/limits", plain == "/services", plain == "/audit", plain == "/settings":
 		return rows{read: slack}, true // none of jobs
 	case plain == "/workers/17":
 		return rows{read: 100 + slack}, true // what it runs

@@ -117,12 +117,13 @@ func loadJobs(v *view) (any, error) {
 	for i := range d.Chips {
 		c := &d.Chips[i]
 		c.Without = v.app.address(q.without(c.Name))
+		if c.Name == "error" && d.Empty {
+			c.Text = cmp.Or(v.errorMessage(q.Error), c.Text)
+		}
 		if c.Name == "error" && len(page.Jobs) > 0 {
 			if last, ok := page.Jobs[0].Failures.Last(); ok {
 				c.Text = last.Message
 			}
-		} else if c.Name == "error" {
-			c.Text = cmp.Or(v.errorMessage(q.Error), c.Text)
 		}
 		if d.Empty && !d.Fresh && q.Text == "" {
 			if n, err := v.app.e.Count(v.ctx, q.without(c.Name).filter(v.Now), 1000); err == nil {
