@@ -32,7 +32,7 @@ const (
 var trials = [tries]Try{
 	tryLegacy: {
 		Title: "See why **legacy.push** does not run.",
-		Hint:  "No live worker serves its queue. Start one with `pawl demo worker legacy-sync`, and watch it drain.",
+		Hint:  "Then start a worker for its queue: `pawl demo worker legacy-sync`.",
 	},
 	tryMail: {
 		Title: "Pause **mail**, then resume it.",
