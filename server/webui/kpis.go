@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -130,10 +131,17 @@ func (l *look) whyHeld() string {
 	return "Nothing starts in their queues: " + strings.Join(parts, ", ") + " ones."
 }
 
-// plainPoints are points for a spark: nothing is 0.
+// plainPoints are points for a spark: those of the time of which anything is known. Nothing within it is 0; the minute that goes on, or one
+// before the first, would look like a fall.
 func plainPoints(list []float64) []float64 {
+	for len(list) > 0 && math.IsNaN(list[0]) {
+		list = list[1:]
+	}
+	for len(list) > 0 && math.IsNaN(list[len(list)-1]) {
+		list = list[:len(list)-1]
+	}
 	for i, v := range list {
-		if v != v {
+		if math.IsNaN(v) {
 			list[i] = 0
 		}
 	}

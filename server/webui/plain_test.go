@@ -1,6 +1,8 @@
 package webui
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +82,16 @@ func TestU7_AFilterHasWords(t *testing.T) {
 		if got := v.filterWords(&f); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// A spark is of the time of which anything is known: what goes on, and what was before the first, is no fall.
+func TestU7_ASparkIsOfWhatIsKnown(t *testing.T) {
+	no := math.NaN()
+	if got := plainPoints([]float64{no, no, 4, no, 5, no}); !slices.Equal(got, []float64{4, 0, 5}) {
+		t.Error(got)
+	}
+	if got := plainPoints([]float64{no}); len(got) > 0 {
+		t.Error(got)
 	}
 }
