@@ -335,7 +335,7 @@ var layers = []layer{
 	},
 	{
 		at: "store/postgres/internal/metrics", is: "what processes measure",
-		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/jobs", pgx),
+		may:   list(domain, "store/internal/table", "store/postgres/internal/pg", "store/postgres/internal/workers", "store/postgres/internal/jobs", pgx),
 		never: list("."),
 	},
 	{
