@@ -233,12 +233,13 @@ func (n *naming) insert(ctx context.Context) (bump []*pg.Statement, err error) {
 	if err != nil {
 		return nil, err
 	}
-	text := appendNumbered
-	if args = append(shorten(args), of); n.within {
-		text, args = appendNumberedWithin, append(args, r.markName())
+	shape, args := shaped(args)
+	kind := insertKind{shape: shape, by: byCall, versions: true}
+	if args = append(args, of); n.within {
+		kind.by, args = byUser, append(args, r.markName())
 	}
 	i := 0
-	err = n.t.Run(ctx, &pg.Statement{Text: text, Args: args, Each: func(scan pg.Scan) error {
+	err = n.t.Run(ctx, &pg.Statement{Text: kind.text(), Args: args, Each: func(scan pg.Scan) error {
 		e := &n.fresh[now[i]]
 		e.Version = versions[now[i]]
 		i++

@@ -68,19 +68,20 @@ func (r *Room) pick() *writer {
 var markedMoved = strings.Replace(marked, "WHERE "+here, "FROM moved", 1)
 
 var (
-	// appendOwn also moves the writer on ($17, $18): where it is not at that number, its
+	// moved moves the writer on ($17, $18): where it is not at that number, its
 	// commit has happened already, and nothing is done, nor where the epoch is another. With
 	// the numbers comes what topics have come to (heard).
 	//
 	//   - event_writer_pkey, namespace_pkey.
-	appendOwn = `WITH moved AS MATERIALIZED (
+	moved = `moved AS MATERIALIZED (
 	UPDATE pawl.event_writer
 	SET number = number + 1, expires = {now} + interval '1 day'
 	WHERE namespace = $1 AND writer = $17 AND number = $18 AND ` + here + `
 	RETURNING 1 AS one
 ),
-` + markedMoved + insertEvents + `
-RETURNING seq, (SELECT n.topic_changes FROM pawl.namespace AS n WHERE n.id = $1)`
+`
+
+	heard = "(SELECT n.topic_changes FROM pawl.namespace AS n WHERE n.id = $1)"
 
 	// addWriter makes the row of a process.
 	addWriter = `INSERT INTO pawl.event_writer (namespace, writer, number, expires)
@@ -122,7 +123,7 @@ func (w *writer) append(
 	if err != nil {
 		return nil, 0, err
 	}
-	args = shorten(args)
+	of, args := shaped(args)
 	n := 0
 	for _, drafts := range calls {
 		n += len(drafts)
@@ -139,7 +140,7 @@ func (w *writer) append(
 		seqs, epoch = make([]int64, 0, n), topics.epoch
 		var changes int32
 		var row pg.Columns
-		put := &pg.Statement{Text: appendOwn, Args: append(args, w.id, w.number), Raw: func(cols [][]byte) error {
+		put := &pg.Statement{Text: insertKind{shape: of, by: byWriter}.text(), Args: append(args, w.id, w.number), Raw: func(cols [][]byte) error {
 			row.Begin(cols)
 			seqs, changes = append(seqs, row.Int8()), int32(row.Int4())
 			return row.Err
@@ -169,7 +170,7 @@ func (w *writer) append(
 			if args, err = columns(r.pg.Namespace, r.mark, topics, calls...); err != nil {
 				return err
 			}
-			args = shorten(args)
+			of, args = shaped(args)
 			return pg.Fault{Err: errEpoch, Passing: true}.AsError()
 		case again:
 			return w.happened(ctx, slices.Concat(calls...), &seqs)
