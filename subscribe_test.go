@@ -511,6 +511,36 @@ func TestE10_EventsOfAnotherProcessAreHeardOf(t *testing.T) {
 	})
 }
 
+// What a member leaves is taken over at once by those of other processes: nobody waits for a poll, nor for new events.
+func TestE8_StripesChangeHandsBetweenProcessesAtOnce(t *testing.T) {
+	inTown(t, func(t *testing.T, at *town) {
+		var seen tally
+		a := at.work(pawl.Config{}, billing(&seen, pawl.Ordered()))
+		b := at.settle(pawl.Config{Grace: time.Second})
+		pawl.Subscribe(b.Engine, "billing", "orders.*", func(ctx context.Context, m *pawl.Message[Placed]) error {
+			<-ctx.Done() // it does nothing until it is told to stop
+			return context.Cause(ctx)
+		}, pawl.Ordered())
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- b.Run(ctx) }()
+		pass(10 * time.Second)
+		a.place(0, 200)
+		pass(10 * time.Second)
+		if n := len(seen.seen()); n == 0 || n == 200 {
+			t.Fatalf("%d of 200 events are of the first member's stripes, want some", n)
+		}
+		stop()
+		if err := <-stopped; err == nil {
+			t.Error("its handlers were ended, and nobody was told")
+		}
+		pass(150 * time.Millisecond)
+		if n := len(seen.seen()); n != 200 {
+			t.Errorf("%d of 200 events are handled 150 ms after the other member has left", n)
+		}
+	})
+}
+
 // When the lease of the process is over, others may have its events: its handlers are told.
 func TestE14_TheEndOfTheLeaseCancelsHandlers(t *testing.T) {
 	inTown(t, func(t *testing.T, at *town) {

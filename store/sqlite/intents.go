@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pawlwork/pawl/store"
+	"github.com/pawlwork/pawl/store/sqlite/internal/groups"
 	"github.com/pawlwork/pawl/store/sqlite/internal/intents"
 	"github.com/pawlwork/pawl/store/sqlite/internal/jobs"
 	"github.com/pawlwork/pawl/store/sqlite/internal/lite"
@@ -61,6 +62,13 @@ func (s *Store) lookAlso(c *lite.Conn) (found []store.Hint, err error) {
 	}
 	if err != nil {
 		return found, err
+	}
+	news, err := groups.CountNews(&look)
+	if err != nil {
+		return found, err
+	}
+	if s.groupNews.Swap(news) != news {
+		found = append(found, store.Hint{Subject: store.SubjectGroup})
 	}
 	newest, ours, err := log.NewerThan(&look, s.newest.Load())
 	s.newest.Store(newest)

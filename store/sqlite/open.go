@@ -57,6 +57,7 @@ type Store struct {
 	crews     crews.Known
 	delays    delayWatch
 	newest    atomic.Int64 // event that a listener has seen
+	groupNews atomic.Int64 // as a listener has seen it
 
 	gate      sync.RWMutex   // of a store that shares: guards closing against calls that begin
 	calls     sync.WaitGroup // of such a store, under way

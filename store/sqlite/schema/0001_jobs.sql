@@ -9,7 +9,8 @@ CREATE TABLE pawl_namespace (
     name        TEXT NOT NULL UNIQUE,
     last_worker INTEGER NOT NULL DEFAULT 0, -- numbers are never used again
     registry    INTEGER NOT NULL DEFAULT 1, -- version of the workers that share totals, never 0
-    revision    INTEGER NOT NULL DEFAULT 1  -- of what is declared and set, never 0; see settings
+    revision    INTEGER NOT NULL DEFAULT 1, -- of what is declared and set, never 0; see settings
+    group_news  INTEGER NOT NULL DEFAULT 0  -- how often a consumer group had news for its members
 ) STRICT;
 
 -- Live jobs only. Short columns that claims and fences read come first, so that

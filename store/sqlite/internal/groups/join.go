@@ -25,6 +25,16 @@ const (
 	WHERE namespace = ? AND id = ?
 	RETURNING version`
 
+	// tell lets other processes hear of it: whoever listens reads this row anyway. By primary key.
+	tell = `UPDATE pawl_namespace
+	SET group_news = group_news + 1
+	WHERE id = ?`
+
+	// newsNow is by primary key.
+	newsNow = `SELECT group_news
+	FROM pawl_namespace
+	WHERE id = ?`
+
 	// findShelf is by pawl_shelf_member.
 	findShelf = `SELECT id
 	FROM pawl_shelf
@@ -55,6 +65,17 @@ const (
 	VALUES (?, ?, ?, ?, 1, 0, ?6, ?6, ?5)
 	RETURNING id`
 )
+
+// raised says that there may be news for the other members of a group, and returns its version.
+func raised(t *lite.Session, group int64) (version int64, err error) {
+	if version, err = t.On(raise).Int(group).One(); err != nil {
+		return 0, err
+	}
+	return version, t.On(tell).Exec()
+}
+
+// CountNews is how often any group of the namespace had news: who listens compares it with what it was.
+func CountNews(c *lite.Snapshot) (int64, error) { return c.On(newsNow).One() }
 
 // Join makes a member of a group, which is made where it is new.
 func Join(t *lite.Session, j *store.GroupJoin) (h store.Hand, err error) {
@@ -98,7 +119,7 @@ func Join(t *lite.Session, j *store.GroupJoin) (h store.Hand, err error) {
 	if h.ID, err = t.On(addHand).Int(g.ID).Int(h.Shelf).Int(int64(j.Worker)).Text(j.Member).Int(t.Now).One(); err != nil {
 		return h, err
 	}
-	h.Version, err = t.On(raise).Int(g.ID).One()
+	h.Version, err = raised(t, g.ID)
 	return h, err
 }
 

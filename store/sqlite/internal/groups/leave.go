@@ -175,7 +175,7 @@ func end(t *lite.Session, hand int64, lost bool) error {
 	if err := t.On(removeHand).Int(hand).Exec(); err != nil {
 		return err
 	}
-	_, err = t.On(raise).Int(m.group).One()
+	_, err = raised(t, m.group)
 	return err
 }
 

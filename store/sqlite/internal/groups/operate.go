@@ -110,7 +110,7 @@ func Replay(t *lite.Session, r *store.GroupReplay, op store.Operator) (reply sto
 	if err := replayLetters(t, &g, r.Letters, &reply); err != nil {
 		return reply, err
 	}
-	if _, err := t.On(raise).Int(g.ID).One(); err != nil {
+	if _, err := raised(t, g.ID); err != nil {
 		return reply, err
 	}
 	return reply, settings.Audit(t, op, "replay group", r.Group, fmt.Sprintf("%d events", reply.Replayed))
@@ -183,7 +183,7 @@ func Seek(t *lite.Session, name string, to stream.Position, op store.Operator) e
 			return err
 		}
 	}
-	if _, err := t.On(raise).Int(g.ID).One(); err != nil {
+	if _, err := raised(t, g.ID); err != nil {
 		return err
 	}
 	return settings.Audit(t, op, "seek group", name, to.String())
@@ -198,7 +198,7 @@ func Pause(t *lite.Session, name string, paused bool, op store.Operator) error {
 	if err := t.On(pauseGroup).Int(g.ID).Bool(paused).Exec(); err != nil {
 		return err
 	}
-	if _, err := t.On(raise).Int(g.ID).One(); err != nil {
+	if _, err := raised(t, g.ID); err != nil {
 		return err
 	}
 	action := "resume group"

@@ -105,7 +105,7 @@ func (u *turn) put() (err error) {
 	h.Number++
 	if u.news {
 		before := h.Version
-		if h.Version, err = u.On(raise).Int(h.Group).One(); h.Looked == before {
+		if h.Version, err = raised(u.Session, h.Group); h.Looked == before {
 			h.Looked = h.Version // it was this member's own news
 		}
 	}
