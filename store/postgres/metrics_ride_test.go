@@ -91,7 +91,11 @@ func TestP10_MetricsRideAlongWithABeat(t *testing.T) {
 	}
 	r.proxy.Judge(nil)
 	if len(commits) != 1 {
-		t.Errorf("%d commits, want the beat's: %q", len(commits), commits)
+		t.Fatalf("%d commits, want the beat's: %q", len(commits), commits)
+	}
+	beat, bound, flush := strings.Index(commits[0], "worker_beat"), strings.LastIndex(commits[0], "'lock_timeout'"), strings.Index(commits[0], "metric_flush")
+	if beat > bound || bound > flush {
+		t.Errorf("what rides along may wait for locks as long as a beat: %q", commits[0])
 	}
 	r.count(2)
 }

@@ -111,7 +111,10 @@ func (r *Room) markName() string { return fmt.Sprintf("pawl.mark_%d", uint32(r.m
 func receipts(drafts []stream.Publication, seqs []int64, epoch uint32) (list []stream.PublishReply, rest []int64) {
 	list = make([]stream.PublishReply, len(drafts))
 	for i := range drafts {
-		list[i] = stream.PublishReply{ID: drafts[i].ID, Position: stream.At(epoch, seqs[i])}
+		list[i].ID = drafts[i].ID
+		if seqs[i] > 0 { // else it is gone already: its time was over before anybody could tell its number
+			list[i].Position = stream.At(epoch, seqs[i])
+		}
 	}
 	return list, seqs[len(drafts):]
 }

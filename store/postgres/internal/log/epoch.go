@@ -49,7 +49,7 @@ FROM pawl.epoch AS e`
 
 	// readAnchor says whether there is nothing for putAnchor to do, which is so whenever a
 	// process begins on a server that others have used: then it writes nothing.
-	readAnchor = `SELECT e.epoch, ` + sameServer + ` AND coalesce(` + newestNumber + ` <= ` + lastNumber + `, true)
+	readAnchor = `SELECT e.epoch, ` + sameServer + ` AND coalesce(` + newestNumber + ` <= ` + lastNumber + `, true), ` + lastNumber + `
 FROM pawl.epoch AS e`
 
 	// putAnchor notes the server of the log, and begins another epoch where it is not the
@@ -90,14 +90,16 @@ var errEpoch = fmt.Errorf("%w: the event log has begun another epoch meanwhile: 
 // anchor notes the server of the log, and says loudly when it is another.
 func (r *Room) anchor(ctx context.Context) error {
 	var begun, epoch uint32
+	var last int64
 	fine, same := false, false
-	look := pg.Statement{Text: readAnchor, Each: func(scan pg.Scan) error { return scan(&epoch, &fine) }}
+	look := pg.Statement{Text: readAnchor, Each: func(scan pg.Scan) error { return scan(&epoch, &fine, &last) }}
 	live := pg.Statement{Text: "INSERT INTO pawl.log_life (life) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING"}
 	if err := r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits, &live, &look); err != nil {
 		return err
 	}
 	if fine {
 		r.topics.enter(epoch)
+		r.newest.note(epoch, last)
 		return nil
 	}
 	put := pg.Statement{Text: putAnchor, Each: func(scan pg.Scan) error { return scan(&begun) }}

@@ -22,9 +22,9 @@ type topics struct {
 // knownTopic is what is remembered of one.
 type knownTopic struct {
 	name      string
-	versioned bool  // it stays so
-	asOf      int32 // changes, when it was read
-	alone     *numbered
+	versioned bool      // it stays so
+	asOf      int32     // changes, when it was read
+	alone     *numbered // as a call has it that names no other
 }
 
 // maxTopics bounds what is remembered.
@@ -45,9 +45,13 @@ func (t *topics) enter(epoch uint32) {
 	}
 }
 
-func (t *topics) learn(name string, number int32, versioned bool, asOf int32) {
+// learn remembers a topic, unless what is remembered is of another epoch by now.
+func (t *topics) learn(epoch uint32, name string, number int32, versioned bool, asOf int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.epoch != epoch {
+		return
+	}
 	if t.numbers == nil || len(t.numbers) >= maxTopics {
 		t.numbers, t.known = map[string]int32{}, map[int32]knownTopic{}
 	}
@@ -84,9 +88,15 @@ func (t *topics) heard(changes int32) {
 }
 
 func (t *topics) count() int32 {
+	_, changes := t.stand()
+	return changes
+}
+
+// stand is of which epoch what is remembered is, and what topics have come to.
+func (t *topics) stand() (epoch uint32, changes int32) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.changes
+	return t.epoch, t.changes
 }
 
 // readLife reads which life of the log this is, what topics have come to, and the time.
@@ -132,6 +142,7 @@ WHERE id = $1 AND EXISTS (SELECT FROM made)`
 func (r *Room) versionedOf(ctx context.Context, drafts []stream.Publication, topics *numbered) (map[string]bool, error) {
 	var versioned map[string]bool
 	var made, asked []string
+	var answered map[string]bool // versioned ones
 	t := &r.topics
 	sort := func(mayAsk bool) {
 		t.mu.RLock()
@@ -140,7 +151,7 @@ func (r *Room) versionedOf(ctx context.Context, drafts []stream.Publication, top
 			d := &drafts[i]
 			known, ok := t.known[topics.of[d.Topic]]
 			switch {
-			case known.versioned:
+			case known.versioned || answered[d.Topic]:
 				if versioned == nil {
 					versioned = map[string]bool{}
 				}
@@ -156,7 +167,8 @@ func (r *Room) versionedOf(ctx context.Context, drafts []stream.Publication, top
 	sort(true)
 	if made != nil || asked != nil {
 		err := r.pg.Retry(ctx, "read topics", pg.Always, func(ctx context.Context, _ bool) error {
-			steps := []*pg.Statement{r.find(findTopics, append(asked, made...))}
+			answered = map[string]bool{}
+			steps := []*pg.Statement{r.find(findTopics, append(asked, made...), func(name string, _ int32, is bool) { answered[name] = is })}
 			if made != nil {
 				steps = append([]*pg.Statement{{Text: makeVersioned, Args: []any{r.pg.Namespace, made}}}, steps...)
 			}

@@ -98,6 +98,7 @@ type Room struct {
 	mark     int32 // the class of its marks, once it is prepared
 	topics   topics
 	writers  [writers]*writer
+	newest   newest
 	known    known
 
 	preparing sync.Mutex

@@ -55,12 +55,13 @@ type numbered struct {
 	of    map[string]int32
 }
 
-// with adds those of another call. The epoch is the older one of both: they are asked for anew where it is over.
+// with adds those of another call. In two epochs a number may stand for two topics: then the epoch is none, and they are
+// asked for anew.
 func (t *numbered) with(other *numbered) *numbered {
 	if other == t {
 		return t
 	}
-	has := t.epoch <= other.epoch
+	has := t.epoch == other.epoch
 	for name := range other.of {
 		_, ok := t.of[name]
 		has = has && ok
@@ -68,8 +69,10 @@ func (t *numbered) with(other *numbered) *numbered {
 	if has {
 		return t
 	}
-	both := &numbered{min(t.epoch, other.epoch), maps.Clone(t.of)}
-	maps.Copy(both.of, other.of)
+	both := &numbered{t.epoch, maps.Clone(t.of)}
+	if maps.Copy(both.of, other.of); t.epoch != other.epoch {
+		both.epoch = 0
+	}
 	return both
 }
 
@@ -149,22 +152,19 @@ func (r *Room) numbers(ctx context.Context, drafts []stream.Publication) (*numbe
 	err := r.pg.Retry(ctx, "make topics", pg.Always, func(ctx context.Context, _ bool) error {
 		return r.pg.Send(ctx, r.pg.Work, pg.UpkeepLimits,
 			&pg.Statement{Text: orderTopics, Args: []any{r.pg.LockKey("topics", "")}},
-			&pg.Statement{Text: addTopics, Args: []any{r.pg.Namespace, missing}}, r.find(findTopics, missing))
+			&pg.Statement{Text: addTopics, Args: []any{r.pg.Namespace, missing}},
+			r.find(findTopics, missing, func(name string, n int32, _ bool) { found[name] = n }))
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.topics.mu.RLock()
-	defer r.topics.mu.RUnlock()
-	for _, name := range missing {
-		found[name] = r.topics.numbers[name]
-	}
 	return &numbered{epoch, found}, nil
 }
 
-// find is a statement by which topics become known.
-func (r *Room) find(text string, list any) *pg.Statement {
-	asOf := r.topics.count()
+// find is a statement by which topics become known. What is remembered may be forgotten at any time, so who needs
+// the answer takes it as it comes.
+func (r *Room) find(text string, list any, found func(name string, number int32, versioned bool)) *pg.Statement {
+	epoch, asOf := r.topics.stand()
 	return &pg.Statement{Text: text, Args: []any{r.pg.Namespace, list}, Each: func(scan pg.Scan) error {
 		var name string
 		var n int32
@@ -172,7 +172,10 @@ func (r *Room) find(text string, list any) *pg.Statement {
 		if err := scan(&name, &n, &versioned); err != nil {
 			return err
 		}
-		r.topics.learn(name, n, versioned, asOf)
+		r.topics.learn(epoch, name, n, versioned, asOf)
+		if found != nil {
+			found(name, n, versioned)
+		}
 		return nil
 	}}
 }
@@ -188,24 +191,28 @@ func (r *Room) nameAll(ctx context.Context, events []stream.Event, of []int32) e
 
 // Names are those of topics, by their numbers.
 func (r *Room) Names(ctx context.Context, of []int32) ([]string, error) {
+	names := make([]string, len(of))
 	var missing []int32
 	r.topics.mu.RLock()
-	for _, n := range of {
-		if _, ok := r.topics.known[n]; !ok && !slices.Contains(missing, n) {
+	for i, n := range of {
+		known, ok := r.topics.known[n]
+		if names[i] = known.name; !ok && !slices.Contains(missing, n) {
 			missing = append(missing, n)
 		}
 	}
 	r.topics.mu.RUnlock()
-	if missing != nil {
-		if err := r.pg.Send(ctx, r.pg.Work, nil, r.find(nameTopics, missing)); err != nil {
-			return nil, err
-		}
+	if missing == nil {
+		return names, nil
 	}
-	names := make([]string, len(of))
-	r.topics.mu.RLock()
-	defer r.topics.mu.RUnlock()
+	found := map[int32]string{}
+	find := r.find(nameTopics, missing, func(name string, n int32, _ bool) { found[n] = name })
+	if err := r.pg.Send(ctx, r.pg.Work, nil, find); err != nil {
+		return nil, err
+	}
 	for i, n := range of {
-		names[i] = r.topics.known[n].name
+		if name, ok := found[n]; ok {
+			names[i] = name
+		}
 	}
 	return names, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -33,7 +34,6 @@ type writer struct {
 	id     uuid.UUID
 	number int64 // of its last commit; 0: none
 	known  bool  // its row is there
-	seq    int64 // the newest number that it has seen
 }
 
 func startWriter(r *Room) *writer {
@@ -87,6 +87,13 @@ var (
 	addWriter = `INSERT INTO pawl.event_writer (namespace, writer, number, expires)
 VALUES ($1, $2, $3, {now} + interval '1 day')
 ON CONFLICT DO NOTHING`
+
+	// findWriter reads where a writer ($2) is.
+	//
+	//   - event_writer_pkey.
+	findWriter = `SELECT number
+FROM pawl.event_writer
+WHERE namespace = $1 AND writer = $2`
 )
 
 // commit puts the events of many callers in, in one transaction. When its answer is lost it
@@ -128,6 +135,7 @@ func (w *writer) append(
 	for _, drafts := range calls {
 		n += len(drafts)
 	}
+	since := r.newest.of(topics.epoch) // ours are numbered later
 	err = r.pg.Retry(ctx, "append", pg.Always, func(ctx context.Context, again bool) error {
 		if !w.known { // a process that did nothing for a day has lost its row
 			add := &pg.Statement{Text: addWriter, Args: []any{r.pg.Namespace, w.id, w.number}}
@@ -136,7 +144,6 @@ func (w *writer) append(
 			}
 			w.known = true
 		}
-		same := true
 		seqs, epoch = make([]int64, 0, n), topics.epoch
 		var changes int32
 		var row pg.Columns
@@ -156,42 +163,84 @@ func (w *writer) append(
 			r.topics.heard(changes)
 			return nil
 		}
-		if err := r.pg.Send(ctx, r.pg.Work, nil, r.life(&epoch, &same, nil)); err != nil {
+		same := true
+		at, err := w.look(ctx, r.life(&epoch, &same, nil))
+		if err != nil {
 			return err
 		}
-		switch {
-		case !same || epoch != topics.epoch:
-			if err := r.anchor(ctx); err != nil {
-				return err
+		if at == w.number+1 { // an earlier try, whose answer was lost
+			if epoch != topics.epoch {
+				since = 0
 			}
-			if topics, err = r.numbers(ctx, slices.Concat(calls...)); err != nil {
-				return err
-			}
-			if args, err = columns(r.pg.Namespace, r.mark, topics, calls...); err != nil {
-				return err
-			}
-			of, args = shaped(args)
-			return pg.Fault{Err: errEpoch, Passing: true}.AsError()
-		case again:
-			return w.happened(ctx, slices.Concat(calls...), &seqs)
-		default:
-			w.known = false // it was purged
+			return w.happened(ctx, slices.Concat(calls...), since, &seqs)
+		}
+		if w.known = at >= 0; w.known {
+			w.number = at // less than before where the server was restored, or promoted without the last commits
+		}
+		if same && epoch == topics.epoch {
 			return pg.Fault{Err: errNoWriter, Passing: true}.AsError()
 		}
+		if err := r.anchor(ctx); err != nil {
+			return err
+		}
+		if topics, err = r.numbers(ctx, slices.Concat(calls...)); err != nil {
+			return err
+		}
+		if args, err = columns(r.pg.Namespace, r.mark, topics, calls...); err != nil {
+			return err
+		}
+		of, args = shaped(args)
+		since = r.newest.of(topics.epoch)
+		return pg.Fault{Err: errEpoch, Passing: true}.AsError()
 	})
 	if err == nil {
 		w.number++
-		w.seq = max(w.seq, seqs[len(seqs)-1])
+		r.newest.note(epoch, seqs[len(seqs)-1])
 	}
 	return seqs, epoch, err
 }
 
-var errNoWriter = fmt.Errorf("the row of this process is gone")
+var errNoWriter = fmt.Errorf("the writer of this process is not where it was")
+
+// look reads where the writer is in the database, -1 where it has no row, together with another statement. Only
+// the row says whether a commit has happened: that a try finds nothing to do may have other reasons.
+func (w *writer) look(ctx context.Context, also *pg.Statement) (at int64, err error) {
+	r := w.room
+	at = -1
+	find := &pg.Statement{Text: findWriter, Args: []any{r.pg.Namespace, w.id}, Each: func(scan pg.Scan) error { return scan(&at) }}
+	return at, r.pg.Send(ctx, r.pg.Work, nil, also, find)
+}
+
+// newest is the highest number of an epoch that this process has seen. What it appends afterwards has higher ones.
+type newest struct {
+	mu    sync.Mutex
+	epoch uint32
+	seq   int64
+}
+
+// note keeps a number. Of two epochs only one is remembered: of the other nothing is known then.
+func (n *newest) note(epoch uint32, seq int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.epoch != epoch {
+		n.epoch, n.seq = epoch, 0
+	}
+	n.seq = max(n.seq, seq)
+}
+
+func (n *newest) of(epoch uint32) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.epoch != epoch {
+		return 0
+	}
+	return n.seq
+}
 
 // readAgain reads the numbers of events that were put in behind a number ($2), of those ids
 // ($3).
 //
-//   - event_pkey, from where this process saw the log last.
+//   - event_pkey, from where this process had seen the log before.
 const readAgain = `SELECT id, seq
 FROM pawl.event
 WHERE namespace = $1 AND seq > $2 AND id = ANY ($3)
@@ -199,13 +248,13 @@ ORDER BY seq`
 
 // happened reads the numbers of events whose commit was not answered: the writer's row has
 // moved on, so it has happened.
-func (w *writer) happened(ctx context.Context, drafts []stream.Publication, seqs *[]int64) error {
+func (w *writer) happened(ctx context.Context, drafts []stream.Publication, since int64, seqs *[]int64) error {
 	ids := make([]string, len(drafts))
 	for i := range drafts {
 		ids[i] = drafts[i].ID
 	}
 	found := map[string][]int64{}
-	err := w.room.pg.Send(ctx, w.room.pg.Work, nil, &pg.Statement{Text: readAgain, Args: []any{w.room.pg.Namespace, w.seq, ids},
+	err := w.room.pg.Send(ctx, w.room.pg.Work, nil, &pg.Statement{Text: readAgain, Args: []any{w.room.pg.Namespace, since, ids},
 		Each: func(scan pg.Scan) error {
 			var id string
 			var seq int64

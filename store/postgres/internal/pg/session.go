@@ -117,6 +117,11 @@ const (
 	setEvery = "SELECT set_config('statement_timeout', $1, true)"
 )
 
+// WaitForLocks bounds the wait for others' locks for the statements behind it, in the same transaction.
+func WaitForLocks(d time.Duration) *Statement {
+	return &Statement{Text: setLock, Args: []any{Milliseconds(d)}}
+}
+
 func (l *Limits) Args() []any {
 	return []any{Milliseconds(l.Lock), Milliseconds(idleLimit)}
 }

@@ -257,13 +257,14 @@ func (r *Room) beatAlone(ctx context.Context, b *store.Beat, by func(*store.Beat
 		return store.BeatReply{}, 0, err
 	}
 	var beaten beating
-	joined := false
+	joined, tried := false, false
 	err = r.pg.Retry(ctx, "beat", pg.Always, func(ctx context.Context, again bool) error {
 		joined = joined || beaten.joined || again && serves != nil
 		var along []*ride
-		if !again { // a beat that failed once is in no state to take others along
+		if !tried { // a beat that has failed is in no state to take others along
 			along = r.Rides.take()
 		}
+		tried = true
 		return r.sendWith(ctx, along, func() []*pg.Statement {
 			steps := append(serves[:len(serves):len(serves)], by(b, &beaten))
 			if len(b.Begun) > 0 {

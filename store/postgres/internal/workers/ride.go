@@ -31,6 +31,9 @@ type ride struct {
 // been committed also where it says no: the caller sends it again, alone, and it must then do nothing
 // twice. No: no beat came in time, or ctx ended, or the beat failed.
 func (r *Room) Ride(ctx context.Context, step *pg.Statement) bool {
+	if r.meets.beat != nil {
+		return false // beats of many namespaces are one statement, in which nobody is to be held up by another's
+	}
 	own := &ride{step: step, kept: make(chan bool, 1)}
 	w := &r.Rides
 	w.mu.Lock()
@@ -83,11 +86,13 @@ func (w *Rides) take() []*ride {
 	return taken
 }
 
-// sendWith sends the steps of a beat together with what rides along. No fault of that is the
-// beat's: without it the steps are sent again.
+// sendWith sends the steps of a beat together with what rides along. No fault of that is the beat's, nor a lock that it would
+// wait for: without it the steps are sent again at once.
 func (r *Room) sendWith(ctx context.Context, along []*ride, steps func() []*pg.Statement) error {
-	alone := steps()
-	all := alone[:len(alone):len(alone)]
+	all := steps()
+	if len(along) > 0 {
+		all = append(all[:len(all):len(all)], pg.WaitForLocks(pg.SharedLimits.Lock))
+	}
 	for _, a := range along {
 		all = append(all, a.step)
 	}
@@ -95,7 +100,7 @@ func (r *Room) sendWith(ctx context.Context, along []*ride, steps func() []*pg.S
 	for _, a := range along {
 		a.kept <- err == nil
 	}
-	if f := pg.FaultOf(err); err == nil || len(along) == 0 || f.Passing || ctx.Err() != nil {
+	if err == nil || len(along) == 0 || pg.FaultOf(err).Unknown || ctx.Err() != nil {
 		return err
 	}
 	return r.pg.Send(ctx, r.pg.Reserved, pg.UpkeepLimits, steps()...)
