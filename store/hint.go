@@ -26,4 +26,6 @@ const (
 	SubjectIntent                 // a transaction has left intents
 	SubjectDelay                  // events were accepted that are not due yet
 	SubjectGroup                  // a group has news for its members
+
+	SubjectEnd // none: behind the last, for who goes through all of them
 )

@@ -73,7 +73,7 @@ func (r *Room) hear(text string, tell func(store.Hint)) {
 			}
 		case store.SubjectIntent:
 			r.intents()
-		case store.SubjectJob, store.SubjectMembers, store.SubjectSetting, store.SubjectTopic, store.SubjectDelay:
+		case store.SubjectJob, store.SubjectMembers, store.SubjectSetting, store.SubjectTopic, store.SubjectDelay, store.SubjectGroup:
 		default:
 			continue // of a newer build, which knows who is to hear it
 		}

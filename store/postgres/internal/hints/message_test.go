@@ -62,6 +62,18 @@ func TestP5_AMessageCarriesSeveralSubjects(t *testing.T) {
 	}
 }
 
+// Every subject that this build knows is heard.
+func TestP5_EverySubjectIsHeard(t *testing.T) {
+	for subject := store.SubjectAll; subject < store.SubjectEnd; subject++ {
+		r, _ := listened()
+		m := message{By: "another"}
+		m.add(store.Hint{Subject: subject})
+		if got := r.heard(m.encode()); len(got) != 1 || got[0].Subject != subject {
+			t.Errorf("of subject %d, heard %+v", subject, got)
+		}
+	}
+}
+
 // A build that is older than the one that tells ignores what it does not know, and hears the rest: looks at everything for
 // every new subject would make each deploy a storm.
 func TestP5_AnUnknownSubjectIsIgnored(t *testing.T) {
