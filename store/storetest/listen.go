@@ -2,11 +2,9 @@ package storetest
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pawlwork/pawl/job"
 	"github.com/pawlwork/pawl/store"
-	"github.com/pawlwork/pawl/stream"
 )
 
 // listen: hearing too much is harmless, so the cases only ask that what matters
@@ -56,15 +54,6 @@ func listen() []testCase {
 			heard(d, func(s store.Store) {
 				must[[]store.Change](d, "cancel")(s.Cancel(d.ctx, []job.ID{id}, store.Operator{}))
 			}, func(h store.Hint) bool { return about(h, store.SubjectJob, id.String()) })
-		}},
-		{name: "E8_AMemberThatComesElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
-			worker, n := d.hire("groups").id, 0
-			heard(d, func(s store.Store) {
-				n++
-				j := groupOf(stream.Ordered)
-				j.Worker, j.Member = worker, fmt.Sprint("m", n)
-				must[store.Hand](d, "join")(s.(store.Groups).JoinGroup(d.ctx, j))
-			}, func(h store.Hint) bool { return h.Subject == store.SubjectGroup })
 		}},
 		{name: "J18_AWorkerThatComesOrLeavesElsewhereIsHeard", needs: Features{Listen: true, Shared: true}, run: func(d *database) {
 			total := store.Total{Queue: queue, Total: 1, Workers: 1}
