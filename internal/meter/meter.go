@@ -106,12 +106,17 @@ func (m *Meter) Failed(kind string, s metric.Sample) {
 	}
 	fingerprint := job.Fingerprint(s.Message)
 	s.Version = cmp.Or(s.Version, m.config.Version)
+	m.alike(fingerprint, kind, s)
+}
+
+func (m *Meter) alike(fingerprint, kind string, s metric.Sample) {
 	m.mu.Lock()
 	m.at(s.Time).alike(fingerprint, kind, m.config.Failures).Add(s)
 	m.mu.Unlock()
 }
 
-// Died counts jobs that upkeep has ended as dead: no run of theirs tells of it.
+// Died counts jobs that upkeep has ended as dead: no run of theirs tells of it. They have no version: that of the process that found them
+// is not to blame.
 func (m *Meter) Died(deaths []store.Death) {
 	if m == nil || len(deaths) == 0 {
 		return
@@ -119,7 +124,7 @@ func (m *Meter) Died(deaths []store.Death) {
 	now := m.config.Now()
 	for _, d := range deaths {
 		m.Count(now, d.Queue, d.Kind, metric.Dead)
-		m.Failed(d.Kind, metric.Sample{FailedJob: metric.FailedJob{Job: d.ID, Time: now}, Dead: true, Message: d.Reason})
+		m.alike(job.Fingerprint(d.Reason), d.Kind, metric.Sample{FailedJob: metric.FailedJob{Job: d.ID, Time: now}, Dead: true, Message: d.Reason})
 	}
 }
 

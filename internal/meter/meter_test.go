@@ -323,6 +323,30 @@ func TestJ20_NoMeterMeasuresNothing(t *testing.T) {
 	}
 }
 
+// What upkeep has ended is not the doing of the version that has found it.
+func TestU7_WhatUpkeepEndsHasNoVersion(t *testing.T) {
+	s := &shelf{}
+	m := newMeter(s)
+	m.Died([]store.Death{{Kind: "k", Reason: "lost with its worker 5 times"}})
+	m.Failed("k", metric.Sample{FailedJob: metric.FailedJob{Time: time.Now()}, Message: "no answer"})
+	if err := m.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]int{}
+	for _, r := range s.rows {
+		if r.Class == metric.OfFailures {
+			var f metric.Failures
+			if err := f.Decode(r.Data); err != nil {
+				t.Fatal(err)
+			}
+			versions[f.Message] = len(f.Versions)
+		}
+	}
+	if len(versions) != 2 || versions["lost with its worker 5 times"] != 0 || versions["no answer"] != 1 {
+		t.Errorf("%v", versions)
+	}
+}
+
 func BenchmarkRun(b *testing.B) {
 	m := newMeter(&shelf{})
 	now := time.Now()
