@@ -173,8 +173,13 @@ func rowsOfRetries(filter string) (rows, bool) {
 }
 
 func rowsOfDead(filter string) (rows, bool) {
+	groups := counted(dead).and(counted(dead), counted(dead), counted(dead)) // the dead of four errors
 	switch {
-	case filter == "", filter == "groups=all", strings.HasPrefix(filter, "error=") && !strings.Contains(filter, "kind="):
+	case filter == "", filter == "groups=all":
+		return listed(1).and(counted(dead), groups), true
+	case filter == "kind=k3": // and of the kind
+		return listed(2*kinds).and(counted(dead), counted(dead), groups), true
+	case strings.HasPrefix(filter, "error=") && !strings.Contains(filter, "kind="):
 		return listed(1).and(counted(dead)), true
 	case strings.HasSuffix(filter, "kind=k3"):
 		return listed(2 * kinds).and(counted(dead)), true

@@ -215,11 +215,13 @@ func doBulk(verb string) func(*act) (*outcome, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.app.told.add(op.ID) // by the answer, unless it takes long
 		waiting, cancel := context.WithTimeout(a.ctx, promptly)
 		defer cancel()
 		if now, err := a.app.e.WaitOperation(waiting, op.ID); err == nil {
 			return &outcome{Text: operationText(&now)}, nil
 		}
+		a.app.told.drop(op.ID)
 		return &outcome{Text: "It goes on by itself, also when this page is closed.",
 			More: "How far it is, and a button to stop it, are shown on every page."}, nil
 	}

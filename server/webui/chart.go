@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -71,6 +72,65 @@ type tick struct {
 	At   float64
 	Text string
 	Time time.Time
+	Left bool // its text is left of it
+}
+
+// Bounds of the labels of marks.
+const (
+	maxMark  = 34  // runes
+	markRune = 1.5 // percent of a chart that a rune takes, where it is as narrow as a phone's
+)
+
+// reach is where the label of a mark begins and ends, in percent.
+func (t *tick) reach() (from, to float64) {
+	width := 2 + markRune*float64(min(len([]rune(t.Text)), maxMark))
+	if t.Left {
+		return t.At - width, t.At
+	}
+	return t.At, t.At + width
+}
+
+// apart keeps the labels of marks, which are in the order of time, off each other and within the chart: near ones become one label at the
+// first of their lines, and one that does not fit right of its line goes left of it.
+func apart(marks []tick) []tick {
+	type label struct {
+		first int
+		texts []string
+	}
+	var labels []label
+	write := func(l *label) {
+		m := &marks[l.first]
+		m.Text = strings.Join(l.texts, ", ")
+		if len(l.texts) > 2 {
+			m.Text = fmt.Sprintf("%s and %d more", l.texts[0], len(l.texts)-1)
+		}
+		m.Left = false
+		_, to := m.reach()
+		m.Left = to > 100
+	}
+	for i := range marks {
+		if marks[i].Text == "" {
+			continue
+		}
+		labels = append(labels, label{i, []string{plain(marks[i].Text, 16)}})
+		write(&labels[len(labels)-1])
+		for n := len(labels) - 1; n > 0; n-- {
+			before, last := &labels[n-1], &labels[n]
+			_, end := marks[before.first].reach()
+			if begin, _ := marks[last.first].reach(); begin >= end {
+				break
+			}
+			marks[last.first].Text, marks[last.first].Left = "", false
+			for _, text := range last.texts {
+				if !slices.Contains(before.texts, text) {
+					before.texts = append(before.texts, text)
+				}
+			}
+			labels = labels[:n]
+			write(before)
+		}
+	}
+	return marks
 }
 
 // y is where a value is, in percent from above.
@@ -102,7 +162,11 @@ func (p *plot) SVG() template.HTML {
 	for _, m := range p.Marks {
 		fmt.Fprintf(&b, `<line class="mk" x1="%[1]s%%" x2="%[1]s%%" y1="0" y2="100%%"/>`, decimal(m.At))
 		if m.Text != "" {
-			fmt.Fprintf(&b, `<text x="%s%%" y="0" dx="5" dy=".9em">%s</text>`, decimal(m.At), template.HTMLEscapeString(plain(m.Text, 16)))
+			side := `dx="5"`
+			if m.Left {
+				side = `dx="-5" text-anchor="end"`
+			}
+			fmt.Fprintf(&b, `<text x="%s%%" y="0" %s dy=".9em">%s</text>`, decimal(m.At), side, template.HTMLEscapeString(plain(m.Text, maxMark)))
 		}
 	}
 	if p.Stack {

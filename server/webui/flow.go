@@ -44,6 +44,7 @@ func (v *view) flow(queue, kind string) (*flow, error) {
 			f.underway(now)
 			shared.ctx = ctx
 			if l, err := shared.wholeLook(); err == nil {
+				f.begun(l.Workers)
 				f.Marks = marksOf(l.Workers, s)
 			}
 		}
@@ -180,23 +181,51 @@ func (f *flow) marked(text bool) (list []tick) {
 		}
 		list = append(list, t)
 	}
-	return list
+	return apart(list)
 }
 
 // latest is the last few minutes that are known: what happened in them, and how long they are.
 func (f *flow) latest() (sum pawl.JobMetrics, in time.Duration) {
-	_, to := f.known()
-	for i := to; i >= 0 && in < 5*time.Minute; i-- {
+	from, to := f.known()
+	for i := to; i >= from && in < 5*time.Minute; i-- {
 		sum.Merge(&f.Steps[i].JobMetrics)
-		if f.Steps[i].Minutes > 0 || in > 0 {
-			in += f.Step
-		}
-	}
-	from, _ := f.known()
-	if most := time.Duration(to-from+1) * f.Step; to >= 0 && in > most {
-		in = most
+		in += f.length(i)
 	}
 	return sum, in
+}
+
+// length is how much of a step within those that are known has passed: the last may go on, and in the first it may have begun.
+func (f *flow) length(i int) time.Duration {
+	if m := time.Duration(f.Steps[i].Minutes * float64(time.Minute)); m > 0 && m < f.Step {
+		return m
+	}
+	return f.Step
+}
+
+// lived is the time of which anything is known.
+func (f *flow) lived() (in time.Duration) {
+	from, to := f.known()
+	for i := from; i <= to; i++ {
+		in += f.length(i)
+	}
+	return in
+}
+
+// begun takes the first step for what is left of it after the first worker began, where nothing is known from before: else the rates of
+// a young system are divided by time in which nothing ran.
+func (f *flow) begun(workers []pawl.WorkerInfo) {
+	from, to := f.known()
+	if to < 0 || from == 0 || len(workers) == 0 {
+		return
+	}
+	oldest := workers[0].Started
+	for i := range workers {
+		oldest = earlier(oldest, workers[i].Started)
+	}
+	first := &f.Steps[from]
+	if late := oldest.Sub(first.Start); late > 0 && late < f.Step {
+		first.Minutes = max(min(first.Minutes, f.Step.Minutes())-late.Minutes(), 1./60)
+	}
 }
 
 // charted are the charts of a flow.

@@ -110,6 +110,9 @@ func busy(v *view) (any, error) {
 			break
 		}
 		o := &l.Operations[i]
+		if v.app.told.has(o.ID) {
+			continue
+		}
 		p := progress{ID: o.ID, Open: o.State == pawl.OperationOpen, State: o.State.String(), Text: operationText(o), Reason: o.Reason}
 		list = append(list, p)
 	}

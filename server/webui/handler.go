@@ -62,6 +62,7 @@ type app struct {
 	pages     []page
 	actions   []action
 	trends    trends // of queues, while somebody looks
+	told      told
 }
 
 // policy is what pages may load: nothing that is not ours, and nothing inline.

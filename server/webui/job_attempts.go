@@ -36,6 +36,9 @@ func attemptsOf(j *pawl.JobRecord, now time.Time) (list []attempt) {
 				f.Worker),
 			Message: f.Message, Print: f.Fingerprint, Stack: f.Stack,
 		}
+		if wasLost(&f) {
+			a.Outcome = "lost"
+		}
 		if !f.Started.IsZero() {
 			a.Ran, a.Waited = f.Time.Sub(f.Started), f.Started.Sub(from)
 		}
@@ -68,6 +71,12 @@ func attemptsOf(j *pawl.JobRecord, now time.Time) (list []attempt) {
 	last.Waited = max(j.Started.Sub(from), 0)
 	return append(list, last)
 }
+
+// lostPrint is of what a store says of a run whose worker was lost.
+var lostPrint = job.Fingerprint("the worker was lost while it ran the job")
+
+// wasLost reports whether a run ended with its worker: no attempt of the job failed, so nobody is named.
+func wasLost(f *pawl.Failure) bool { return f.Fingerprint == lostPrint && f.By == job.By{} }
 
 func workerName(label, version string, id pawl.WorkerID) string {
 	switch {

@@ -53,7 +53,12 @@ type columns struct {
 	State, Worker bool
 	Detail        string
 	Time, Last    string // heads of the last two
+	of            job.State
+	only          bool // all are in the state of
 }
+
+// left reports whether a job was in the list when the page was opened, and is in another state now: rows never go by themselves.
+func (c *columns) left(j *pawl.JobRecord) bool { return c.only && j.State != c.of }
 
 func columnsOf(view string) columns {
 	c := columns{Detail: "Detail", Time: "Time", Last: "Created"}
@@ -64,10 +69,13 @@ func columnsOf(view string) columns {
 		c.Time, c.Detail = "Due", "Arguments"
 	case "retries":
 		c.Time, c.Detail = "Due", "Last error"
+		c.of, c.only = job.Waiting, true
 	case "dead":
 		c.Time, c.Last, c.Detail = "Lived", "Died", "Last error"
+		c.of, c.only = job.Dead, true
 	case "cancelled":
 		c.Time, c.Last = "Lived", "Ended"
+		c.of, c.only = job.Cancelled, true
 	case "running":
 		c.Worker, c.Time = true, "Runs"
 	case "done":
@@ -170,14 +178,7 @@ func (d *jobsData) foot(v *view, page *listed) error {
 		if err != nil {
 			return err
 		}
-		of := counted(n)
-		if n.More {
-			of = "more than " + count(n.Jobs)
-		}
-		text = shown + " of " + of + "."
-		if !d.Old && d.Query.Order == store.ByID {
-			text = "Newest " + text
-		}
+		text = footCount(len(page.Jobs), n, page.Stopped, !d.Old && d.Query.Order == store.ByID)
 	}
 	if page.Looked > len(page.Jobs) {
 		text += " Searched " + count(page.Looked) + " rows"
@@ -186,8 +187,33 @@ func (d *jobsData) foot(v *view, page *listed) error {
 		}
 		text += "."
 	} else if page.Stopped {
-		text += " Stopped at a bound of rows: others may match."
+		next := "Older"
+		if d.Query.Order == store.ByDue {
+			next = "Later"
+		}
+		text += " “" + next + "” looks further."
 	}
 	d.Foot = text + " Read in " + duration(page.Took) + "."
 	return nil
+}
+
+// footCount says how many of how many are shown. A count that reached its most has more; one that ended early, at a bound of rows, knows
+// only of some, and says nothing where those are on the page. Of a page that ended early it is not said that they are the newest.
+func footCount(shown int, n pawl.Counted, stopped, newest bool) string {
+	text := count(shown)
+	switch {
+	case n.More && n.Jobs >= store.MaxCounted:
+		text += " of more than " + count(n.Jobs)
+	case n.More && n.Jobs > shown:
+		text += " of at least " + count(n.Jobs)
+	case !n.More:
+		text += " of " + count(n.Jobs)
+	}
+	switch {
+	case stopped:
+		text += " shown"
+	case newest:
+		text = "Newest " + text
+	}
+	return text + "."
 }

@@ -91,6 +91,9 @@ func (v *view) row(j *pawl.JobRecord, why string, c columns) row {
 	r.Can, r.Cancel = can(j), j.State == job.Running
 	r.RunNow = j.State == job.Waiting && j.Due.After(v.Now)
 	detail, own := v.detail(j, why)
+	if c.Detail == "Last error" && (own || c.left(j)) { // the head says what it is: nothing else stands below it
+		detail, own = lastError(j), false
+	}
 	r.Title = plain(detail, 300)
 	if r.Detail = show(detail, 200); own && v.Hidden() {
 		r.Detail, r.Title = `<span class="zero">hidden</span>`, ""
@@ -131,6 +134,14 @@ func (v *view) detail(j *pawl.JobRecord, why string) (text string, own bool) {
 	return string(j.Args), true
 }
 
+// lastError is what the last run of a job that failed said.
+func lastError(j *pawl.JobRecord) string {
+	if last, ok := j.Failures.Last(); ok {
+		return last.Message
+	}
+	return "–"
+}
+
 // rowTimes are the last two columns.
 func (v *view) rowTimes(j *pawl.JobRecord, state string, c columns) (time, end template.HTML) {
 	word := func(w string, t template.HTML) template.HTML {
@@ -141,6 +152,8 @@ func (v *view) rowTimes(j *pawl.JobRecord, state string, c columns) (time, end t
 	}
 	end = ago(v.Now, j.Created)
 	switch {
+	case c.Last != "Created" && c.left(j):
+		return "", v.app.pill(state)
 	case c.Time == "Due" && j.State != job.Waiting: // it was when the page was opened
 		time = v.app.pill(state)
 	case c.Time == "Due":

@@ -54,13 +54,38 @@ type groups struct {
 	Dead  pawl.Counted // now, of any error
 	Died  int          // in the range, of these: whoever was retried since is no longer dead
 	Total int          // errors
-	List  []failureGroup
+	List  []deadGroup
 	All   string // address of all of them; empty where they are shown
+	Kind  string // of all of them, where the list is narrowed to it
+}
+
+// shownGroups are shown at first. Of so many it is counted how many are dead now, by the bounded count that the overview makes too.
+const shownGroups = 4
+
+// deadGroup is one of them.
+type deadGroup struct {
+	failureGroup
+	Now   pawl.Counted
+	Known bool // how many are dead now
+}
+
+// None reports whether nothing is dead of it any more: there is nothing to retry.
+func (g deadGroup) None() bool { return g.Known && g.Now.Jobs == 0 && !g.Now.More }
+
+// Retry is what its button says.
+func (g deadGroup) Retry() string {
+	if !g.Known {
+		return "Retry…"
+	}
+	return "Retry " + counted(g.Now) + "…"
 }
 
 func loadGroups(v *view) (any, error) {
 	d := v.data.(*jobsData)
-	if d.Query.View != "dead" || v.query.Get("after") != "" || d.Query.Error != "" {
+	if d.Query.View != "dead" || v.query.Get("after") != "" {
+		return nil, nil
+	}
+	if noun, _ := d.Query.only(); d.Query.narrow() && noun != "kind" { // deaths are counted by kind and error, by nothing else
 		return nil, nil
 	}
 	l, err := v.look()
@@ -78,12 +103,31 @@ func loadGroups(v *view) (any, error) {
 		return nil, nil
 	}
 	slices.SortStableFunc(list, func(a, b failureGroup) int { return b.Last.Time.Compare(a.Last.Time) })
-	g := &groups{Dead: l.States[job.Dead], Total: len(list), List: list}
+	g := &groups{Dead: l.States[job.Dead], Total: len(list), Kind: d.Query.Kind}
+	if g.Kind != "" && (g.Dead.Jobs > 0 || g.Dead.More) {
+		if g.Dead, err = v.deadNow(g.Kind, ""); err != nil {
+			return nil, err
+		}
+	}
 	for i := range list {
 		g.Died += int(list[i].Dead)
 	}
-	if v.query.Get("groups") == "" && len(list) > 4 {
-		g.List, g.All = list[:4], v.With("groups", "all")
+	if v.query.Get("groups") == "" && len(list) > shownGroups {
+		list, g.All = list[:shownGroups], v.With("groups", "all")
+	}
+	for i := range list {
+		one := deadGroup{failureGroup: list[i]}
+		switch {
+		case g.Dead.Jobs == 0 && !g.Dead.More:
+			one.Known = true
+		case i < shownGroups:
+			one.Now, err = v.deadNow(one.Kind, one.Fingerprint)
+			if v.heldBack(err) {
+				return nil, err
+			}
+			one.Known = err == nil
+		}
+		g.List = append(g.List, one)
 	}
 	return g, nil
 }

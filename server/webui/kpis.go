@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,19 +68,19 @@ func doneKPI(f *flow) kpi {
 	}
 	sum, in := f.latest()
 	k.Value, k.Unit = rate(sum.Count(pawl.MetricDone), in)
-	from, to := f.known()
-	whole := time.Duration(to-from+1) * f.Step
+	whole := f.lived()
 	now, then := float64(sum.Count(pawl.MetricDone))/in.Minutes(), float64(f.Total.Count(pawl.MetricDone))/whole.Minutes()
 	switch {
 	case whole <= 6*time.Minute || then == 0:
 		k.Note = count(f.Total.Count(pawl.MetricDone)) + " in the " + f.words()
 	case now > then*1.005:
-		k.Note = percent(now-then, then) + " above the " + f.words()
+		k.Note = percent(now-then, then) + " above its average of the " + f.words()
 	case now < then*0.995:
-		k.Note = percent(then-now, then) + " below the " + f.words()
+		k.Note = percent(then-now, then) + " below its average of the " + f.words()
 	default:
-		k.Note = "as in the " + f.words()
+		k.Note = "as on average in the " + f.words()
 	}
+	k.Title = k.Note
 	return k
 }
 
@@ -91,21 +92,61 @@ func notDoneKPI(f *flow) kpi {
 		return k
 	}
 	sum, in := f.latest()
-	k.Value, k.Unit = rate(sum.Count(pawl.MetricFailed)+sum.Count(pawl.MetricDead)+sum.Count(pawl.MetricThrottled), in)
-	var parts []string
-	for _, c := range []struct {
-		of   pawl.MetricCount
-		word string
-	}{{pawl.MetricFailed, "retried"}, {pawl.MetricDead, "dead"}, {pawl.MetricThrottled, "throttled"}} {
-		if n := sum.Count(c.of); n > 0 {
-			parts = append(parts, count(n)+" "+c.word)
+	counts := []uint64{sum.Count(pawl.MetricFailed), sum.Count(pawl.MetricDead), sum.Count(pawl.MetricThrottled)}
+	var shares []string
+	k.Value, k.Unit, shares = rateOf(counts, in)
+	var parts, all []string
+	for i, word := range []string{"retried", "dead", "throttled"} {
+		if counts[i] > 0 {
+			parts, all = append(parts, shares[i]+" "+word), append(all, count(counts[i])+" "+word)
 		}
 	}
 	if len(parts) > 0 {
-		k.Note = strings.Join(parts, ", ") + " in " + duration(in)
-		k.Title = k.Note
+		k.Note, k.Title = strings.Join(parts, ", "), strings.Join(all, ", ")+" in "+duration(in)
 	}
 	return k
+}
+
+// rateOf is the rate of some counts together, and what each has of it, in the same unit: as they are shown, they add up to it. What is
+// too rare for that is less than the least that is shown.
+func rateOf(counts []uint64, in time.Duration) (number, unit string, shares []string) {
+	sum := uint64(0)
+	for _, n := range counts {
+		sum += n
+	}
+	number, unit = rate(sum, in)
+	shares = make([]string, len(counts))
+	whole, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
+	if err != nil || sum == 0 {
+		return number, unit, shares
+	}
+	least := 1.0 // that is shown
+	if whole < 10 && unit == "/min" {
+		least = .1
+	}
+	left := int(math.Round(whole / least))
+	parts, rest := make([]int, len(counts)), make([]float64, len(counts))
+	order := make([]int, len(counts))
+	for i, n := range counts {
+		exact := float64(n) / float64(sum) * math.Round(whole/least)
+		parts[i], rest[i], order[i] = int(exact), exact-math.Floor(exact), i
+		left -= parts[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
+	for _, i := range order[:min(max(left, 0), len(order))] {
+		parts[i]++
+	}
+	for i, n := range parts {
+		switch {
+		case n == 0 && counts[i] > 0:
+			shares[i] = "< " + strconv.FormatFloat(least, 'f', -1, 64)
+		case least < 1:
+			shares[i] = strings.TrimSuffix(strconv.FormatFloat(float64(n)*least, 'f', 1, 64), ".0")
+		default:
+			shares[i] = count(n)
+		}
+	}
+	return number, unit, shares
 }
 
 // heldIn is where a job is ready that cannot start, by the state of its queue.

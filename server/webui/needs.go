@@ -216,7 +216,7 @@ func (v *view) deaths(add func(finding), see func(link, words string) template.H
 		}
 		now, known := pawl.Counted{}, false
 		if asked++; asked <= countedDeaths {
-			now, err = v.deadNow(g)
+			now, err = v.deadNow(g.Kind, g.Fingerprint)
 			if v.heldBack(err) {
 				return err
 			}
@@ -229,13 +229,11 @@ func (v *view) deaths(add func(finding), see func(link, words string) template.H
 		still, button := template.HTML(""), "See the dead"
 		if known {
 			button = "See " + counted(now)
-			if now.More || now.Jobs != int(g.Dead) {
-				still = says(" (", strong(counted(now)), " dead now)")
-			}
+			still = stillDead(now, g.Dead)
 		}
 		add(finding{
-			State: "dead", weight: 30, Text: says(strong(count(g.Dead)), " jobs of kind ", strong(g.Kind), " died ", v.span().within(), still,
-				": ", said(g.Message), "."), Title: g.Message, Since: says(ago(v.Now, g.Last.Time)),
+			State: "dead", weight: 30, Text: says(strong(count(g.Dead)), " jobs of kind ", strong(g.Kind), " died", still, ": ", said(g.Message), "."),
+			Title: capital(v.span().within()) + ": " + g.Message, Since: says(ago(v.Now, g.Last.Time)),
 			Action: see(v.app.link("/jobs/dead", "error", g.Fingerprint, "kind", g.Kind), button),
 		})
 	}
@@ -245,10 +243,18 @@ func (v *view) deaths(add func(finding), see func(link, words string) template.H
 	return nil
 }
 
-// deadNow is how many jobs are dead now of an error, whenever they died.
-func (v *view) deadNow(g *failureGroup) (pawl.Counted, error) {
-	f := pawl.Filter{States: []pawl.State{job.Dead}, Kind: g.Kind, Fingerprint: g.Fingerprint}
-	return patiently(v, "dead now\n"+g.Kind+"\n"+g.Fingerprint, 2*time.Second, false, func(ctx context.Context) (pawl.Counted, error) {
+// stillDead says how many are dead now where those are fewer than have died: others died before, and would only puzzle.
+func stillDead(now pawl.Counted, died uint64) template.HTML {
+	if now.More || uint64(now.Jobs) >= died {
+		return ""
+	}
+	return says(" (", strong(counted(now)), " dead now)")
+}
+
+// deadNow is how many jobs of a kind are dead now of an error, or of any, whenever they died.
+func (v *view) deadNow(kind, fingerprint string) (pawl.Counted, error) {
+	f := pawl.Filter{States: []pawl.State{job.Dead}, Kind: kind, Fingerprint: fingerprint}
+	return patiently(v, "dead now\n"+kind+"\n"+fingerprint, 2*time.Second, false, func(ctx context.Context) (pawl.Counted, error) {
 		return v.app.e.Count(ctx, f, countedDead)
 	})
 }

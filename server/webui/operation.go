@@ -2,6 +2,8 @@ package webui
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/pawlwork/pawl"
 )
@@ -45,4 +47,31 @@ func stopOperation(a *act) (*outcome, error) {
 		return nil, err
 	}
 	return &outcome{Text: "Stopped. What was done stays done.", More: operationText(&o)}, nil
+}
+
+// told are the newest operations whose end the answer to who began them tells: the frame does not say it a second time.
+type told struct {
+	mu  sync.Mutex
+	ids []pawl.ID
+}
+
+// maxTold is far more than end in the seconds in which the frame would show them.
+const maxTold = 100
+
+func (t *told) add(id pawl.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ids = append(t.ids[max(len(t.ids)-maxTold+1, 0):], id)
+}
+
+func (t *told) drop(id pawl.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ids = slices.DeleteFunc(t.ids, func(one pawl.ID) bool { return one == id })
+}
+
+func (t *told) has(id pawl.ID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.ids, id)
 }

@@ -23,6 +23,7 @@ var stateWords = map[string]string{
 	"ready": "Ready", "scheduled": "Scheduled", "running": "Running", "suspended": "Suspended", "blocked": "Blocked", "retrying": "Retrying",
 	"throttled": "Throttled", "done": "Done", "dead": "Dead", "cancelled": "Cancelled", "skipped": "Skipped", "paused": "Paused",
 	"cooling": "Cooling", "unserved": "Unserved", "serving": "Serving", "idle": "Idle", "frozen": "Frozen", "retried": "Retried", "parked": "Parked",
+	"lost": "Lost",
 }
 
 // pill is glyph, word and colour of a state; "tinted" where it stands alone.
@@ -35,7 +36,7 @@ func (a *app) pill(state string, class ...string) template.HTML {
 	switch state {
 	case "retried":
 		glyph, state = "retrying", "retrying"
-	case "parked":
+	case "parked", "lost":
 		glyph, state = "dead", "dead"
 	}
 	return template.HTML(fmt.Sprintf(`<span class="%s">`, template.HTMLEscapeString(strings.TrimSpace("st st-"+state+" "+strings.Join(class,
