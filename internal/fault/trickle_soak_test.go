@@ -4,7 +4,6 @@ package fault
 
 import (
 	"context"
-	"math"
 	"testing"
 	"time"
 
@@ -60,13 +59,11 @@ func TestSoak_P10_ATrickleInAFleetOfAHundred(t *testing.T) {
 	}
 	took := numbers() - before
 	seconds := time.Since(began).Seconds()
-	// To a hundredth: each job's two commits and each engine's beats come to 3 exactly, and a beat more or less may fall
-	// into the time that is counted.
-	each := math.Round(100*float64(took)/float64(jobs)) / 100
-	t.Logf("%d engines in %d processes: %.1f transaction numbers a second while idle; %.1f jobs a second: %.2f numbers a job, %.2f beyond those of the idle fleet",
+	each := float64(took) / float64(jobs)
+	t.Logf("%d engines in %d processes: %.1f transaction numbers a second while idle; %.1f jobs a second: %.4f numbers a job, %.2f beyond those of the idle fleet",
 		processes*crowd, processes, idle, float64(jobs)/seconds, each, each-idle*seconds/float64(jobs))
 	if each > 3 {
-		t.Errorf("%.2f transaction numbers a job, want 3 at most", each)
+		t.Errorf("%.4f transaction numbers a job, want 3 at most", each)
 	}
 	for _, p := range all {
 		f.finish(p)
